@@ -6,7 +6,7 @@ import Usage
 
 @Suite("The effects of a billing event")
 struct BillingEffectTests {
-    @Test("are written with the names that the database reads, without what is absent")
+    @Test("are encoded with the names that the database reads, without absent fields")
     func json() throws {
         let at = TestSupport.at("2026-11-21T17:00:00.12Z")
         var effect = BillingEffect(
@@ -35,7 +35,7 @@ struct BillingEffectTests {
     }
 
     @Test(
-        "have instants with as many digits as they need",
+        "have instants with as many digits as needed",
         arguments: [
             ("2026-11-24T09:30:00Z", "2026-11-24T09:30:00Z"), ("2026-11-24T09:30:00.001Z", "2026-11-24T09:30:00.001Z"),
             ("2026-11-24T09:30:00.1Z", "2026-11-24T09:30:00.100Z"),

@@ -1,7 +1,7 @@
 import Usage
 
 /// App Store Server Notifications V2 (https://developer.apple.com/documentation/appstoreservernotifications), as they
-/// are kept and in Headroom's words.
+/// are stored, and translated.
 public enum AppStoreNotification: StoreAdapter {
     public static let source = BillingEvent.Source.appstore
     public static let eventTypes: Set = [
@@ -15,13 +15,13 @@ public enum AppStoreNotification: StoreAdapter {
         "notificationUUID": .text, "notificationType": .word, "subtype": .word, "version": .word,
         "signedDate": .instant,
     ]
-    /// Fields kept of `data`, or of the object that stands in its place (`appObjects`).
+    /// Fields of `data`, or of the object in its place (`appObjects`).
     private static let storedAppFields: KeyValuePairs<String, PayloadFields.Format> = [
         "appAppleId": .integer, "bundleId": .text, "environment": .text, "status": .integer,
         "consumptionRequestReason": .text, "productId": .text, "requestIdentifier": .text,
         "succeededCount": .integer, "failedCount": .integer,
     ]
-    /// Prices, currencies, storefronts and offer identifiers are not kept.
+    /// Not stored: prices, currencies, storefronts and offer identifiers.
     private static let storedTransactionFields: KeyValuePairs<String, PayloadFields.Format> = [
         "originalTransactionId": .text, "transactionId": .text, "webOrderLineItemId": .text, "bundleId": .text,
         "productId": .text, "subscriptionGroupIdentifier": .text, "purchaseDate": .instant,
@@ -37,7 +37,7 @@ public enum AppStoreNotification: StoreAdapter {
         "recentSubscriptionStartDate": .instant, "renewalDate": .instant, "signedDate": .instant,
         "environment": .text, "appAccountToken": .identity,
     ]
-    /// Kept fields that no effect depends on. A wrong form of one leaves it out; of other fields it is an error.
+    /// Fields that no effect depends on. If one has a wrong format, it is dropped; any other field is an error.
     private static let informativeFields: Set = [
         "version", "consumptionRequestReason", "productId", "requestIdentifier", "succeededCount", "failedCount",
     ]
@@ -52,7 +52,7 @@ public enum AppStoreNotification: StoreAdapter {
     /// One of these names the app; a payload has only one of them.
     private static let appObjects = ["data", "summary", "externalPurchaseToken", "appData"]
 
-    /// An object within `data` that has a signature of its own.
+    /// An object within `data` with a signature of its own.
     private struct SignedPart {
         let name: String
         let storedName: String
@@ -75,10 +75,10 @@ public enum AppStoreNotification: StoreAdapter {
         ),
     ]
 
-    /// - Parameter body: what was posted: `{"signedPayload": "…"}`.
-    /// - Returns: what is kept of it, verified, with what it carries signed in it; `translate` takes that.
-    /// - Throws: malformed, not UTF-8 or too large; unverified, when it is not shown to be the App Store's; elsewhere,
-    ///   when it is for another app or environment.
+    /// - Parameter body: `{"signedPayload": "…"}`.
+    /// - Returns: the payload to store, verified including its signed parts; `translate` accepts it.
+    /// - Throws: malformed, not UTF-8 or too large; unverified, if it does not come from the App Store; elsewhere, if it is
+    ///   for another app or environment.
     public static func sanitized(
         body: [UInt8],
         verifier: AppStoreVerifier
@@ -86,7 +86,7 @@ public enum AppStoreNotification: StoreAdapter {
         let notification = try await verifier.payload(of: try signedPayload(of: body), name: "signedPayload")
         var parts: [String: PayloadFields] = [:]
         if let data = try notification.object("data") {
-            // Before more is verified of what another app's notification carries.
+            // Checked first, to save verifying the parts of another app's notification.
             try verifier.app.check(data)
             for part in signedParts {
                 guard let compact = try signedText(part.name, of: data) else { continue }
@@ -96,7 +96,7 @@ public enum AppStoreNotification: StoreAdapter {
         return try stored(of: notification, parts: parts, app: verifier.app)
     }
 
-    /// The JWS in what was posted, as it stands there.
+    /// The JWS in the body, unverified.
     static func signedPayload(of body: [UInt8]) throws(BillingError) -> String {
         let posted = try PayloadFields(try JSONValue(parsing: body), path: "")
         guard case .string(let compact)? = posted.members["signedPayload"] else {
@@ -113,7 +113,7 @@ public enum AppStoreNotification: StoreAdapter {
 
     /// - Parameters:
     ///   - notification: verified, as are the parts.
-    ///   - parts: what is signed by itself within `data`, by the names there.
+    ///   - parts: the signed objects within `data`, by name.
     static func stored(
         of notification: PayloadFields,
         parts: [String: PayloadFields],
@@ -126,14 +126,16 @@ public enum AppStoreNotification: StoreAdapter {
             var storedApp = try app.stored(storedAppFields, informative: informativeFields)
             for part in signedParts where name == "data" {
                 guard let fields = parts[part.name] else { continue }
-                // Signed by itself: it could be of another app that the same root signs for.
+                // Signed separately, so it could belong to another app.
                 try expected.check(fields)
-                storedApp[part.storedName] = .object(try fields.stored(part.fields, informative: part.informativeFields))
+                storedApp[part.storedName] = .object(
+                    try fields.stored(part.fields, informative: part.informativeFields)
+                )
             }
             stored[name] = .object(storedApp)
         }
         let payload = JSONValue.object(stored)
-        // What is required is looked for here, so that nothing is kept that could not be read again.
+        // Checks the required fields, so that every stored payload can be translated again.
         _ = try translate(payload: payload)
         return payload
     }
@@ -190,7 +192,7 @@ extension BillingEvent.Source {
 }
 
 extension AppStoreVerifier.App {
-    /// - Throws: elsewhere, when an object names another app or environment. What it does not name is not compared.
+    /// - Throws: elsewhere, if an object names another app or environment. Missing fields are not compared.
     func check(_ fields: PayloadFields) throws(BillingError) {
         if let bundle = try fields.text("bundleId"), bundle != bundleID {
             throw BillingError(.elsewhere, "the notification is for another app; see appstore-bundle-id")

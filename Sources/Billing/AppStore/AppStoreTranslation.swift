@@ -1,10 +1,9 @@
 import Usage
 
-/// What each type of the App Store's notifications does. Types and subtypes that are not named here do nothing, and
-/// neither do those to come.
+/// The effects of each type of App Store notification. Unknown types and subtypes have none.
 struct AppStoreTranslation {
-    /// `data.status`: where the subscription stood when the notification was signed. It comes from what the App Store
-    /// knows and not from what happened last, so where the two disagree it is the one to believe.
+    /// `data.status`: the subscription's state when the notification was signed. It takes precedence over the type if they
+    /// disagree, because it reflects all events so far.
     enum Status: Int64 {
         case active = 1
         case expired, billingRetry, gracePeriod, revoked
@@ -24,12 +23,12 @@ struct AppStoreTranslation {
         renewalInfo = renewal
     }
 
-    /// - Throws: `MissingField`, or `BillingError` where a field has a wrong form.
+    /// - Throws: `MissingField`, or `BillingError` if a field has a wrong format.
     func effects(of type: String, _ subtype: String?) throws -> [BillingEffect] {
         switch (type, subtype) {
         case ("SUBSCRIBED", _), ("OFFER_REDEEMED", "INITIAL_BUY"), ("OFFER_REDEEMED", "RESUBSCRIBE"):
             try paid(try payment(.purchased))
-        // An upgrade is paid for at once, and mends what a payment mends.
+        // An upgrade is paid at once, and has the effects of a payment.
         case ("DID_RENEW", _), ("OFFER_REDEEMED", nil), ("DID_CHANGE_RENEWAL_PREF", "UPGRADE"),
             ("OFFER_REDEEMED", "UPGRADE"):
             try paid(try payment(.renewed))
@@ -55,8 +54,8 @@ struct AppStoreTranslation {
         }
     }
 
-    /// After something was paid for, the subscription is active, unless the status knows otherwise: then the payment
-    /// is followed by what ended it. It ended by the time of signing, whatever was paid for.
+    /// A payment makes the subscription active. If the status differs, the effect of the status follows. An expired
+    /// subscription ended by the time of signing at the latest.
     private func paid(_ payment: BillingEffect) throws -> [BillingEffect] {
         guard let status, status != .active else { return [payment] }
         var payment = payment
@@ -66,15 +65,15 @@ struct AppStoreTranslation {
         return [payment, end]
     }
 
-    /// The type says nothing about where the subscription stands; the status may.
+    /// The type does not determine the subscription's state, so the effect of the status is added.
     private func withStatus(_ effect: BillingEffect) throws -> [BillingEffect] {
         guard let status, status != .active, status != .expired || effect.kind != .extended else { return [effect] }
         return [effect, try self.effect(of: status)]
     }
 
-    /// The type is only about where the subscription stands, so the status takes its place.
-    private func snapshot(_ told: Status) throws -> BillingEffect {
-        try effect(of: status ?? told)
+    /// The type only reports the subscription's state, so the status replaces it.
+    private func snapshot(_ reported: Status) throws -> BillingEffect {
+        try effect(of: status ?? reported)
     }
 
     private func effect(of status: Status) throws -> BillingEffect {
@@ -87,8 +86,8 @@ struct AppStoreTranslation {
         }
     }
 
-    /// A refund of a period long past leaves a subscription as it is; the status tells them apart. One-time purchases
-    /// have none.
+    /// A refund of a past period has no effect on the subscription; the status then is active. One-time purchases have no
+    /// status.
     private func revocation() throws -> [BillingEffect] {
         switch status {
         case .active?: []
@@ -108,8 +107,8 @@ struct AppStoreTranslation {
         )
     }
 
-    /// An introductory offer that costs nothing is a trial. Other offers, which also existing customers get, are not:
-    /// who paid before would lose the larger allowance to them.
+    /// A free introductory offer is a trial. Other offers are not: existing customers get them too, and would lose their
+    /// larger allowance.
     private func period() throws -> BillingEffect.Period {
         guard try transactionInfo?.integer("offerType") == 1 else { return .normal }
         return switch try transactionInfo?.text("offerDiscountType") {
@@ -123,7 +122,7 @@ struct AppStoreTranslation {
             kind,
             transaction: try transaction(),
             product: try transactionInfo?.text("productId"),
-            // Where it overtakes the purchase, it is all that is known of the plan.
+            // If it arrives before the purchase, only this event tells the plan.
             period: try period(),
             expires: try transactionInfo?.instant("expiresDate")
         )

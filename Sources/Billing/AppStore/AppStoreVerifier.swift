@@ -8,12 +8,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Shows that what was posted is the App Store's and meant for this app: App Store Server Notifications V2.
+/// Verifies that a notification comes from the App Store and is for this app: App Store Server Notifications V2.
 public final class AppStoreVerifier: Sendable {
-    /// Whose notifications are taken.
+    /// The app whose notifications are accepted.
     public struct App: Sendable, Equatable {
         public var bundleID: String
-        /// Of the app in the App Store; nil: not compared. Sandbox notifications carry none.
+        /// The app's id in the App Store; nil: not compared. Sandbox notifications have none.
         public var appleID: Int64?
         public var environments: AcceptedEnvironments
 
@@ -26,7 +26,7 @@ public final class AppStoreVerifier: Sendable {
 
     let app: App
     private let root: PinnedRoot
-    /// Those that were verified, by the digest of their certificates.
+    /// Verified chains, by the digest of their certificates.
     private let chains = Mutex<[SHA256Digest: CertificateChain.Verified]>([:])
     /// Apple uses one chain at a time, and another one every few years.
     private static let chainsMaximum = 16
@@ -37,12 +37,12 @@ public final class AppStoreVerifier: Sendable {
         self.root = root
     }
 
-    /// The payload of one JWS. Nothing of it is decoded before it is verified: first the header's algorithm, then the
-    /// header's chain, then the signature by the chain's first certificate. The time at which the payload says that it was
-    /// signed has to be one at which the whole chain was valid.
+    /// The payload of a JWS. It is decoded only after verifying the header's algorithm, then the header's certificate chain,
+    /// then the signature by the chain's first certificate. The whole chain must have been valid at the payload's time of
+    /// signing.
     func payload(of compact: String, name: String) async throws(BillingError) -> PayloadFields {
         let signed = try SignedPayload(compact, name: name)
-        // "none" and HMAC with a public key as its secret are the classic ways to forge a JWS.
+        // Accepting "none", or HMAC with the public key as its secret, would allow forged signatures.
         guard signed.algorithm == AppStoreVerifier.algorithm else {
             throw BillingError(
                 .unverified,
@@ -70,9 +70,9 @@ public final class AppStoreVerifier: Sendable {
     private func verifiedChain(
         _ certificates: [[UInt8]]
     ) async throws(CertificateChainError) -> CertificateChain.Verified {
-        // DER certificates are self-delimiting, so no other three have these bytes one after the other.
+        // DER is self-delimiting, so no other certificates have the same concatenated bytes.
         let digest = SHA256.hash(data: certificates.flatMap { $0 })
-        if let known = chains.withLock({ $0[digest] }) { return known }
+        if let cached = chains.withLock({ $0[digest] }) { return cached }
         let chain = try await CertificateChain.verify(certificates, root: root.certificate)
         chains.withLock { chains in
             if chains.count >= AppStoreVerifier.chainsMaximum { chains.removeAll() }
@@ -83,7 +83,7 @@ public final class AppStoreVerifier: Sendable {
 }
 
 extension BillingError {
-    fileprivate static func badChain(_ name: String, _ fault: CertificateChainError) -> BillingError {
-        BillingError(.unverified, "\(name)'s certificate chain is not good: \(fault.reason)")
+    fileprivate static func badChain(_ name: String, _ error: CertificateChainError) -> BillingError {
+        BillingError(.unverified, "\(name)'s certificate chain is not good: \(error.reason)")
     }
 }

@@ -8,23 +8,23 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The three certificates that sign what the App Store sends: signer, intermediate, root.
+/// The three certificates of an App Store signature: signer, intermediate, root.
 enum CertificateChain {
     static let length = 3
 
-    /// A chain that was verified, and stays so.
+    /// A verified chain.
     struct Verified {
         let signerKey: P256.Signing.PublicKey
-        /// When all of its certificates are valid. What was signed at another time is not to be believed.
+        /// When all certificates are valid. Signatures of another time are not accepted.
         let validity: ClosedRange<Date>
     }
 
     /// Verifies that a chain is signed from the pinned root down, is valid as a whole at some time, has certificate
-    /// authorities where they must be, and carries Apple's marks. Everybody who registers with Apple has certificates
-    /// under the same root; only those with the marks sign for the App Store.
+    /// authorities where required, and has Apple's marker extensions. Every registered developer has certificates under the
+    /// same root; only those with the markers sign for the App Store.
     ///
     /// - Parameter encoded: DER, the signer first.
-    /// - Throws: a text that says what is wrong with the chain.
+    /// - Throws: an error that describes what is wrong with the chain.
     static func verify(_ encoded: [[UInt8]], root: Certificate) async throws(CertificateChainError) -> Verified {
         let certificates = try decode(encoded)
         guard certificates.count == length, certificates[2] == root else {
@@ -35,14 +35,14 @@ enum CertificateChain {
         }
         let validity = try validity(of: certificates)
         var verifier = Verifier(rootCertificates: CertificateStore([root])) {
-            // All are valid throughout it. The time of signing is compared with it once the payload may be decoded.
+            // All are valid throughout `validity`. The time of signing is compared with it after decoding the payload.
             RFC5280Policy(fixedExpiryValidationTime: validity.lowerBound)
             KeyUsePolicy()
             AppleMarkerPolicy()
         }
         let result = await verifier.validate(leaf: certificates[0], intermediates: CertificateStore([certificates[1]]))
         switch result {
-        // The verifier looks for any way to the root; it must be the one that was sent.
+        // The verifier finds any chain to the root; it must be the received one.
         case .validCertificate(let chain) where Array(chain) == certificates:
             return Verified(signerKey: key, validity: validity)
         case .validCertificate: throw CertificateChainError("its certificates do not sign each other in their order")
@@ -52,7 +52,7 @@ enum CertificateChain {
 
     /// When all of the certificates are valid.
     ///
-    /// - Throws: where there is no such time.
+    /// - Throws: if there is no such time.
     private static func validity(of certificates: [Certificate]) throws(CertificateChainError) -> ClosedRange<Date> {
         guard let begin = certificates.map(\.notValidBefore).max(), let end = certificates.map(\.notValidAfter).min(),
             begin <= end
@@ -71,7 +71,7 @@ enum CertificateChain {
         return certificates
     }
 
-    /// In our own words: those of RFC5280Policy repeat names from the certificates, which the sender chooses.
+    /// Replaces texts of RFC5280Policy, because they repeat names in the certificates, which the sender chooses.
     private static func reason(_ reason: PolicyFailureReason?) -> String {
         guard let text = reason?.description else { return "no certificate in it signs the one before" }
         return text.hasPrefix("RFC5280Policy")
@@ -87,15 +87,15 @@ struct CertificateChainError: Error {
     }
 }
 
-/// Apple's marks, as extensions of the signer and of the intermediate. The values are those that Apple's own libraries
-/// look for; each is documented in Apple's certification practice statements.
+/// Checks Apple's marker extensions of the signer and the intermediate, with the object identifiers that Apple's libraries
+/// use; Apple's certification practice statements document them.
 private struct AppleMarkerPolicy: VerifierPolicy {
     /// "Mac App Store Receipt Signing".
     private static let signer: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 6, 11, 1]
     /// "Worldwide Developer Relations".
     private static let intermediate: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 6, 2, 1]
 
-    /// A mark says what it is by being there; there is nothing in it to enforce.
+    /// The presence of a marker is all there is to check.
     let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [signer, intermediate]
 
     func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) -> PolicyEvaluationResult {
@@ -112,17 +112,17 @@ private struct AppleMarkerPolicy: VerifierPolicy {
     }
 }
 
-/// What a certificate says of its key's use holds, where it says anything; RFC5280Policy leaves that alone.
+/// Checks the key usage extension, if there is one; RFC5280Policy does not.
 private struct KeyUsePolicy: VerifierPolicy {
     let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [.X509ExtensionID.keyUsage]
 
     func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) -> PolicyEvaluationResult {
-        for (place, certificate) in chain.enumerated() {
+        for (index, certificate) in chain.enumerated() {
             guard let use = try? certificate.extensions.keyUsage else {
                 if certificate.extensions[oid: .X509ExtensionID.keyUsage] == nil { continue }
                 return .failsToMeetPolicy(reason: "a certificate's key usage cannot be read")
             }
-            guard place == 0 ? use.digitalSignature : use.keyCertSign else {
+            guard index == 0 ? use.digitalSignature : use.keyCertSign else {
                 return .failsToMeetPolicy(reason: "a certificate's key may not be used to sign what it signs")
             }
         }

@@ -1,11 +1,11 @@
 import X509
 
-/// The one certificate that everything of the App Store's must be signed under.
+/// The root certificate that every chain of the App Store must end at.
 public struct PinnedRoot: Sendable, Equatable {
     let certificate: Certificate
 
     /// - Parameter file: a certificate in PEM or in DER form, as Apple publishes it.
-    /// - Throws: a text that says what is wrong with it.
+    /// - Throws: an error that describes what is wrong with it.
     public init(file: [UInt8]) throws(BillingError) {
         let text = String(validating: file, as: UTF8.self)
         let certificate =

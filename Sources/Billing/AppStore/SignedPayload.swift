@@ -4,21 +4,20 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A JWS in its compact form (RFC 7515): header, payload and signature. Only the header is decoded, because it says who
-/// may have signed; `payload()` is for what was verified.
+/// A JWS in compact form (RFC 7515): header, payload and signature. `init` decodes only the header, which names the
+/// certificates; call `payload()` after verification.
 struct SignedPayload {
-    /// Of each part, for errors: `signedPayload`, `data.signedTransactionInfo`.
+    /// The JWS's name in errors: `signedPayload`, `data.signedTransactionInfo`.
     let name: String
     let algorithm: String?
     /// DER, the signing certificate first.
     let certificates: [[UInt8]]
     private let encodedPayload: Substring.UTF8View
-    /// What is signed: the first two parts as they were sent.
+    /// The signed bytes: the first two parts as received.
     let signedBytes: [UInt8]
     let signature: [UInt8]
 
-    /// - Throws: malformed, not UTF-8 or too large, where this is no JWS; unverified, where it is one that the App
-    ///   Store does not make.
+    /// - Throws: malformed, not UTF-8 or too large, if this is no JWS; unverified, if the App Store does not create such.
     init(_ compact: String, name: String) throws(BillingError) {
         let parts = compact.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3 else {
@@ -39,12 +38,12 @@ struct SignedPayload {
         certificates = try SignedPayload.certificates(header["x5c"], name)
     }
 
-    /// - Throws: malformed, not UTF-8 or too large, where it is not a JSON object that may be read.
+    /// - Throws: malformed, not UTF-8 or too large, if it is not an acceptable JSON object.
     func payload() throws(BillingError) -> JSONValue {
         try SignedPayload.object(encodedPayload, "\(name)'s payload")
     }
 
-    /// Three, or nothing is decoded: who sends a thousand shall not have them read.
+    /// Checks the count first, so that a header with thousands of certificates is not decoded.
     private static func certificates(_ value: JSONValue?, _ name: String) throws(BillingError) -> [[UInt8]] {
         guard case .array(let elements)? = value, elements.count == CertificateChain.length else {
             throw BillingError(
@@ -74,7 +73,7 @@ struct SignedPayload {
         return value
     }
 
-    /// Without padding, and nothing else than the alphabet: two spellings of one token would be two tokens.
+    /// Rejects padding and other alphabets, so that each token has one spelling.
     private static func decode(urlSafe part: Substring.UTF8View) -> [UInt8]? {
         var text: [UInt8] = []
         text.reserveCapacity(part.count + 2)

@@ -63,7 +63,9 @@ public struct CustomerReducer {
             for effect in event.effects where effect.kind == .granted {
                 guard let name = effect.transaction, let messages = effect.messages, messages > 0 else { continue }
                 let transaction = Transaction(source: event.key.source, name: name)
-                guard purchaseIndexes[transaction] == nil, let user = buyer(of: transaction, in: event) else { continue }
+                guard purchaseIndexes[transaction] == nil, let user = buyer(of: transaction, in: event) else {
+                    continue
+                }
                 purchaseIndexes[transaction] = state.purchases.count
                 state.purchases.append(
                     MessagePurchase(

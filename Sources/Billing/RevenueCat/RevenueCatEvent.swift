@@ -33,7 +33,9 @@ public enum RevenueCatEvent: StoreAdapter {
     public static func sanitized(body: [UInt8]) throws(BillingError) -> JSONValue {
         let fields = try PayloadFields(try JSONValue(parsing: body), path: "")
         let event = try PayloadFields(fields.members["event"], path: "event")
-        var stored: [String: JSONValue] = ["event": .object(try event.stored(storedFields, informative: informativeFields))]
+        var stored: [String: JSONValue] = [
+            "event": .object(try event.stored(storedFields, informative: informativeFields))
+        ]
         if let version = (try? fields.text("api_version")) ?? nil { stored["api_version"] = .string(version) }
         let payload = JSONValue.object(stored)
         // Checks the required fields, so that every stored payload can be translated again.

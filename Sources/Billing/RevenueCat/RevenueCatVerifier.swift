@@ -15,7 +15,10 @@ public struct RevenueCatVerifier: Sendable {
     ///   - signingSecrets: the same for signatures. Empty: no signature is required.
     ///   - windowSeconds: the largest difference between the time in a signature and this machine's clock.
     public init(authorizations: [String], signingSecrets: [String], windowSeconds: Int) {
-        precondition(!authorizations.isEmpty || !signingSecrets.isEmpty, "no header and no secret would verify the sender")
+        precondition(
+            !authorizations.isEmpty || !signingSecrets.isEmpty,
+            "no header and no secret would verify the sender"
+        )
         self.authorizations = authorizations.map { SHA256.hash(data: Array($0.utf8)) }
         signature =
             signingSecrets.isEmpty

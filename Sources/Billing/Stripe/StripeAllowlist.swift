@@ -1,18 +1,18 @@
-/// What is kept of Stripe's objects: ids, dates and words of Stripe's own lists. Not among them: names, addresses, e-mail
-/// addresses, cards, amounts, and metadata but for the user's id.
+/// The fields of Stripe's objects that are stored: ids, dates and values of Stripe's enumerations. Not stored: names,
+/// addresses, e-mail addresses, cards, amounts, and metadata other than the user's id.
 ///
-/// Older and newer versions of Stripe's API have some fields in different places. Both are kept as they came; it is the
-/// translation that knows them apart.
+/// Older and newer versions of Stripe's API have some fields in different places. Both are stored as received; the
+/// translation handles the difference.
 enum StripeAllowlist {
     indirect enum Shape: Sendable {
         case field(PayloadFields.Format)
-        /// A field that no effect depends on: one that has another form than today's is left out.
+        /// A field that no effect depends on. It is dropped if its format is unexpected.
         case informative(PayloadFields.Format)
         case object(Fields)
         case list(Fields)
-        /// An id, or the object itself where whoever sent it had it expanded.
+        /// An id, or the object itself if it was expanded.
         case expandable(Fields)
-        /// The customer's id, or the customer, of whom nothing but the id is looked at.
+        /// The customer's id, or the customer, of which only the id is stored.
         case customer
     }
 
@@ -23,7 +23,7 @@ enum StripeAllowlist {
         "api_version": .informative(.word),
     ]
 
-    /// Of an event's object; of events that have no effect, only what kind of object it is.
+    /// The fields of an event's object. Of events without effects, only the object's type.
     static func object(of type: String) -> Fields {
         if type.hasPrefix("customer.subscription.") { return subscription }
         return switch type {
@@ -81,7 +81,7 @@ enum StripeAllowlist {
         ]),
     ]
 
-    /// `refunded` says whether all of it was, so that no amount need be kept.
+    /// `refunded` is true only for a full refund, so no amount has to be stored.
     private static let charge: Fields = [
         "id": .field(.text), "object": .informative(.word), "customer": .customer, "refunded": .field(.flag),
         "payment_intent": .informative(.reference), "invoice": .expandable(chargedInvoice),
@@ -126,9 +126,9 @@ enum StripeAllowlist {
         return stored
     }
 
-    /// Which attributes of the object the event changed, without what they were before. Their names are Stripe's.
+    /// The names of the attributes that the event changed, without their values.
     ///
-    /// - Returns: nil where the event does not say.
+    /// - Returns: nil if the event has none.
     static func names(of attributes: JSONValue?) -> JSONValue? {
         guard case .object(let attributes)? = attributes, !attributes.isEmpty else { return nil }
         let names = attributes.keys.filter { name in

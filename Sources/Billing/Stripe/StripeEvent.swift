@@ -1,9 +1,9 @@
 import Usage
 
-/// Stripe's events (https://docs.stripe.com/api/events), as they are kept and in Headroom's words.
+/// Stripe's events (https://docs.stripe.com/api/events), as they are stored, and translated.
 public enum StripeEvent: StoreAdapter {
     public static let source = BillingEvent.Source.stripe
-    /// Those that Stripe names for subscriptions, https://docs.stripe.com/billing/subscriptions/webhooks, and refunds.
+    /// The types for subscriptions, https://docs.stripe.com/billing/subscriptions/webhooks, and refunds.
     public static let eventTypes: Set = [
         "charge.failed", "charge.refunded", "charge.succeeded", "checkout.session.completed",
         "checkout.session.expired", "customer.created", "customer.deleted", "customer.subscription.created",
@@ -17,10 +17,10 @@ public enum StripeEvent: StoreAdapter {
     ]
 
     /// - Parameters:
-    ///   - body: what was posted, by who was shown to be Stripe.
-    ///   - refundRevokes: what the setting stripe-refund-revokes says. A refund is kept with it, so that a replay does
-    ///     the same after the setting was changed.
-    /// - Returns: what is kept of it, which is also what `translate` takes.
+    ///   - body: of a verified request.
+    ///   - refundRevokes: the setting stripe-refund-revokes. It is stored with a refund, so that a replay has the same
+    ///     effect after the setting was changed.
+    /// - Returns: the payload to store, which `translate` accepts.
     /// - Throws: malformed or too large, with the field's name.
     public static func sanitized(body: [UInt8], refundRevokes: Bool) throws(BillingError) -> JSONValue {
         let event = try PayloadFields(try JSONValue(parsing: body), path: "")
@@ -33,7 +33,7 @@ public enum StripeEvent: StoreAdapter {
         if let changed = StripeAllowlist.names(of: data.members["previous_attributes"]) { stored["changed"] = changed }
         if type == "charge.refunded" { stored["refund_revokes"] = .bool(refundRevokes) }
         let payload = JSONValue.object(stored)
-        // What is required is looked for here, so that nothing is kept that could not be read again.
+        // Checks the required fields, so that every stored payload can be translated again.
         _ = try translate(payload: payload)
         return payload
     }
@@ -65,7 +65,7 @@ public enum StripeEvent: StoreAdapter {
         return notification
     }
 
-    /// The user's UUID, where the event has it, and the customer, who is known by it from then on.
+    /// The user's UUID, if the event has it, and the customer, which it identifies from then on.
     private static func identities(
         of kind: String,
         _ object: PayloadFields

@@ -1,6 +1,6 @@
 import Usage
 
-/// An invoice as an event shows it, older and newer versions of Stripe's API alike.
+/// The invoice in an event, in the formats of older and newer versions of Stripe's API.
 struct StripeInvoice {
     private let fields: PayloadFields
 
@@ -28,8 +28,8 @@ struct StripeInvoice {
         }
     }
 
-    /// Whether it is for a whole period that begins. Those for a first period and for a change within one are left to
-    /// the subscription's events, which know more: of a trial, say, or that it goes on without the change.
+    /// Whether it is for a new period. The subscription's own events cover a first period and a change within a period: they
+    /// have more information, for instance about a trial.
     var isForRenewal: Bool {
         get throws(BillingError) {
             switch try fields.word("billing_reason") {
@@ -43,10 +43,10 @@ struct StripeInvoice {
         get throws(BillingError) { try fields.seconds("next_payment_attempt") }
     }
 
-    /// What the invoice is for: of several lines the one whose period ends last.
+    /// The line whose period ends last.
     struct Line {
         var product: String?
-        /// The price's product, by which the price may be mapped as well.
+        /// The price's product, by which the price may be mapped too.
         var alternateProduct: String?
         var start: Instant
         var end: Instant
@@ -71,7 +71,7 @@ struct StripeInvoice {
         }
     }
 
-    /// Not a part of a period that a change made, and nothing beside the subscription.
+    /// False for a proration, and for an item that does not belong to the subscription.
     private func isForPeriod(_ line: PayloadFields) throws(BillingError) -> Bool {
         let parent = try line.object("parent")
         if try line.flag("proration") == true { return false }

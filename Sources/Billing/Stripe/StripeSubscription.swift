@@ -1,6 +1,6 @@
 import Usage
 
-/// A subscription as an event shows it: a snapshot, which counts more than the event's name.
+/// The subscription in an event: a snapshot, which takes precedence over the event's type.
 struct StripeSubscription {
     /// https://docs.stripe.com/api/subscriptions/object#subscription_object-status
     enum Status: String {
@@ -9,8 +9,8 @@ struct StripeSubscription {
         case incompleteExpired = "incomplete_expired"
     }
 
-    /// Attributes that change with a payment, a trial or another product. A change of none of them says nothing about
-    /// what is paid for.
+    /// Attributes that change with a payment, a trial or another product. A change of any other attribute tells nothing about
+    /// payments.
     private static let paidAttributes: Set = [
         "status", "items", "plan", "quantity", "latest_invoice", "current_period_start", "current_period_end",
         "trial_start", "trial_end", "start_date", "billing_cycle_anchor", "pause_collection",
@@ -20,10 +20,10 @@ struct StripeSubscription {
     let at: Instant
     let status: Status?
     private let fields: PayloadFields
-    /// nil: the event does not say what it changed.
+    /// The changed attributes; nil if the event does not name them.
     private let changed: Set<String>?
 
-    /// - Parameter event: what is kept of the event.
+    /// - Parameter event: the stored event.
     init(kind: String, at: Instant, event: PayloadFields, object: PayloadFields) throws(BillingError) {
         self.kind = kind
         self.at = at
@@ -32,9 +32,9 @@ struct StripeSubscription {
         changed = event.has("changed") ? Set(try event.texts("changed")) : nil
     }
 
-    // MARK: What it says
+    // MARK: Fields
 
-    /// The subscription's own, or in newer versions of the API its items'; of several the one that ends last.
+    /// The subscription's period, or in newer versions of the API that of its items; of several the one that ends last.
     var period: (start: Instant?, end: Instant?) {
         get throws(BillingError) {
             var found = (
@@ -58,7 +58,7 @@ struct StripeSubscription {
         get throws(BillingError) { try fields.object("items")?.objects("data") ?? [] }
     }
 
-    /// Of the first item: its price's id, or its product's where there is no price.
+    /// The id of the first item's price, or of its product if there is no price.
     private var product: String {
         get throws {
             for name in ["price", "plan"] {
@@ -70,7 +70,7 @@ struct StripeSubscription {
         }
     }
 
-    /// The product of the first item's price, by which the price may be mapped as well.
+    /// The product of the first item's price, by which the price may be mapped too.
     private var priceProduct: String? {
         get throws(BillingError) {
             guard let item = try items.first else { return nil }
@@ -100,8 +100,7 @@ struct StripeSubscription {
         }
     }
 
-    /// Until when there is access if nothing else happens: to the end of the trial or of the period, or to when it was
-    /// told to be cancelled.
+    /// The end of access if nothing else happens: of the trial or the period, or the scheduled cancellation.
     private var end: Instant {
         get throws {
             if let cancelAt = try fields.seconds("cancel_at") { return cancelAt }
@@ -110,8 +109,8 @@ struct StripeSubscription {
         }
     }
 
-    /// The end of what is paid for, of a subscription whose newest invoice is not: Stripe begins a period before it
-    /// charges for it. So it is the last boundary of a period that had passed when the event happened.
+    /// The end of the paid time if the newest invoice is unpaid. Stripe begins a period before it charges for it, so the paid
+    /// time ends at the last period boundary before the event.
     private var paidUntil: Instant {
         get throws {
             let period = try period
@@ -121,30 +120,30 @@ struct StripeSubscription {
         }
     }
 
-    // MARK: What it does
+    // MARK: Effects
 
-    /// - Parameter payment: `purchased` where the subscription is new, else `renewed`.
+    /// - Parameter payment: `purchased` for a new subscription, else `renewed`.
     func effects(_ payment: BillingEffect.Kind) throws -> [BillingEffect] {
         switch status {
         case .trialing, .active: try running(payment)
         case .pastDue: try pastDue(payment)
         case .unpaid:
-            // The store's own instant, because that of the event is some milliseconds later (StripeEventOrder).
+            // `at` is Stripe's own instant; that of the event is some milliseconds later (StripeEventOrder).
             [try paid(payment, until: try paidUntil), try effect(.billingRetry, expires: nil, graceUntil: at)]
         case .paused: try ended(payment, at: at)
         case .canceled: try ended(payment, at: min(try fields.seconds("ended_at") ?? at, at))
-        // Nothing was paid yet, or a status that is still to come.
+        // Nothing was paid yet, or the status is unknown.
         case .incomplete, .incompleteExpired, nil: []
         }
     }
 
-    /// A subscription that has ended, or is paused. An end before the known one would be taken for that of an earlier
-    /// period, so it is told as what was paid for first.
+    /// A subscription that has ended, or is paused. The payment comes first: without it, an end before the known one would
+    /// count as the end of an earlier period.
     func ended(_ payment: BillingEffect.Kind, at end: Instant) throws -> [BillingEffect] {
         [try paid(payment, until: end), try effect(.expired, expires: end)]
     }
 
-    /// As `customer.subscription.deleted` tells it, whatever its status.
+    /// The effects of `customer.subscription.deleted`, whatever the status.
     func deleted() throws -> [BillingEffect] {
         try ended(.renewed, at: min(try fields.seconds("ended_at") ?? at, at))
     }
@@ -152,7 +151,7 @@ struct StripeSubscription {
     private func running(_ payment: BillingEffect.Kind) throws -> [BillingEffect] {
         let end = try end
         let intent: BillingEffect.Kind = try isCancelled ? .cancelled : .uncancelled
-        // A payment mends whatever was, a refund too. A change of the cancellation, of a card or of metadata mends nothing.
+        // A payment ends a billing issue or a refund. A change of the cancellation, a card or metadata does not.
         if let changed, changed.isDisjoint(with: StripeSubscription.paidAttributes) {
             return [try effect(.productChanged, expires: end), try effect(intent, expires: end)]
         }
@@ -162,12 +161,12 @@ struct StripeSubscription {
 
     private func pastDue(_ payment: BillingEffect.Kind) throws -> [BillingEffect] {
         var nextAttempt: Instant?
-        // Events carry only its id, unless somebody put the invoice in its place.
+        // Usually only the id; the invoice itself if it was expanded.
         if case .object? = fields.members["latest_invoice"] {
             nextAttempt = try fields.object("latest_invoice")?.seconds("next_payment_attempt")
         }
         guard let nextAttempt else {
-            // No end of grace: what the invoice's own event told of it holds, else it is 16 days after the period's end.
+            // Without an end of grace, that of the invoice's own event counts, else 16 days after the period's end.
             let grace = try effect(.gracePeriod, expires: try periodEnd)
             return payment == .purchased ? [try paid(payment, until: try periodEnd), grace] : [grace]
         }
@@ -202,7 +201,7 @@ struct StripeSubscription {
         return effect
     }
 
-    /// A subscription that ended within its trial was never anything else.
+    /// A subscription that ended within its trial was a trial only.
     private func isTrial(until end: Instant?) throws(BillingError) -> Bool {
         switch status {
         case .trialing: return true

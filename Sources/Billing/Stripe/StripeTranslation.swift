@@ -1,6 +1,6 @@
 import Usage
 
-/// What each type of Stripe's events does. Types that are not named here do nothing, and neither do those to come.
+/// The effects of each type of Stripe event. Unknown types have none.
 struct StripeTranslation {
     let kind: String
     /// `created`, in whole seconds.
@@ -15,7 +15,7 @@ struct StripeTranslation {
         self.object = object
     }
 
-    /// Of the period that the event is about, for the order of events; nil where it is about none.
+    /// The end of the event's period, for the order of events; nil if it has none.
     var periodEnd: Instant? {
         get throws(BillingError) {
             if kind.hasPrefix("customer.subscription.") { return try subscription.period.end }
@@ -26,7 +26,7 @@ struct StripeTranslation {
         }
     }
 
-    /// - Throws: `MissingField`, `UnknownSubscription`, or `BillingError` where a field has a wrong form.
+    /// - Throws: `MissingField`, `UnknownSubscription`, or `BillingError` if a field has a wrong format.
     var effects: [BillingEffect] {
         get throws {
             switch kind {
@@ -37,7 +37,7 @@ struct StripeTranslation {
             case "invoice.paid": try paid(StripeInvoice(object))
             case "invoice.payment_failed": try failed(StripeInvoice(object))
             case "charge.refunded": try refund()
-            // It tells whose a customer is; that is in the event's identities.
+            // Only identifies the user of a customer, in the event's identities.
             case "checkout.session.completed": []
             default: []
             }
@@ -53,12 +53,12 @@ struct StripeTranslation {
     private func paid(_ invoice: StripeInvoice) throws -> [BillingEffect] {
         guard let transaction = try invoice.subscription, try invoice.isForRenewal else { return [] }
         guard let line = try invoice.line else { throw MissingField(type: kind, name: "lines.data.period") }
-        // What is charged after it was used, or long after it was due, says nothing about the time to come.
+        // A charge for a past period tells nothing about the future.
         guard line.end > at else { return [] }
         return [try renewal(of: transaction, line, started: line.start, expires: line.end)]
     }
 
-    /// Stripe begins a period before it charges for it, so what is paid for ended where the unpaid period begins.
+    /// Stripe begins a period before it charges for it, so the paid time ends where the unpaid period begins.
     private func failed(_ invoice: StripeInvoice) throws -> [BillingEffect] {
         guard let transaction = try invoice.subscription, try invoice.isForRenewal else { return [] }
         let issue = BillingEffect(.gracePeriod, transaction: transaction, graceUntil: try invoice.nextAttempt)
@@ -86,14 +86,14 @@ struct StripeTranslation {
         return effect
     }
 
-    /// A part that is given back leaves the subscription as it is.
+    /// A partial refund has no effect.
     private func refund() throws -> [BillingEffect] {
         guard try object.flag("refunded") == true, try event.flag("refund_revokes") == true else { return [] }
-        if let named = try object.object("metadata")?.text("subscription_id") {
-            return [BillingEffect(.revoked, transaction: named)]
+        if let transaction = try object.object("metadata")?.text("subscription_id") {
+            return [BillingEffect(.revoked, transaction: transaction)]
         }
         switch object.members["invoice"] {
-        // Said to be of no invoice: something that was bought once.
+        // Explicitly without an invoice: a one-time purchase.
         case .null?: return []
         case .object?:
             guard let invoice = try object.object("invoice"),
@@ -106,7 +106,7 @@ struct StripeTranslation {
     }
 }
 
-/// A refund that does not say of which subscription it is. It is kept, and somebody has to look.
+/// A refund that does not name its subscription. It is stored as failed, and an operator has to decide.
 struct UnknownSubscription: TranslationProblem {
     let type: String
     let what: String

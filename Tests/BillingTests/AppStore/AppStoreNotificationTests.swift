@@ -129,7 +129,7 @@ struct AppStoreNotificationTests {
         ),
     ]
 
-    /// The type says one thing, and `data.status` another.
+    /// `data.status` differs from the type.
     private static let disagreements: [Row] = [
         Row(Payload("EXPIRED", "VOLUNTARY", status: 1), payment(.renewed), note: "but active"),
         Row(Payload("EXPIRED", "VOLUNTARY", status: 3), plain(.billingRetry), note: "but in billing retry"),
@@ -173,7 +173,7 @@ struct AppStoreNotificationTests {
         ].map { Row(Payload($0, status: 1)) } + [Row(Payload("MIGRATION", "MIGRATE", status: 1))]
 
     @Test(
-        "does what the table says, and what the status says where they disagree",
+        "has the effects in the table; the status takes precedence over the type",
         arguments: payments + standings + disagreements + acknowledged
     )
     func table(row: Row) async throws {
@@ -187,7 +187,7 @@ struct AppStoreNotificationTests {
         #expect(notification.environment == .production)
     }
 
-    @Test("is named by its type and subtype")
+    @Test("has a type made of type and subtype")
     func types() async throws {
         let renewed = try await AppStorePayload("DID_RENEW", "BILLING_RECOVERY").notification()
         #expect(renewed.type == "DID_RENEW: BILLING_RECOVERY")
@@ -196,7 +196,7 @@ struct AppStoreNotificationTests {
         #expect(try await AppStorePayload("A_TYPE_TO_COME").notification().typeClass == "other")
     }
 
-    @Test("without data, or without a transaction, is acknowledged")
+    @Test("without data, or without a transaction, is accepted")
     func withoutData() async throws {
         var test = AppStorePayload("TEST")
         (test.transaction, test.renewal) = (nil, nil)
@@ -217,7 +217,7 @@ struct AppStoreNotificationTests {
         #expect(try await token.notification().effects.isEmpty)
     }
 
-    @Test("without what its effect needs is kept, with what is missing")
+    @Test("without a required field is stored, with the missing field as its problem")
     func missing() async throws {
         let unbounded = AppStorePayload("DID_RENEW").with(transaction: ["expiresDate": .null])
         #expect(try await unbounded.notification().problem == "DID_RENEW without expiresDate")
@@ -230,7 +230,7 @@ struct AppStoreNotificationTests {
         #expect(try await many.notification().problem == "ONE_TIME_CHARGE without a quantity from 1 to 1000")
     }
 
-    @Test("is kept without prices, currencies and storefronts, and is translated to the same again")
+    @Test("is stored without prices, currencies and storefronts, and its stored payload has the same translation")
     func keeping() async throws {
         let first = try await AppStorePayload("DID_RENEW", status: 1).notification()
         let stored = first.payload.text

@@ -2,7 +2,7 @@ import Billing
 import Foundation
 import Usage
 
-/// A notification as the App Store makes it, with what a test says otherwise. Signed by a `TestAuthority`.
+/// A notification like the App Store's, with changes by tests. Signed by a `TestAuthority`.
 struct AppStorePayload {
     static let bundleID = "com.example.chat"
     static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
@@ -52,7 +52,7 @@ struct AppStorePayload {
         return changed
     }
 
-    /// - Parameters: who signs what is inside, where that is somebody else.
+    /// - Parameter inner: signs the inner parts, if it is another authority.
     func signed(by authority: TestAuthority, inner: TestAuthority? = nil) throws -> String {
         var outer = outer
         if var data {
@@ -68,7 +68,7 @@ struct AppStorePayload {
         Array(JSONValue.object(["signedPayload": .string(signed)]).text.utf8)
     }
 
-    /// What becomes of it: verified, kept, and translated from what is kept.
+    /// Verifies the notification, and translates its stored payload.
     func notification() async throws -> BillingEvent {
         let authority = try TestAuthority()
         let body = AppStorePayload.body(try signed(by: authority))

@@ -7,9 +7,9 @@ import X509
 
 @testable import Billing
 
-@Suite("What comes as the App Store's")
+@Suite("A signed notification")
 struct AppStoreVerifierTests {
-    private func refusal(of body: [UInt8], by verifier: AppStoreVerifier) async -> BillingError? {
+    private func failure(of body: [UInt8], by verifier: AppStoreVerifier) async -> BillingError? {
         do {
             _ = try await AppStoreNotification.sanitized(body: body, verifier: verifier)
             return nil
@@ -18,19 +18,19 @@ struct AppStoreVerifierTests {
         }
     }
 
-    private func refusal(of signed: String, by verifier: AppStoreVerifier) async -> BillingError? {
-        await refusal(of: AppStorePayload.body(signed), by: verifier)
+    private func failure(of signed: String, by verifier: AppStoreVerifier) async -> BillingError? {
+        await failure(of: AppStorePayload.body(signed), by: verifier)
     }
 
-    @Test("is taken with a good chain, at the first time and again")
+    @Test("is accepted with a valid chain, at first and from the cache")
     func good() async throws {
         let authority = try TestAuthority()
         let verifier = try authority.verifier()
         let signed = try AppStorePayload("DID_RENEW").signed(by: authority)
-        for _ in 0..<3 { #expect(await refusal(of: signed, by: verifier) == nil) }
+        for _ in 0..<3 { #expect(await failure(of: signed, by: verifier) == nil) }
     }
 
-    typealias Making = TestAuthority.Making
+    typealias Recipe = TestAuthority.Recipe
     typealias Chain = @Sendable (TestAuthority) throws -> [[UInt8]]
 
     struct BadChain: Sendable, CustomTestStringConvertible {
@@ -40,14 +40,14 @@ struct AppStoreVerifierTests {
         var chain: Chain = { $0.chain }
     }
 
-    private static func signer(_ change: (inout Making) -> Void) -> Making {
-        var making = Making(isAuthority: false, mark: TestAuthority.signerMark)
+    private static func signer(_ change: (inout Recipe) -> Void) -> Recipe {
+        var making = Recipe(isAuthority: false, mark: TestAuthority.signerMark)
         change(&making)
         return making
     }
 
-    private static func intermediate(_ change: (inout Making) -> Void) -> Making {
-        var making = Making(mark: TestAuthority.intermediateMark)
+    private static func intermediate(_ change: (inout Recipe) -> Void) -> Recipe {
+        var making = Recipe(mark: TestAuthority.intermediateMark)
         change(&making)
         return making
     }
@@ -68,7 +68,7 @@ struct AppStoreVerifierTests {
             )
         },
         BadChain(testDescription: "a root that had expired", reason: "not valid at the time") {
-            try TestAuthority(root: Making(ends: TestAuthority.time(-1)))
+            try TestAuthority(root: Recipe(ends: TestAuthority.time(-1)))
         },
         BadChain(testDescription: "a signer without its mark", reason: "signer has not the mark") {
             try TestAuthority(signer: signer { $0.mark = nil })
@@ -89,7 +89,7 @@ struct AppStoreVerifierTests {
             try TestAuthority(signer: signer { $0.use = KeyUsage(keyEncipherment: true) })
         },
         BadChain(testDescription: "a root that allows no intermediate", reason: "may not sign, as") {
-            try TestAuthority(root: Making(pathLength: 0))
+            try TestAuthority(root: Recipe(pathLength: 0))
         },
         BadChain(testDescription: "a signer with an unknown critical extension", reason: "chain is not good") {
             try TestAuthority(signer: signer { $0.strangeExtensionIsCritical = true })
@@ -147,30 +147,30 @@ struct AppStoreVerifierTests {
         ),
     ]
 
-    @Test("is refused with a chain that is wrong in any way", arguments: wrongCertificates + wrongOrders)
+    @Test("is rejected with an invalid chain", arguments: wrongCertificates + wrongOrders)
     func badChains(bad: BadChain) async throws {
         let authority = try bad.authority()
         let signed = try authority.sign(
             .object(AppStorePayload("TEST").outer),
             chain: try bad.chain(authority)
         )
-        let error = try #require(await refusal(of: signed, by: try authority.verifier()))
+        let error = try #require(await failure(of: signed, by: try authority.verifier()))
         #expect(error.kind == .unverified)
         #expect(error.description.contains(bad.reason), "\(error)")
         #expect(!error.description.contains("Test "), "it repeats no name of a certificate's")
     }
 
-    @Test("is refused under another root, also one of the same name, and whatever root is sent along")
+    @Test("is rejected under another root, also one of the same name, and whatever root it includes")
     func otherRoot() async throws {
         let (authority, other) = (try TestAuthority(), try TestAuthority())
         let payload = AppStorePayload("TEST")
         for chain in [other.chain, Array(other.chain.dropLast()) + [authority.root.der]] {
             let signed = try other.sign(.object(payload.outer), chain: chain)
-            #expect(await refusal(of: signed, by: try authority.verifier())?.kind == .unverified)
+            #expect(await failure(of: signed, by: try authority.verifier())?.kind == .unverified)
         }
     }
 
-    @Test("is judged by the time of its signing, each time anew")
+    @Test("is accepted only if the chain was valid at its time of signing, also from the cache")
     func signingTime() async throws {
         let authority = try TestAuthority(
             signer: AppStoreVerifierTests.signer {
@@ -182,17 +182,17 @@ struct AppStoreVerifierTests {
             var payload = AppStorePayload("TEST")
             (payload.transaction, payload.renewal) = (nil, nil)
             payload.outer["signedDate"] = .integer((Int64(TestAuthority.now) + Int64(seconds)) * 1_000)
-            let error = await refusal(of: try payload.signed(by: authority), by: verifier)
+            let error = await failure(of: try payload.signed(by: authority), by: verifier)
             #expect((error == nil) == isGood, "\(seconds)")
             #expect(isGood || error?.kind == .unverified)
         }
         var undated = AppStorePayload("TEST")
         undated.outer["signedDate"] = nil
-        let error = await refusal(of: try undated.signed(by: authority), by: verifier)
+        let error = await failure(of: try undated.signed(by: authority), by: verifier)
         #expect(error == BillingError(.malformed, "signedPayload.signedDate is missing"))
     }
 
-    @Test("is refused for its signature before its payload is decoded")
+    @Test("its signature is verified before its payload is decoded")
     func payloadLast() async throws {
         let authority = try TestAuthority()
         let certificates = JSONValue.array(authority.chain.map { .string(Data($0).base64EncodedString()) })
@@ -204,9 +204,9 @@ struct AppStoreVerifierTests {
         for (payload, kind) in payloads {
             let parts = [Array(header.text.utf8), payload].map(TestAuthority.urlSafe).joined(separator: ".")
             let forged = "\(parts).\(TestAuthority.urlSafe(Array(repeating: 1, count: 64)))"
-            #expect(await refusal(of: forged, by: try authority.verifier())?.kind == .unverified)
+            #expect(await failure(of: forged, by: try authority.verifier())?.kind == .unverified)
             let genuine = try authority.sign(header: header, payload: payload)
-            #expect(await refusal(of: genuine, by: try authority.verifier())?.kind == kind)
+            #expect(await failure(of: genuine, by: try authority.verifier())?.kind == kind)
         }
     }
 
@@ -214,14 +214,14 @@ struct AppStoreVerifierTests {
         "none", "None", "", "HS256", "RS256", "ES384", "es256", "ES256K", "PS256", "EdDSA",
     ]
 
-    @Test("is refused with any algorithm but ES256", arguments: otherAlgorithms)
+    @Test("is rejected with any algorithm but ES256", arguments: otherAlgorithms)
     func algorithms(algorithm: String) async throws {
         let authority = try TestAuthority()
         let signed = try authority.sign(.object(AppStorePayload("TEST").outer), algorithm: algorithm)
-        #expect(await refusal(of: signed, by: try authority.verifier())?.kind == .unverified)
+        #expect(await failure(of: signed, by: try authority.verifier())?.kind == .unverified)
     }
 
-    @Test("is refused without a signature, or with one that a public key was made the secret of")
+    @Test("is rejected without a signature, or with an HMAC whose secret is the public key")
     func forgedSignatures() async throws {
         let authority = try TestAuthority()
         let payload = Array(JSONValue.object(AppStorePayload("TEST").outer).text.utf8)
@@ -233,15 +233,15 @@ struct AppStoreVerifierTests {
             let code = Array(HMAC<SHA256>.authenticationCode(for: Array(parts.utf8), using: key))
             for signature in [[], code, code + code, Array(repeating: 0, count: 64)] {
                 let signed = "\(parts).\(TestAuthority.urlSafe(signature))"
-                #expect(await refusal(of: signed, by: try authority.verifier())?.kind == .unverified)
+                #expect(await failure(of: signed, by: try authority.verifier())?.kind == .unverified)
             }
         }
         let critical = JSONValue.object(["alg": "ES256", "x5c": certificates, "crit": .array(["exp"])])
         let signed = try authority.sign(header: critical, payload: payload)
-        #expect(await refusal(of: signed, by: try authority.verifier())?.kind == .unverified)
+        #expect(await failure(of: signed, by: try authority.verifier())?.kind == .unverified)
     }
 
-    @Test("is refused when the payload or the signature was altered, in any of its parts")
+    @Test("is rejected when any part of the payload or the signature was altered")
     func altered() async throws {
         let authority = try TestAuthority()
         let verifier = try authority.verifier()
@@ -250,15 +250,15 @@ struct AppStoreVerifierTests {
         let later = try #require(Data(base64Encoded: AppStoreVerifierTests.padded(parts[1])))
         let other = String(decoding: later, as: UTF8.self).replacing("DID_RENEW", with: "DID_RENEV")
         let replaced = "\(parts[0]).\(TestAuthority.urlSafe(Array(other.utf8))).\(parts[2])"
-        #expect(await refusal(of: replaced, by: verifier)?.kind == .unverified)
-        // The last character has bits that are not used.
-        for place in [0, 10, 40, parts[2].count - 2] {
+        #expect(await failure(of: replaced, by: verifier)?.kind == .unverified)
+        // The last character has unused bits.
+        for index in [0, 10, 40, parts[2].count - 2] {
             var signature = Array(parts[2].utf8)
-            signature[place] = signature[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+            signature[index] = signature[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
             let text = "\(parts[0]).\(parts[1]).\(String(decoding: signature, as: UTF8.self))"
-            #expect(await refusal(of: text, by: verifier)?.kind == .unverified)
+            #expect(await failure(of: text, by: verifier)?.kind == .unverified)
         }
-        #expect(await refusal(of: signed, by: verifier) == nil)
+        #expect(await failure(of: signed, by: verifier) == nil)
     }
 
     private static func padded(_ part: String) -> String {
@@ -266,7 +266,7 @@ struct AppStoreVerifierTests {
         return text + String(repeating: "=", count: (4 - text.count % 4) % 4)
     }
 
-    @Test("is refused wherever one of its characters was changed")
+    @Test("is rejected when any character was changed")
     func mutations() async throws {
         let seed = SeededGenerator.newSeed()
         print("seed \(seed)")
@@ -274,25 +274,25 @@ struct AppStoreVerifierTests {
         let authority = try TestAuthority()
         let verifier = try authority.verifier()
         let signed = Array(try AppStorePayload("DID_RENEW").signed(by: authority).utf8)
-        #expect(await refusal(of: String(decoding: signed, as: UTF8.self), by: verifier) == nil)
+        #expect(await failure(of: String(decoding: signed, as: UTF8.self), by: verifier) == nil)
         for _ in 0..<500 {
             var changed = signed
-            // Of the last character two bits stand for nothing.
-            let place = Int.random(in: 0..<changed.count - 1, using: &random)
+            // Two bits of the last character are unused.
+            let index = Int.random(in: 0..<changed.count - 1, using: &random)
             let other = UInt8.random(in: 0x2D...0x7A, using: &random)
-            guard changed[place] != other else { continue }
-            changed[place] = other
+            guard changed[index] != other else { continue }
+            changed[index] = other
             let text = String(decoding: changed, as: UTF8.self)
-            #expect(await refusal(of: text, by: verifier) != nil, "\(place): \(other)")
+            #expect(await failure(of: text, by: verifier) != nil, "\(index): \(other)")
         }
     }
 
-    @Test("is refused when what is signed inside was altered, or signed by somebody else")
+    @Test("is rejected when a signed part was altered, or signed by another authority")
     func inner() async throws {
         let (authority, other) = (try TestAuthority(), try TestAuthority())
         let verifier = try authority.verifier()
         let payload = AppStorePayload("DID_RENEW")
-        #expect(await refusal(of: try payload.signed(by: authority, inner: other), by: verifier)?.kind == .unverified)
+        #expect(await failure(of: try payload.signed(by: authority, inner: other), by: verifier)?.kind == .unverified)
         for name in ["signedTransactionInfo", "signedRenewalInfo"] {
             let content = name == "signedTransactionInfo" ? payload.transaction : payload.renewal
             let parts = try authority.sign(.object(try #require(content))).split(separator: ".")
@@ -305,19 +305,19 @@ struct AppStoreVerifierTests {
             for value in [JSONValue.string(text), .integer(1), .string(""), .string("a.b.c")] {
                 data[name] = value
                 outer["data"] = .object(data)
-                let error = await refusal(of: try authority.sign(.object(outer)), by: verifier)
+                let error = await failure(of: try authority.sign(.object(outer)), by: verifier)
                 #expect(error?.kind == (value == .string(text) ? .unverified : .malformed))
                 #expect(error?.description.contains("data.\(name)") == true)
             }
         }
     }
 
-    @Test("is refused when it is of another app or another environment, outside or inside")
+    @Test("is rejected for another app or environment, also in a signed part")
     func elsewhere() async throws {
         let authority = try TestAuthority()
         let verifier = try authority.verifier(appleID: 6_447_000_001)
         var good = AppStorePayload("DID_RENEW")
-        #expect(await refusal(of: try good.signed(by: authority), by: verifier) == nil)
+        #expect(await failure(of: try good.signed(by: authority), by: verifier) == nil)
         let changes: [(inout AppStorePayload) -> Void] = [
             { $0.data?["bundleId"] = "com.example.other" }, { $0.data?["environment"] = "Sandbox" },
             { $0.data?["environment"] = "Xcode" }, { $0.data?["appAppleId"] = .integer(1) },
@@ -328,14 +328,14 @@ struct AppStoreVerifierTests {
         for change in changes {
             var payload = good
             change(&payload)
-            let error = await refusal(of: try payload.signed(by: authority), by: verifier)
+            let error = await failure(of: try payload.signed(by: authority), by: verifier)
             #expect(error?.kind == .elsewhere, "\(error.map { "\($0)" } ?? "taken")")
         }
         good.data?["environment"] = "Sandbox"
         good.transaction?["environment"] = "Sandbox"
         good.renewal?["environment"] = "Sandbox"
         for (environments, isGood) in [(AcceptedEnvironments.sandbox, true), (.any, true), (.production, false)] {
-            let error = await refusal(
+            let error = await failure(
                 of: try good.signed(by: authority),
                 by: try authority.verifier(environments: environments)
             )
@@ -344,7 +344,7 @@ struct AppStoreVerifierTests {
     }
 
     @Test(
-        "is refused when it is no JWS, or none with a chain",
+        "is rejected if it is no JWS, or has no chain",
         arguments: [
             "", ".", "..", "...", "a.b", "a.b.c.d", "!!.??.##", "e30.e30.e30", "e30=.e30.e30", "bnVsbA.e30.e30",
             "W10.e30.e30", "e30.W10.e30", "e30.e30.\u{e9}", "e3 0.e30.e30", String(repeating: ".", count: 100_000),
@@ -353,33 +353,33 @@ struct AppStoreVerifierTests {
     )
     func garbage(text: String) async throws {
         let authority = try TestAuthority()
-        let error = await refusal(of: text, by: try authority.verifier())
-        // The header {} has no certificates, whatever the payload; the others are not even that.
+        let error = await failure(of: text, by: try authority.verifier())
+        // The header {} has no certificates; the other texts have no header.
         #expect(error?.kind == (["e30.e30.e30", "e30.W10.e30"].contains(text) ? .unverified : .malformed))
     }
 
-    @Test("is refused as malformed when the body is not what the App Store posts")
+    @Test("a body of another form is rejected as malformed")
     func bodies() async throws {
         let verifier = try TestAuthority().verifier()
         for text in [
             "", "{}", "[]", #"{"signedPayload":7}"#, #"{"signedPayload":null}"#, #"{"signedpayload":"a.b.c"}"#,
         ] {
-            #expect(await refusal(of: Array(text.utf8), by: verifier)?.kind == .malformed, "\(text)")
+            #expect(await failure(of: Array(text.utf8), by: verifier)?.kind == .malformed, "\(text)")
         }
     }
 
-    @Test("is refused as too large when what is signed nests too deep")
+    @Test("is rejected as too large if a signed part nests too deep")
     func depth() async throws {
         let authority = try TestAuthority()
         var nested = JSONValue.integer(1)
         for _ in 0..<40 { nested = .array([nested]) }
         let signed = try authority.sign(.object(["a": nested]))
-        let error = try #require(await refusal(of: signed, by: try authority.verifier()))
+        let error = try #require(await failure(of: signed, by: try authority.verifier()))
         #expect(error.kind == .tooLarge)
         #expect(error.description.hasPrefix("signedPayload's payload is nested deeper"))
     }
 
-    @Test("needs a root that is one, in PEM or in DER form")
+    @Test("needs a root certificate in PEM or DER form")
     func roots() throws {
         let authority = try TestAuthority()
         let pem = try authority.root.certificate.serializeAsPEM().pemString

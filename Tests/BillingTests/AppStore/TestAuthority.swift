@@ -5,7 +5,7 @@ import X509
 
 @testable import Billing
 
-/// A root, an intermediate and a signer as Apple's are, of our own making, with whatever a test makes wrong.
+/// A root, an intermediate and a signer like Apple's. Tests can change each property.
 struct TestAuthority {
     struct Issued {
         var certificate: Certificate
@@ -13,27 +13,27 @@ struct TestAuthority {
 
         var der: [UInt8] {
             var serializer = DER.Serializer()
-            // A certificate that was just made can be written.
+            // Serializing a new certificate does not fail.
             try! serializer.serialize(certificate)
             return serializer.serializedBytes
         }
     }
 
-    /// How a certificate is made; what is not said is as Apple has it.
-    struct Making {
+    /// The properties of a certificate, by default like Apple's.
+    struct Recipe {
         var begins = TestAuthority.time(-86_400 * 365)
         var ends = TestAuthority.time(86_400 * 365)
         var isAuthority = true
         var pathLength: Int?
         var mark: ASN1ObjectIdentifier?
         var use: KeyUsage?
-        /// An extension that must be understood, and is not.
+        /// A critical extension that the verifier does not support.
         var strangeExtensionIsCritical = false
     }
 
     static let signerMark: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 6, 11, 1]
     static let intermediateMark: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 6, 2, 1]
-    /// When everything is signed that does not say otherwise.
+    /// The default time of signing.
     static let now: TimeInterval = 1_795_280_400
 
     static func time(_ seconds: TimeInterval) -> Date { Date(timeIntervalSince1970: now + seconds) }
@@ -44,19 +44,19 @@ struct TestAuthority {
     let signerKey = P256.Signing.PrivateKey()
 
     init(
-        root rootMaking: Making = Making(),
-        intermediate intermediateMaking: Making = Making(mark: intermediateMark),
-        signer signerMaking: Making = Making(isAuthority: false, mark: signerMark)
+        root rootMaking: Recipe = Recipe(),
+        intermediate intermediateMaking: Recipe = Recipe(mark: intermediateMark),
+        signer signerMaking: Recipe = Recipe(isAuthority: false, mark: signerMark)
     ) throws {
         root = try TestAuthority.issue("Test Root", rootMaking, by: nil)
         intermediate = try TestAuthority.issue("Test Intermediate", intermediateMaking, by: root)
         signer = try TestAuthority.issue("Test Signer", signerMaking, by: intermediate, signerKey: signerKey)
     }
 
-    /// - Parameter signerKey: nil for an authority's.
+    /// - Parameter signerKey: nil for an authority.
     static func issue(
         _ name: String,
-        _ making: Making,
+        _ making: Recipe,
         by issuer: Issued?,
         signerKey: P256.Signing.PrivateKey? = nil
     ) throws -> Issued {
@@ -107,7 +107,7 @@ struct TestAuthority {
         )
     }
 
-    /// A JWS as the App Store makes it, with whatever a test makes wrong.
+    /// A JWS, by default like the App Store's.
     func sign(_ payload: JSONValue, algorithm: String = "ES256", chain: [[UInt8]]? = nil) throws -> String {
         let header = JSONValue.object([
             "alg": .string(algorithm),

@@ -4,11 +4,11 @@ import Usage
 
 @testable import Billing
 
-@Suite("An event in Headroom's own words")
+@Suite("A direct event")
 struct DirectEventTests {
     private static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
-    /// A good event, with some of its fields replaced by JSON texts, or taken out where that is empty.
+    /// A valid event. Fields are replaced by JSON texts, and removed by empty ones.
     private func body(_ changes: [String: String] = [:]) -> [UInt8] {
         var fields = [
             "source": "\"chargebee\"", "id": "\"ev_1\"", "at": "\"2026-11-05T09:30:00Z\"", "kind": "\"purchased\"",
@@ -21,7 +21,7 @@ struct DirectEventTests {
         return Array("{\(members.joined(separator: ", "))}".utf8)
     }
 
-    @Test("names its user, its subscription and the plan itself")
+    @Test("names its user, its subscription and its plan")
     func good() throws {
         let event = try DirectEvent.parse(body: body(["anchor": "9", "environment": "\"production\""]))
         #expect(event.source.rawValue == "chargebee" && event.id == "ev_1")
@@ -34,14 +34,14 @@ struct DirectEventTests {
         #expect(effect.expires == Instant("2026-12-05T09:30:00Z") && effect.anchorDay == 9)
     }
 
-    @Test("may leave its user out, and is then its transaction's owner's")
+    @Test("without a user belongs to the owner of its transaction")
     func withoutUser() throws {
         let event = try DirectEvent.parse(body: body(["user": "", "kind": "\"revoked\"", "plan": "", "expires": ""]))
         #expect(event.identities.isEmpty)
         #expect(event.customerNames == ["chargebee:transaction:sub_42"])
     }
 
-    @Test("transfers what users own to another one")
+    @Test("transfers the subscriptions of users to another user")
     func transfer() throws {
         let other = "00000000-0000-4000-8000-000000000002"
         let event = try DirectEvent.parse(
@@ -54,11 +54,11 @@ struct DirectEventTests {
         #expect(event.users.map(\.description) == [other, DirectEventTests.user].sorted())
     }
 
-    /// More than an event may name.
+    /// More users than an event may have.
     private static let many = "[" + Array(repeating: "\"\(user)\"", count: 101).joined(separator: ", ") + "]"
 
-    /// What is changed, and what the refusal names.
-    private static let mistakes: [([String: String], String)] = [
+    /// The changed fields, and the field that the error names.
+    private static let errors: [([String: String], String)] = [
         (["source": ""], "source"), (["source": "\"Chargebee\""], "source"), (["source": "\"stripe\""], "webhook"),
         (["source": "\"user\""], "source"), (["source": "5"], "source"), (["id": ""], "id"),
         (["id": "\"a\\u0000\""], "id"), (["at": ""], "at"),
@@ -78,21 +78,21 @@ struct DirectEventTests {
         (["grace_until": "\"2026-12-09\"", "kind": "\"billing_retry\"", "plan": ""], "grace_until"),
     ]
 
-    @Test("can be read again after somebody in it was forgotten")
+    @Test("can be parsed again after one of its users was forgotten")
     func forgotten() throws {
         let name = "forgotten:" + String(repeating: "0a", count: 32)
         let event = try DirectEvent.parse(body: body(["user": "\"\(name)\""]))
         #expect(event.identities == [name] && event.users.isEmpty)
     }
 
-    @Test("that is malformed is refused with the name of the field", arguments: mistakes)
-    func mistake(changes: [String: String], name: String) throws {
+    @Test("a malformed field is an error that names it", arguments: errors)
+    func malformed(changes: [String: String], name: String) throws {
         let error = #expect(throws: BillingError.self) { try DirectEvent.parse(body: body(changes)) }
         #expect(error?.kind == .malformed)
         #expect(error?.description.contains(name) == true, "\(error?.description ?? "")")
     }
 
-    @Test("is refused with an unknown field's name, without control characters and no longer than a field's")
+    @Test("an unknown field is an error with its name, shortened and without control characters")
     func unknownField() {
         for name in ["a\\u0085mount", "a\u{9B}mount", "a\\u001bmount", "a\\u0000\u{7F}mount"] {
             let error = #expect(throws: BillingError.self) { try DirectEvent.parse(body: body([name: "1"])) }
@@ -103,7 +103,7 @@ struct DirectEventTests {
         #expect(error?.description.contains("no field '\(long.prefix(64))';") == true)
     }
 
-    @Test("that is no JSON object is refused")
+    @Test("a body that is no JSON object is an error")
     func noObject() {
         for text in ["", "[]", "5", "{", "null"] {
             #expect(throws: BillingError.self, "\(text)") { try DirectEvent.parse(body: Array(text.utf8)) }

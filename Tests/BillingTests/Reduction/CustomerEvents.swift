@@ -9,7 +9,7 @@ func day(_ text: String) -> Instant {
     at("\(text)T00:00:00Z")
 }
 
-/// An event of the App Store on a day, unless said otherwise.
+/// An event on a day, by default of the App Store.
 func event(
     _ date: String,
     by identities: [String] = ["\(ada)"],
@@ -61,12 +61,12 @@ func effect(
     return effect
 }
 
-/// A trial of `T` from a day on; its product is `paid` afterwards, unless said otherwise.
+/// A trial that starts with its event, by default followed by the plan `paid`.
 func trial(_ transaction: String = "T", until: String, regularPlan: String? = "paid") -> BillingEffect {
     effect(.purchased, transaction, plan: "trial", regularPlan: regularPlan, until: until)
 }
 
-/// What the reducer makes of a history, which the model must confirm.
+/// The reduced state of a history, compared with the reference model.
 struct ReducedCustomer {
     let state: CustomerState
 

@@ -3,9 +3,9 @@ import Usage
 
 @testable import Billing
 
-/// Random histories of few people and few transactions at few instants, so that everything meets.
+/// Random histories of few customers, transactions and instants, so that many combinations occur.
 struct CustomerHistories {
-    /// `gone` is none of them.
+    /// `gone` is not among them.
     static let plans: [String: Plan.Cycle] = [
         "paid": .monthly, "pro": .monthly, "trial": .trial(days: 3), "taste": .trial(days: 7), "free": .lifetime,
     ]
@@ -17,10 +17,10 @@ struct CustomerHistories {
     }
 
     private var random: SeededGenerator
-    private var people = 1
+    private var userCount = 1
     private var sources: [String] = []
     private var transactions: [String] = []
-    /// Instants of a history are among the first so many.
+    /// The number of different instants in a history.
     private var instants = 40
 
     init(seed: UInt64) {
@@ -28,12 +28,12 @@ struct CustomerHistories {
     }
 
     mutating func next() -> CustomerHistory {
-        people = Int.random(in: 1...4, using: &random)
+        userCount = Int.random(in: 1...4, using: &random)
         sources = random.chance(60) ? ["appstore"] : ["appstore", "revenuecat"]
         transactions = (0..<Int.random(in: 1...3, using: &random)).map { "T\($0)" }
         instants = random.element(of: [6, 20, 40])
         var history = CustomerHistory(events: [], plans: CustomerHistories.plans)
-        for number in 0..<people where random.chance(50) { history.users[user(number)] = record() }
+        for number in 0..<userCount where random.chance(50) { history.users[user(number)] = record() }
         let isOrdinary = random.chance(50)
         for number in 0..<Int.random(in: 1...10, using: &random) {
             history.events.append(event(number, isOrdinary: isOrdinary))
@@ -83,8 +83,8 @@ extension CustomerHistories {
         let at = random.chance(2) ? CustomerHistories.instant(Int.random(in: 45...49, using: &random)) : instant()
         let isTransfer = random.chance(isOrdinary ? 0 : 30)
         let count = random.element(of: isTransfer ? [1, 1, 2] : [0, 1, 1, 1, 1, 1, 1, 1, 2])
-        let effects = (0..<count).map { place in
-            isTransfer && place == 0 ? transfer() : effect(isOrdinary: isOrdinary)
+        let effects = (0..<count).map { index in
+            isTransfer && index == 0 ? transfer() : effect(isOrdinary: isOrdinary)
         }
         // Ids do not order as events are made.
         let id = "\(random.element(of: ["a", "b", "B"]))\(number)"
@@ -100,8 +100,8 @@ extension CustomerHistories {
     }
 
     private mutating func identities(isOrdinary: Bool) -> [String] {
-        let first = user(Int.random(in: 0..<people, using: &random)).description
-        let other = user(Int.random(in: 0..<people, using: &random)).description
+        let first = user(Int.random(in: 0..<userCount, using: &random)).description
+        let other = user(Int.random(in: 0..<userCount, using: &random)).description
         let digest = "sha256:\(Int.random(in: 0..<3, using: &random))"
         return switch Int.random(in: 0..<(isOrdinary ? 12 : 16), using: &random) {
         case 0..<7: [first]
@@ -160,7 +160,7 @@ extension CustomerHistories {
 // MARK: Failing histories
 
 extension CustomerHistory {
-    /// The history without whatever may be left out while `fails` holds.
+    /// The smallest history for which `fails` holds.
     func shrunk(while fails: (CustomerHistory) -> Bool) -> CustomerHistory {
         var smallest = self
         var isSmaller = true
@@ -172,7 +172,7 @@ extension CustomerHistory {
         return smallest
     }
 
-    /// The history without one event, without one effect, or without what is known of a user.
+    /// The history without one event, one effect, or the record of one user.
     private var smaller: [CustomerHistory] {
         var smaller: [CustomerHistory] = []
         func add(_ change: (inout CustomerHistory) -> Void) {
@@ -185,15 +185,15 @@ extension CustomerHistory {
         for user in users.keys where users[user]?.trial != nil { add { $0.users[user]?.trial = nil } }
         for user in users.keys where users[user]?.declaredAt != nil { add { $0.users[user]?.declaredAt = nil } }
         for index in events.indices {
-            for place in events[index].effects.indices where events[index].effects.count > 1 {
-                add { $0.events[index].effects.remove(at: place) }
+            for effect in events[index].effects.indices where events[index].effects.count > 1 {
+                add { $0.events[index].effects.remove(at: effect) }
             }
             if !events[index].identities.isEmpty { add { $0.events[index].identities.removeFirst() } }
         }
         return smaller
     }
 
-    /// One line an event and a user.
+    /// One line per event and user.
     var summary: String {
         let events = events.sorted { $0.at < $1.at }.map { event in
             let effects = event.effects.map(\.summary).joined(separator: "; ")
@@ -215,13 +215,13 @@ extension CustomerHistory {
 
 extension BillingEffect {
     fileprivate var summary: String {
-        let people: [String: [String]?] = ["from": from, "to": to, "of": identities]
+        let identityLists: [String: [String]?] = ["from": from, "to": to, "of": identities]
         let instants: [String: Instant?] = ["started": started, "expires": expires, "grace": graceUntil]
         let names: [String: String?] = [
             "plan": plan, "regular": regularPlan, "next": nextPlan, "product": product, "next product": nextProduct,
         ]
         let fields =
-            people.compactMap { name, value in value.map { "\(name) \($0)" } }
+            identityLists.compactMap { name, value in value.map { "\(name) \($0)" } }
             + instants.compactMap { name, value in value.map { "\(name) \($0)" } }
             + names.compactMap { name, value in value.map { "\(name) \($0)" } }
             + [messages.map { "messages \($0)" }, anchorDay.map { "anchor \($0)" }].compactMap(\.self)
@@ -230,7 +230,7 @@ extension BillingEffect {
 }
 
 extension CustomerState {
-    /// The state without what stands for nothing: empty lists, and users of whom nothing is recorded or follows.
+    /// The state without empty lists and default users.
     func simplified(for history: CustomerHistory) -> CustomerState {
         var state = self
         state.subscriptions = subscriptions.filter { !$0.value.isEmpty }
@@ -241,7 +241,7 @@ extension CustomerState {
     }
 }
 
-/// Which parts of two states differ, as text.
+/// The parts of two states that differ, as text.
 func difference(_ one: CustomerState, _ other: CustomerState) -> String {
     func lines<Value>(_ name: String, _ one: Value, _ other: Value) -> [String] where Value: Equatable {
         one == other ? [] : ["\(name):\n    \(one)\n    \(other)"]

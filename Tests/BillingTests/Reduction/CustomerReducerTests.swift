@@ -4,8 +4,8 @@ import Usage
 
 @testable import Billing
 
-/// Random histories, against a model that was written from the rules alone.
-@Suite("A reduced customer")
+/// Compares the reducer with a reference model, on random histories.
+@Suite("The customer reducer")
 struct CustomerReducerTests {
     private static let histories = 1_000
 
@@ -15,12 +15,12 @@ struct CustomerReducerTests {
 
     private func modelled(
         _ history: CustomerHistory,
-        mistake: ReferenceCustomer.Mistake? = nil
+        fault: ReferenceCustomer.Fault? = nil
     ) -> CustomerState {
-        ReferenceCustomer(history, at: CustomerHistories.now, mistake: mistake).state.simplified(for: history)
+        ReferenceCustomer(history, at: CustomerHistories.now, fault: fault).state.simplified(for: history)
     }
 
-    @Test("is what the model says", arguments: SeededGenerator.seeds)
+    @Test("equals the reference model", arguments: SeededGenerator.seeds)
     func model(seed: UInt64) {
         print("histories of customers with seed \(seed)")
         var histories = CustomerHistories(seed: seed)
@@ -39,7 +39,7 @@ struct CustomerReducerTests {
         }
     }
 
-    @Test("does not depend on the order in which events came", arguments: SeededGenerator.seeds)
+    @Test("does not depend on the order of arrival", arguments: SeededGenerator.seeds)
     func order(seed: UInt64) {
         print("orders of events with seed \(seed)")
         var histories = CustomerHistories(seed: seed)
@@ -59,15 +59,15 @@ struct CustomerReducerTests {
         }
     }
 
-    @Test("differs from a model with a mistake", arguments: ReferenceCustomer.Mistake.allCases)
-    func mistake(_ mistake: ReferenceCustomer.Mistake) {
+    @Test("differs from a model with an injected fault", arguments: ReferenceCustomer.Fault.allCases)
+    func fault(_ fault: ReferenceCustomer.Fault) {
         let seed = SeededGenerator.newSeed()
         print("histories of customers with seed \(seed)")
         var histories = CustomerHistories(seed: seed)
         for _ in 0..<20_000 {
             let history = histories.next()
-            if modelled(history) != modelled(history, mistake: mistake) { return }
+            if modelled(history) != modelled(history, fault: fault) { return }
         }
-        Issue.record("seed \(seed): no history shows the mistake \(mistake)")
+        Issue.record("seed \(seed): no history shows the fault \(fault)")
     }
 }

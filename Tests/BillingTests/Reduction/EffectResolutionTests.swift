@@ -4,7 +4,7 @@ import Usage
 
 @testable import Billing
 
-@Suite("EffectResolution: an effect's plans")
+@Suite("Effect resolution")
 struct EffectResolutionTests {
     private static let mapping = ProductMapping(
         products: [
@@ -38,7 +38,7 @@ struct EffectResolutionTests {
         return effect
     }
 
-    @Test("A product's plan depends on the period that is paid for")
+    @Test("A product's plan depends on the kind of period")
     func periods() throws {
         #expect(try plan(purchase("monthly")) == "paid")
         #expect(try plan(purchase("monthly", .normal)) == "paid")
@@ -50,7 +50,7 @@ struct EffectResolutionTests {
         #expect(try plan(purchase("plain", .trial)) == "paid")
     }
 
-    @Test("A product without a plan has that of the first entitlement that is mapped")
+    @Test("A product without a plan has the plan of its first mapped entitlement")
     func entitlements() throws {
         #expect(try plan(purchase("other", entitlements: ["unknown", "premium", "basic"])) == "pro")
         #expect(try plan(purchase(nil, entitlements: ["basic", "premium"])) == "paid")
@@ -61,7 +61,7 @@ struct EffectResolutionTests {
         #expect(trial.regularPlan == "paid")
     }
 
-    @Test("A plan that the event names stays")
+    @Test("A plan named by the event is kept")
     func named() throws {
         var effect = purchase("unknown")
         effect.plan = "free"
@@ -75,7 +75,7 @@ struct EffectResolutionTests {
     }
 
     @Test(
-        "What is no payment goes without a plan",
+        "An effect other than a payment needs no plan",
         arguments: [
             BillingEffect.Kind.cancelled, .uncancelled, .gracePeriod, .billingRetry, .expired, .revoked, .reinstated,
             .extended,
@@ -99,7 +99,7 @@ struct EffectResolutionTests {
         #expect(try plan(.revoked) == "paid")
     }
 
-    @Test("Access that could not be verified lasts for 24 hours at most")
+    @Test("Access before verification lasts 24 hours at most")
     func temporary() throws {
         func expires(_ until: Instant?) throws -> Instant? {
             try resolved(BillingEffect(.temporary, transaction: "T", product: "monthly", expires: until)).get().expires
@@ -122,7 +122,7 @@ struct EffectResolutionTests {
         #expect(resolved(effect) == .success(effect))
     }
 
-    @Test("A purchase grants its product's messages as often as it was bought")
+    @Test("A purchase grants its product's messages for each unit")
     func granted() throws {
         func messages(_ product: String, _ quantity: Int?) throws -> Int? {
             try resolved(BillingEffect(.granted, transaction: "G", product: product, quantity: quantity)).get().messages
@@ -145,7 +145,7 @@ struct EffectResolutionTests {
         #expect(resolved(effect) == .failure(.unmapped(product)))
     }
 
-    @Test("Messages that the event names stay")
+    @Test("A number of messages in the event is kept")
     func grantedNamed() {
         var effect = BillingEffect(.granted, transaction: "G", product: "other", quantity: 3)
         effect.messages = 7
@@ -153,7 +153,7 @@ struct EffectResolutionTests {
     }
 
     @Test("A transfer and an alias have no plans")
-    func people() {
+    func transfers() {
         let transfer = BillingEffect.transferred(from: ["\(ada)"], to: ["\(ben)"])
         #expect(resolved(transfer) == .success(transfer))
         #expect(resolved(.merged(["\(ada)", "\(ben)"])) == .success(.merged(["\(ada)", "\(ben)"])))

@@ -6,16 +6,16 @@ import Usage
 
 @Suite("Reduction of purchases, set plans and outcomes")
 struct OutcomeReductionTests {
-    private let somebody = "sha256:aa"
+    private let anonymousId = "sha256:aa"
     private let pack = event("2026-02-01", effect(.granted, "G", messages: 100))
 
     private func set(_ date: String, plan: String? = "paid") -> [UserID: UserRecord] {
         [ada: UserRecord(declaredAt: day(date), declaredPlan: plan, declaredAnchorDay: 9, declaredPreviousPlan: "pro")]
     }
 
-    // MARK: Messages that were bought once
+    // MARK: One-time purchases of messages
 
-    @Test("Bought messages are granted once, to the buyer of the first event")
+    @Test("Purchased messages are granted once, to the buyer in the first event")
     func granted() {
         let customer = ReducedCustomer(
             pack,
@@ -36,7 +36,7 @@ struct OutcomeReductionTests {
         #expect(customer.outcome("2026-02-03") == .ignored)
     }
 
-    @Test("The newest of refund and reversal decides about bought messages")
+    @Test("The newest refund or reversal of purchased messages counts")
     func refund() {
         let refund = event("2026-02-10", by: [], effect(.revoked, "G"))
         let reversal = event("2026-02-12", by: [], effect(.reinstated, "G"))
@@ -56,7 +56,7 @@ struct OutcomeReductionTests {
         #expect(ReducedCustomer(refund, pack).outcome("2026-01-10") == .applied)
     }
 
-    @Test("Messages bought in one event with a refund of messages that a later event sells are granted, too")
+    @Test("Messages are granted although their event also refunds a purchase of a later event")
     func purchaseBesideRefund() {
         let both = event("2026-01-10", by: [], effect(.granted, "T", messages: 50), effect(.reinstated, "G"))
         let owner = event("2026-02-03", by: ["\(ben)"], effect(.purchased, "T"))
@@ -67,7 +67,7 @@ struct OutcomeReductionTests {
         #expect(ReducedCustomer(both, owner).state.purchases.isEmpty, "as long as G is not bought")
     }
 
-    @Test("A refund counts beside another effect of its event on the same purchase")
+    @Test("A refund counts together with another effect of its event on the same purchase")
     func refundInOneEvent() {
         let customer = ReducedCustomer(
             event("2026-02-01", effect(.revoked, "G"), effect(.granted, "G", messages: 100))
@@ -75,7 +75,7 @@ struct OutcomeReductionTests {
         #expect(customer.state.purchases.map(\.isRefunded) == [true])
     }
 
-    @Test("A refund of bought messages counts whatever plan was set since")
+    @Test("A refund of purchased messages counts although a plan was set since")
     func refundAfterSetPlan() {
         let customer = ReducedCustomer(
             pack,
@@ -89,17 +89,17 @@ struct OutcomeReductionTests {
 
     @Test("Messages of an unknown buyer wait for a user")
     func unknownBuyer() {
-        let anonymous = event("2026-02-01", by: [somebody], effect(.granted, "G", messages: 100))
+        let anonymous = event("2026-02-01", by: [anonymousId], effect(.granted, "G", messages: 100))
         #expect(ReducedCustomer(anonymous).result("2026-02-01")?.problem == .unknownUser)
         #expect(ReducedCustomer(anonymous).state.purchases.isEmpty)
-        let known = ReducedCustomer(anonymous, event("2026-03-01", by: ["\(ben)", somebody]))
-        #expect(known.state.purchases.map(\.user) == [ben])
+        let identified = ReducedCustomer(anonymous, event("2026-03-01", by: ["\(ben)", anonymousId]))
+        #expect(identified.state.purchases.map(\.user) == [ben])
     }
 
     @Test("An event that fails grants no messages")
     func failedGrant() {
         let customer = ReducedCustomer(
-            event("2026-02-02", by: [somebody], effect(.purchased, plan: "paid")),
+            event("2026-02-02", by: [anonymousId], effect(.purchased, plan: "paid")),
             event("2026-02-01", effect(.granted, "G", messages: 100), effect(.cancelled))
         )
         #expect(customer.outcome("2026-02-01") == .failed)
@@ -108,7 +108,7 @@ struct OutcomeReductionTests {
 
     // MARK: Set plans
 
-    @Test("Without events of stores, a user has what an operator set")
+    @Test("Without store events, a user has the plan of an operator")
     func set() {
         let customer = ReducedCustomer(
             event("2026-02-20", effect(.cancelled, plan: "free")),
@@ -117,7 +117,7 @@ struct OutcomeReductionTests {
         #expect(customer.state.users[ada] == UserState(anchorDay: 9, previousPlan: "pro", trialStartedAt: nil))
     }
 
-    @Test("What happened, or was reported, before an operator set a plan is outdated")
+    @Test("Events that happened or arrived before an operator set a plan are outdated")
     func outdated() {
         func outcome(_ date: String, received: String) -> EventResult.Outcome? {
             let purchase = event(date, effect(.purchased, plan: "paid"), received: received)
@@ -139,7 +139,7 @@ struct OutcomeReductionTests {
         #expect(ReducedCustomer(alike, users: set("2026-02-15", plan: nil)).state.users[ada]?.previousPlan == "pro")
     }
 
-    @Test("A subscription that came by a transfer since counts with its earlier events")
+    @Test("A subscription transferred since then counts with its earlier events")
     func transferPastSetPlan() {
         let purchase = event("2026-02-01", by: ["\(ben)"], effect(.purchased, plan: "pro", until: "2026-04-01"))
         func customer(_ date: String) -> ReducedCustomer {
@@ -154,13 +154,13 @@ struct OutcomeReductionTests {
 
     // MARK: Outcomes
 
-    @Test("An event without effects is ignored, and concerns whom it names")
+    @Test("An event without effects is ignored, and has the user that it names")
     func ignored() {
         let customer = ReducedCustomer(event("2026-02-01"))
         #expect(customer.result("2026-02-01") == EventResult(outcome: .ignored, problem: nil, user: ada))
     }
 
-    @Test("An effect that waits does not count as applied beside one that does nothing")
+    @Test("An event is waiting if one effect waits and another has no effect")
     func waitingBesideIgnored() {
         let nothing = effect(.granted, "G", messages: 0)
         #expect(ReducedCustomer(event("2026-02-01", effect(.cancelled), nothing)).outcome("2026-02-01") == .waiting)
@@ -168,7 +168,7 @@ struct OutcomeReductionTests {
         #expect(ReducedCustomer(event("2026-02-01", transfer, effect(.cancelled))).outcome("2026-02-01") == .waiting)
     }
 
-    @Test("One effect that applies makes the event applied")
+    @Test("An event is applied if one effect is applied")
     func appliedBesideWaiting() {
         let customer = ReducedCustomer(
             event("2026-02-01", effect(.cancelled, "T1"), effect(.purchased, plan: "paid"))
@@ -177,7 +177,7 @@ struct OutcomeReductionTests {
         #expect(customer.subscription(of: ada, "T1") == nil)
     }
 
-    @Test("A transfer concerns its receiver, an effect its owner")
+    @Test("A transfer has its receiver as user, other effects the owner")
     func users() {
         let customer = ReducedCustomer(
             event("2026-02-01", effect(.purchased, plan: "paid")),

@@ -4,9 +4,9 @@ import Usage
 
 @testable import Billing
 
-@Suite("Reduction of who owns a subscription")
+@Suite("Reduction of ownership")
 struct OwnershipReductionTests {
-    private let somebody = "sha256:aa"
+    private let anonymousId = "sha256:aa"
     private let other = "sha256:bb"
     private let eve = TestSupport.user(3)
 
@@ -14,13 +14,13 @@ struct OwnershipReductionTests {
         event("2026-02-01", by: identities, effect(.purchased, plan: "paid", until: "2026-03-01"))
     }
 
-    @Test("An anonymous purchase waits for its user, who comes by a sign-in before or after it")
+    @Test("An anonymous purchase waits for an event that identifies its user, earlier or later")
     func anonymous() {
-        let anonymous = ReducedCustomer(purchase(somebody))
+        let anonymous = ReducedCustomer(purchase(anonymousId))
         #expect(anonymous.result("2026-02-01")?.problem == .unknownUser)
         #expect(anonymous.state.subscriptions.isEmpty)
         for date in ["2026-01-15", "2026-02-15"] {
-            let customer = ReducedCustomer(purchase(somebody), event(date, by: [somebody, "\(ada)"]))
+            let customer = ReducedCustomer(purchase(anonymousId), event(date, by: [anonymousId, "\(ada)"]))
             #expect(customer.subscription()?.plan == "paid")
             #expect(customer.result("2026-02-01") == EventResult(outcome: .applied, problem: nil, user: ada))
             #expect(customer.outcome(date) == .ignored)
@@ -28,7 +28,7 @@ struct OwnershipReductionTests {
         }
     }
 
-    @Test("What was given to somebody who is forgotten has no effect, and no user is missing")
+    @Test("A subscription of a forgotten user has no effect, and no user is missing")
     func forgottenOwner() {
         let forgotten = "forgotten:" + String(repeating: "0a", count: 32)
         let customer = ReducedCustomer(
@@ -42,29 +42,29 @@ struct OwnershipReductionTests {
         }
     }
 
-    @Test("A digest is the user whom the newest event names beside it, in its own source")
+    @Test("A digest belongs to the user that the newest event of its source names with it")
     func newestNames() {
         let customer = ReducedCustomer(
-            purchase(somebody),
-            event("2026-02-15", by: [somebody, "\(ben)"]),
-            event("2026-01-15", by: ["\(ada)", somebody]),
-            event("2026-02-20", by: [somebody, "\(eve)"], source: "revenuecat")
+            purchase(anonymousId),
+            event("2026-02-15", by: [anonymousId, "\(ben)"]),
+            event("2026-01-15", by: ["\(ada)", anonymousId]),
+            event("2026-02-20", by: [anonymousId, "\(eve)"], source: "revenuecat")
         )
         #expect(customer.subscription(of: ben)?.plan == "paid")
         #expect(customer.subscription(of: ada) == nil)
         #expect(customer.subscription(of: eve) == nil)
     }
 
-    @Test("Of one event's lists, the first that names a user beside a digest counts")
+    @Test("The first list in an event that names a user with a digest counts")
     func firstListNames() {
         let customer = ReducedCustomer(
-            purchase(somebody),
-            event("2026-02-15", by: [somebody, "\(ada)"], .transferred(from: [other], to: [somebody, "\(ben)"]))
+            purchase(anonymousId),
+            event("2026-02-15", by: [anonymousId, "\(ada)"], .transferred(from: [other], to: [anonymousId, "\(ben)"]))
         )
         #expect(customer.subscription(of: ada)?.plan == "paid")
     }
 
-    @Test("A transfer takes the subscription along, with all of its events")
+    @Test("A transfer moves a subscription with all of its events")
     func transferred() {
         let customer = ReducedCustomer(
             purchase("\(ada)"),
@@ -81,7 +81,7 @@ struct OwnershipReductionTests {
         #expect(customer.state.transfers.map(\.receiver) == [ben])
     }
 
-    @Test("A transfer takes only what was owned then: a late purchase is its buyer's")
+    @Test("A transfer moves only transactions owned at that instant")
     func purchaseAfterTransfer() {
         let transfer = event("2026-01-10", by: [], .transferred(from: ["\(ada)"], to: ["\(ben)"]))
         let customer = ReducedCustomer(purchase("\(ada)"), transfer)
@@ -92,7 +92,7 @@ struct OwnershipReductionTests {
         #expect(ReducedCustomer(transfer, late).subscription(of: ben, "T1")?.plan == "pro")
     }
 
-    @Test("A transfer reaches only subscriptions of its own source")
+    @Test("A transfer moves only subscriptions of its own source")
     func transferOfAnotherSource() {
         let customer = ReducedCustomer(
             purchase("\(ada)"),
@@ -101,7 +101,7 @@ struct OwnershipReductionTests {
         #expect(customer.subscription(of: ada)?.plan == "paid")
     }
 
-    @Test("A transfer comes after what its own event says of owners")
+    @Test("A transfer follows the claims of its own event")
     func claimBeforeTransfer() {
         let customer = ReducedCustomer(
             event(
@@ -125,7 +125,7 @@ struct OwnershipReductionTests {
         #expect(ReducedCustomer(events[0], events[1]).subscription(of: ada)?.plan == "paid")
     }
 
-    @Test("Who reports a renewal has the subscription from then on")
+    @Test("A renewal makes its user the owner from then on")
     func claimed() {
         let customer = ReducedCustomer(
             purchase("\(ada)"),
@@ -137,47 +137,47 @@ struct OwnershipReductionTests {
         #expect(transfer?.giver == ada)
     }
 
-    @Test("What is given to an unknown customer waits there")
+    @Test("A subscription transferred to an unknown customer waits there")
     func givenToSomebody() {
-        let transfer = event("2026-02-10", by: [], .transferred(from: ["\(ada)"], to: [somebody]))
+        let transfer = event("2026-02-10", by: [], .transferred(from: ["\(ada)"], to: [anonymousId]))
         let lost = ReducedCustomer(purchase("\(ada)"), transfer)
         #expect(lost.state.subscriptions[ada, default: []].isEmpty)
         #expect(lost.result("2026-02-01")?.problem == .unknownUser)
         #expect(lost.outcome("2026-02-10") == .applied)
-        let found = ReducedCustomer(purchase("\(ada)"), transfer, event("2026-02-11", by: ["\(ben)", somebody]))
+        let found = ReducedCustomer(purchase("\(ada)"), transfer, event("2026-02-11", by: ["\(ben)", anonymousId]))
         #expect(found.subscription(of: ben)?.plan == "paid")
         #expect(found.state.transfers.count == 1)
     }
 
-    @Test("An alias gives all to the person that it names, and every other user's counts, once")
+    @Test("An alias transfers the subscriptions and counts of all other users to the first, once")
     func merged() {
-        let alias = event("2026-02-10", by: [], .merged([somebody, "\(ben)", "\(ada)", "\(eve)", "\(ada)"]))
+        let alias = event("2026-02-10", by: [], .merged([anonymousId, "\(ben)", "\(ada)", "\(eve)", "\(ada)"]))
         let customer = ReducedCustomer(purchase("\(ada)"), alias)
         #expect(customer.subscription(of: ben)?.plan == "paid")
         #expect(customer.state.transfers.map(\.giver) == [ada, eve])
         #expect(Set(customer.state.transfers.map(\.receiver)) == [ben])
         #expect(customer.result("2026-02-10") == EventResult(outcome: .applied, problem: nil, user: ben))
-        // The alias also says who the digest is.
-        #expect(ReducedCustomer(purchase(somebody), alias).subscription(of: ben)?.plan == "paid")
+        // The alias also identifies the digest.
+        #expect(ReducedCustomer(purchase(anonymousId), alias).subscription(of: ben)?.plan == "paid")
     }
 
-    @Test("An alias of nobody known waits")
+    @Test("An alias of unknown customers waits")
     func mergedUnknown() {
-        let customer = ReducedCustomer(event("2026-02-10", by: [], .merged([somebody, other])))
+        let customer = ReducedCustomer(event("2026-02-10", by: [], .merged([anonymousId, other])))
         #expect(customer.outcome("2026-02-10") == .waiting)
         #expect(customer.state.transfers.isEmpty)
     }
 
-    @Test("An event with a problem takes no effect, but says who is who and who owns what")
+    @Test("An event with a problem has no effect, but its identities and claims count")
     func problem() {
         let problem = BillingProblem.unmappedProduct("large")
         let customer = ReducedCustomer(
-            purchase(somebody),
+            purchase(anonymousId),
             event(
                 "2026-02-05",
-                by: [somebody, "\(ada)"],
+                by: [anonymousId, "\(ada)"],
                 effect(.productChanged, plan: "pro"),
-                .transferred(from: [somebody], to: ["\(ben)"]),
+                .transferred(from: [anonymousId], to: ["\(ben)"]),
                 problem: problem
             )
         )
@@ -187,7 +187,7 @@ struct OwnershipReductionTests {
         #expect(customer.state.transfers.map(\.receiver) == [ben])
     }
 
-    @Test("An event of more than a day ahead says nothing until then")
+    @Test("An event dated more than a day ahead does not count until then")
     func future() {
         let future = event("2026-03-03", by: ["\(ben)"], effect(.renewed, plan: "pro", until: "2026-04-01"))
         let before = ReducedCustomer(purchase("\(ada)"), future, now: "2026-03-01")
@@ -201,7 +201,7 @@ struct OwnershipReductionTests {
     @Test("An event has all of its effects or none")
     func allOrNone() {
         let customer = ReducedCustomer(
-            event("2026-02-01", by: [somebody], effect(.purchased, "T1", plan: "paid")),
+            event("2026-02-01", by: [anonymousId], effect(.purchased, "T1", plan: "paid")),
             event("2026-02-02", by: [], effect(.cancelled, "T1"), effect(.renewed, plan: "pro")),
             event("2026-02-03", effect(.cancelled, plan: "paid"))
         )

@@ -2,31 +2,31 @@ import Usage
 
 @testable import Billing
 
-/// What a customer has, rule by rule and without regard to cost. `CustomerReducer` must answer the same.
+/// A reference model of `CustomerReducer`, written rule by rule and without regard to cost.
 ///
-/// This file says who is who, who owns what, and what became of each event. `ReferenceTrials` says which trials are
-/// second ones, `ReferenceFold` what effects do to a subscription.
+/// This file has identities, ownership and outcomes. `ReferenceTrials` finds second trials, and `ReferenceReducer` applies
+/// effects to subscriptions.
 struct ReferenceCustomer {
-    /// Rules that can be broken on purpose, to see that the comparison notices.
-    enum Mistake: CaseIterable, Sendable {
+    /// Deliberate faults, to prove that the comparison detects them.
+    enum Fault: CaseIterable, Sendable {
         case ignoresProblems
-        case believesTheFuture
-        case oldestEventNamesDigest
-        case transferLeavesOldOwner
-        case mergeMovesNothing
+        case appliesFutureEvents
+        case oldestEventIdentifiesDigest
+        case transferKeepsOwner
+        case mergeTransfersNothing
         case transfersBeforeClaims
-        case forgetsRefunds
-        case forgetsDeclaredPlans
-        case forgetsTransfersAfterDeclaredPlans
+        case ignoresRefunds
+        case ignoresDeclaredPlans
+        case ignoresTransfersAfterDeclaredPlans
         case secondTrialIsTrial
         case spentTrialRestarts
         case latePurchaseOfMessagesWins
         case earlierExpiryCounts
-        case graceForgotten
+        case ignoresGrace
         case renewalKeepsRevocation
         case keepsPendingProduct
         case conversionKeepsAnchor
-        case previousPlanForgotten
+        case ignoresPreviousPlan
     }
 
     enum Customer: Hashable {
@@ -38,44 +38,44 @@ struct ReferenceCustomer {
         }
     }
 
-    /// Stores may name different transactions alike.
+    /// Two sources may use the same name.
     struct Transaction: Hashable {
         var source: String
         var name: String
     }
 
-    /// A transaction's owner from an event on.
+    /// The owner of a transaction since an event.
     struct Step {
-        var person: Customer
+        var owner: Customer
         var event: RecordedEvent
     }
 
-    /// One thing that an event says about owners.
+    /// A claim or a transfer in an event.
     private enum Statement {
         case owns(Customer, Transaction)
         case gives(from: [String], to: Customer)
     }
 
     let history: CustomerHistory
-    let mistake: Mistake?
-    /// In the order in which they happened, without those that would have an effect before their time.
+    let fault: Fault?
+    /// In the order in which they happened, without events that are dated too far ahead.
     let events: [RecordedEvent]
-    /// By source: which digest is which user.
+    /// By source: the user of each digest.
     private(set) var users: [String: [String: UserID]] = [:]
     private(set) var steps: [Transaction: [Step]] = [:]
     /// In the order in which they happened.
     private(set) var purchases: [MessagePurchase] = []
-    private let tooLate: Instant
+    private let latest: Instant
 
-    init(_ history: CustomerHistory, at now: Instant, mistake: Mistake? = nil) {
+    init(_ history: CustomerHistory, at now: Instant, fault: Fault? = nil) {
         self.history = history
-        self.mistake = mistake
-        let tooLate = now.advanced(bySeconds: 24 * 60 * 60)
-        self.tooLate = tooLate
-        events = history.events.filter { $0.at <= tooLate || $0.effects.isEmpty || mistake == .believesTheFuture }
+        self.fault = fault
+        let latest = now.advanced(bySeconds: 24 * 60 * 60)
+        self.latest = latest
+        events = history.events.filter { $0.at <= latest || $0.effects.isEmpty || fault == .appliesFutureEvents }
             .sorted { ReferenceCustomer.isOrdered($0, $1) }
-        for event in mistake == .oldestEventNamesDigest ? events.reversed() : events {
-            // The first list of an event that names both counts.
+        for event in fault == .oldestEventIdentifiesDigest ? events.reversed() : events {
+            // The first list in an event that names both counts.
             for list in ReferenceCustomer.lists(event).reversed() {
                 guard let user = list.lazy.compactMap({ UserID($0) }).first else { continue }
                 for digest in list where UserID(digest) == nil { users[event.key.source, default: [:]][digest] = user }
@@ -86,7 +86,7 @@ struct ReferenceCustomer {
     }
 
     var state: CustomerState {
-        var state = ReferenceFold(self).state
+        var state = ReferenceReducer(self).state
         state.purchases = purchases
         state.transfers = transfers
         return state
@@ -107,10 +107,10 @@ extension ReferenceCustomer {
     }
 }
 
-// MARK: Who is who
+// MARK: Identities
 
 extension ReferenceCustomer {
-    /// Each list of names of one person.
+    /// Lists of identities, each of one customer.
     private static func lists(_ event: RecordedEvent) -> [[String]] {
         var lists = [event.identities]
         for effect in event.effects {
@@ -123,20 +123,20 @@ extension ReferenceCustomer {
         return lists
     }
 
-    func person(_ list: [String]?, _ source: String) -> Customer? {
+    func resolve(_ list: [String]?, _ source: String) -> Customer? {
         let list = list ?? []
         if let user = list.lazy.compactMap({ UserID($0) }).first { return .user(user) }
         if let user = list.lazy.compactMap({ users[source]?[$0] }).first { return .user(user) }
         return list.first.map { .digest($0) }
     }
 
-    /// Whether one of the names is this person's.
-    private func isNamed(_ person: Customer, in list: [String], _ source: String) -> Bool {
-        list.contains { self.person([$0], source) == person }
+    /// Whether one of the identities belongs to the customer.
+    private func isNamed(_ customer: Customer, in list: [String], _ source: String) -> Bool {
+        list.contains { resolve([$0], source) == customer }
     }
 }
 
-// MARK: Who owns what
+// MARK: Ownership
 
 extension ReferenceCustomer {
     static func isOnTransaction(_ effect: BillingEffect) -> Bool {
@@ -154,59 +154,59 @@ extension ReferenceCustomer {
         event.effects.filter(ReferenceCustomer.isOnTransaction).compactMap { transaction($0, event) }
     }
 
-    /// An event says whose its transactions are before it gives anything away.
+    /// Claims come before transfers.
     private func statements(_ event: RecordedEvent) -> [Statement] {
         let source = event.key.source
-        let owner = person(event.identities, source)
+        let owner = resolve(event.identities, source)
         let claims = transactions(event).compactMap { transaction in owner.map { Statement.owns($0, transaction) } }
-        let gifts = event.effects.compactMap { effect -> Statement? in
+        let transfers = event.effects.compactMap { effect -> Statement? in
             switch effect.kind {
             case .transferred:
-                person(effect.to, source).map { .gives(from: effect.from ?? [], to: $0) }
-            case .merged where mistake != .mergeMovesNothing:
-                person(effect.identities, source).map { .gives(from: effect.identities ?? [], to: $0) }
+                resolve(effect.to, source).map { .gives(from: effect.from ?? [], to: $0) }
+            case .merged where fault != .mergeTransfersNothing:
+                resolve(effect.identities, source).map { .gives(from: effect.identities ?? [], to: $0) }
             default: nil
             }
         }
-        return mistake == .transfersBeforeClaims ? gifts + claims : claims + gifts
+        return fault == .transfersBeforeClaims ? transfers + claims : claims + transfers
     }
 
     private func owners(of transaction: Transaction) -> [Step] {
         var steps: [Step] = []
         for event in events where event.key.source == transaction.source {
             for statement in statements(event) {
-                let owner = steps.last?.person
+                let owner = steps.last?.owner
                 var next = owner
                 switch statement {
-                case .owns(let person, transaction): next = person
+                case .owns(let customer, transaction): next = customer
                 case .owns: break
                 case .gives(let list, let receiver):
                     if let owner, isNamed(owner, in: list, event.key.source) { next = receiver }
                 }
-                if let next, next != owner { steps.append(Step(person: next, event: event)) }
+                if let next, next != owner { steps.append(Step(owner: next, event: event)) }
             }
         }
         return steps
     }
 
     func owner(of transaction: Transaction) -> Customer? {
-        mistake == .transferLeavesOldOwner ? steps[transaction]?.first?.person : steps[transaction]?.last?.person
+        fault == .transferKeepsOwner ? steps[transaction]?.first?.owner : steps[transaction]?.last?.owner
     }
 
-    /// Whom an effect is about.
-    func person(of effect: BillingEffect, in event: RecordedEvent) -> Customer? {
+    /// The customer that an effect concerns.
+    func subject(of effect: BillingEffect, in event: RecordedEvent) -> Customer? {
         let source = event.key.source
         switch effect.kind {
-        case .transferred: return person(effect.to, source)
-        case .merged: return person(effect.identities, source)
+        case .transferred: return resolve(effect.to, source)
+        case .merged: return resolve(effect.identities, source)
         case .granted:
-            let buyer = person(event.identities, source)
+            let buyer = resolve(event.identities, source)
             return buyer?.user == nil ? holder(of: effect, in: event) ?? buyer : buyer
         default: return holder(of: effect, in: event)
         }
     }
 
-    /// A purchase of messages that no event assigns to a user is its buyer's.
+    /// A purchase of messages whose transaction has no owner belongs to its buyer.
     private func holder(of effect: BillingEffect, in event: RecordedEvent) -> Customer? {
         guard let transaction = transaction(effect, event) else { return nil }
         let owner = owner(of: transaction)
@@ -218,10 +218,11 @@ extension ReferenceCustomer {
     }
 }
 
-// MARK: Messages that were bought once
+// MARK: One-time purchases of messages
 
 extension ReferenceCustomer {
-    /// A purchase counts only if nothing else in its event lacks a user, and what does may be about another purchase.
+    /// A purchase counts only if no other effect of its event lacks a user, and such an effect may concern another purchase.
+    /// Therefore this repeats until nothing changes.
     private mutating func findPurchases() {
         var found = purchasesMade()
         while found != purchases {
@@ -230,15 +231,15 @@ extension ReferenceCustomer {
         }
     }
 
-    /// Those of the events that have no problem, given the purchases that are known so far.
+    /// The purchases of events without a problem, given the purchases found so far.
     private func purchasesMade() -> [MessagePurchase] {
         var made: [MessagePurchase] = []
-        for event in mistake == .latePurchaseOfMessagesWins ? events.reversed() : events
+        for event in fault == .latePurchaseOfMessagesWins ? events.reversed() : events
         where problem(event) == nil {
             for effect in event.effects where effect.kind == .granted {
                 guard let transaction = transaction(effect, event), let messages = effect.messages, messages > 0,
                     !made.contains(where: { $0.source == transaction.source && $0.transaction == transaction.name }),
-                    let buyer = person(event.identities, event.key.source)?.user ?? owner(of: transaction)?.user
+                    let buyer = resolve(event.identities, event.key.source)?.user ?? owner(of: transaction)?.user
                 else { continue }
                 made.append(
                     MessagePurchase(
@@ -256,7 +257,7 @@ extension ReferenceCustomer {
     }
 
     private func isRefunded(_ transaction: Transaction) -> Bool {
-        if mistake == .forgetsRefunds { return false }
+        if fault == .ignoresRefunds { return false }
         var isRefunded = false
         for event in events where event.problem == nil {
             for effect in event.effects where self.transaction(effect, event) == transaction {
@@ -268,16 +269,16 @@ extension ReferenceCustomer {
     }
 }
 
-// MARK: What becomes of an event
+// MARK: Outcomes
 
 extension ReferenceCustomer {
     /// Why an event has no effect at all.
     func problem(_ event: RecordedEvent) -> BillingProblem? {
-        if event.at > tooLate, !event.effects.isEmpty, mistake != .believesTheFuture { return .inTheFuture }
-        if let problem = event.problem, mistake != .ignoresProblems { return problem }
+        if event.at > latest, !event.effects.isEmpty, fault != .appliesFutureEvents { return .inTheFuture }
+        if let problem = event.problem, fault != .ignoresProblems { return problem }
         for effect in event.effects {
             let needsUser = effect.kind == .granted ? effect.messages != 0 : ReferenceCustomer.isOnTransaction(effect)
-            guard needsUser, person(of: effect, in: event)?.user == nil, !isOfSomebodyForgotten(effect, event) else {
+            guard needsUser, subject(of: effect, in: event)?.user == nil, !isOfForgottenUser(effect, event) else {
                 continue
             }
             return .unknownUser
@@ -285,8 +286,8 @@ extension ReferenceCustomer {
         return nil
     }
 
-    private func isOfSomebodyForgotten(_ effect: BillingEffect, _ event: RecordedEvent) -> Bool {
-        guard effect.kind != .granted, case .digest(let name)? = person(of: effect, in: event) else { return false }
+    private func isOfForgottenUser(_ effect: BillingEffect, _ event: RecordedEvent) -> Bool {
+        guard effect.kind != .granted, case .digest(let name)? = subject(of: effect, in: event) else { return false }
         return CustomerIdentity.isForgotten(name)
     }
 
@@ -295,22 +296,22 @@ extension ReferenceCustomer {
         of event: RecordedEvent,
         _ outcome: (BillingEffect) -> EventResult.Outcome
     ) -> EventResult {
-        // What an event of the future says does not count yet, so it concerns whom it names itself.
-        let effects = event.at > tooLate && mistake != .believesTheFuture ? [] : event.effects
+        // Effects of a future event do not count yet, so the event concerns the customer that it names itself.
+        let effects = event.at > latest && fault != .appliesFutureEvents ? [] : event.effects
         let users = effects.compactMap { effect in
-            // Messages stay with whom they were first sold to.
+            // Messages stay with their first buyer.
             let buyer = effect.kind == .granted ? transaction(effect, event).flatMap(purchase)?.user : nil
-            return buyer ?? person(of: effect, in: event)?.user
+            return buyer ?? subject(of: effect, in: event)?.user
         }
-        let user = users.first ?? person(event.identities, event.key.source)?.user
+        let user = users.first ?? resolve(event.identities, event.key.source)?.user
         if let problem = problem(event) { return EventResult(outcome: .failed, problem: problem, user: user) }
         let outcomes = event.effects.map { effect -> EventResult.Outcome in
             switch effect.kind {
             case .granted: return effect.messages == 0 ? .ignored : .applied
-            case .merged where person(effect.identities, event.key.source)?.user != nil: return .applied
-            case .transferred, .merged: return hasGiven(event) ? .applied : .waiting
+            case .merged where resolve(effect.identities, event.key.source)?.user != nil: return .applied
+            case .transferred, .merged: return hasTransferred(event) ? .applied : .waiting
             case .revoked where isPurchase(effect, event), .reinstated where isPurchase(effect, event): return .applied
-            case _ where isOfSomebodyForgotten(effect, event): return .ignored
+            case _ where isOfForgottenUser(effect, event): return .ignored
             default: return outcome(effect)
             }
         }
@@ -322,12 +323,12 @@ extension ReferenceCustomer {
         transaction(effect, event).map { purchase($0) != nil } ?? false
     }
 
-    /// Whether a transaction changed hands in the event.
-    private func hasGiven(_ event: RecordedEvent) -> Bool {
+    /// Whether a transaction got a new owner by the event.
+    private func hasTransferred(_ event: RecordedEvent) -> Bool {
         steps.values.contains { $0.dropFirst().contains { $0.event.key == event.key } }
     }
 
-    /// Who takes over whose counts.
+    /// Transfers of usage between users.
     private var transfers: [UsageTransfer] {
         var transfers: [(event: RecordedEvent, transfer: UsageTransfer)] = []
         func add(_ giver: UserID, _ receiver: UserID, in event: RecordedEvent) {
@@ -338,7 +339,7 @@ extension ReferenceCustomer {
         }
         for steps in steps.values {
             for (before, after) in zip(steps, steps.dropFirst()) {
-                if let giver = before.person.user, let receiver = after.person.user {
+                if let giver = before.owner.user, let receiver = after.owner.user {
                     add(giver, receiver, in: after.event)
                 }
             }

@@ -2,7 +2,7 @@ import Usage
 
 @testable import Billing
 
-/// Which trials are second trials, and what they are instead.
+/// Finds second trials, and what replaces them.
 struct ReferenceTrials {
     struct Trial {
         var startedAt: Instant
@@ -20,7 +20,7 @@ struct ReferenceTrials {
         self.customer = customer
     }
 
-    /// How long a plan's trial is; nil for other plans.
+    /// The length of a trial plan; nil for other plans.
     func days(_ plan: String?) -> Int? {
         guard let plan, case .trial(let days) = customer.history.plans[plan] else { return nil }
         return days
@@ -41,13 +41,13 @@ struct ReferenceTrials {
         return trials.min { $0.startedAt < $1.startedAt }
     }
 
-    /// Those of the transactions that ever were the user's.
+    /// The trials of all transactions that the user ever owned.
     func ofStores(_ user: UserID, but excluded: ReferenceCustomer.Transaction? = nil) -> [Trial] {
-        customer.steps.filter { $0.key != excluded && $0.value.contains { $0.person == .user(user) } }
+        customer.steps.filter { $0.key != excluded && $0.value.contains { $0.owner == .user(user) } }
             .compactMap { trial(of: $0.key) }
     }
 
-    /// The first of a user's trials beside a transaction's that is over by an instant.
+    /// The first of a user's other trials that is over by an instant.
     private func earlierTrial(
         of user: UserID,
         beside transaction: ReferenceCustomer.Transaction,
@@ -58,12 +58,12 @@ struct ReferenceTrials {
             let end = [spent.endsAt, spent.usedUpAt].compactMap(\.self).min() ?? spent.endsAt
             trials.insert(Trial(startedAt: spent.startedAt, endsAt: end), at: 0)
         }
-        // The first of those that began alike.
+        // `min` returns the first of those that began at the same instant.
         return trials.filter { $0.startedAt < instant && $0.endsAt <= instant }.min { $0.startedAt < $1.startedAt }
     }
 
     private func firstUser(of transaction: ReferenceCustomer.Transaction) -> UserID? {
-        customer.steps[transaction]?.lazy.compactMap(\.person.user).first
+        customer.steps[transaction]?.lazy.compactMap(\.owner.user).first
     }
 
     /// The trial that the buyer had before this one.
@@ -73,19 +73,19 @@ struct ReferenceTrials {
         }
     }
 
-    /// The plan that a second trial runs on: the store promised access to its buyer.
+    /// The plan of a second trial, because the store promised access to its buyer.
     func planInPlace(of transaction: ReferenceCustomer.Transaction) -> String? {
         guard let trial = trial(of: transaction), buyersTrial(transaction, trial) != nil,
-            customer.mistake != .secondTrialIsTrial
+            customer.fault != .secondTrialIsTrial
         else { return nil }
         return trial.regularPlan
     }
 
-    /// The trial whose dates a second trial has: its owner did not buy it, or it has no other plan.
+    /// The trial whose dates a second trial gets: its owner did not buy it, or it has no other plan.
     func trialInPlace(of transaction: ReferenceCustomer.Transaction) -> Trial? {
         guard let trial = trial(of: transaction), planInPlace(of: transaction) == nil,
-            let last = customer.steps[transaction]?.last, let owner = last.person.user,
-            customer.mistake != .spentTrialRestarts
+            let last = customer.steps[transaction]?.last, let owner = last.owner.user,
+            customer.fault != .spentTrialRestarts
         else { return nil }
         if owner != firstUser(of: transaction),
             let spent = earlierTrial(of: owner, beside: transaction, overBy: last.event.at)

@@ -11,7 +11,7 @@ struct SubscriptionReductionTests {
         effect(.purchased, plan: "paid", product: "monthly", until: "2026-02-28")
     )
 
-    @Test("A purchase begins the subscription on its plan, and its day is the anchor")
+    @Test("A purchase starts the subscription on its plan, and its day is the anchor day")
     func purchased() {
         let customer = ReducedCustomer(purchase)
         let subscription = customer.subscription()
@@ -61,7 +61,7 @@ struct SubscriptionReductionTests {
         #expect(ReducedCustomer(dated).subscription()?.anchorDay == 20)
     }
 
-    @Test("Until a payment was seen, the first end that an event names is the end")
+    @Test("Before the first payment, the first end in an event counts")
     func endBeforePayment() {
         let customer = ReducedCustomer(
             event("2026-02-01", effect(.revoked, plan: "paid", until: "2026-02-20")),
@@ -71,7 +71,7 @@ struct SubscriptionReductionTests {
         #expect(customer.subscription()?.startedAt == nil)
     }
 
-    @Test("A cancellation never brings the end forward, and is taken back")
+    @Test("A cancellation never shortens a subscription, and can be reversed")
     func cancelled() {
         let cancelled = event("2026-02-03", effect(.cancelled, until: "2026-02-10"))
         let customer = ReducedCustomer(purchase, cancelled)
@@ -86,7 +86,7 @@ struct SubscriptionReductionTests {
         #expect(resumed.subscription()?.expiresAt == day("2026-03-01"))
     }
 
-    @Test("Grace is until the given date, and a second notice without one keeps it")
+    @Test("A grace period ends at the given date, also after a second event without a date")
     func grace() {
         let customer = ReducedCustomer(
             purchase,
@@ -97,7 +97,7 @@ struct SubscriptionReductionTests {
         #expect(customer.subscription()?.billingIssueAt == day("2026-02-28"))
     }
 
-    @Test("Grace without a date is open where the end is known, else 16 days from the notice")
+    @Test("A grace period without a date is open if the end is known, else 16 days long")
     func graceWithoutDate() {
         let known = ReducedCustomer(purchase, event("2026-02-27", effect(.gracePeriod)))
         #expect(known.subscription()?.graceUntil == nil)
@@ -106,7 +106,7 @@ struct SubscriptionReductionTests {
         #expect(unknown.subscription()?.graceUntil == day("2026-03-15"))
     }
 
-    @Test("A billing retry ends the grace at once, also for later notices of the same issue")
+    @Test("A billing retry ends the grace period, also for later events of the same issue")
     func retry() {
         let customer = ReducedCustomer(
             purchase,
@@ -131,7 +131,7 @@ struct SubscriptionReductionTests {
         #expect(late.subscription()?.eventAt == day("2026-02-21"))
     }
 
-    @Test("A refund counts from its first notice until it is reversed")
+    @Test("A refund counts from its first event until it is reversed")
     func refunded() {
         let refunds = (event("2026-02-03", effect(.revoked)), event("2026-02-04", effect(.revoked)))
         #expect(ReducedCustomer(purchase, refunds.0, refunds.1).subscription()?.revokedAt == day("2026-02-03"))
@@ -171,7 +171,7 @@ struct SubscriptionReductionTests {
         #expect(customer.state.users[ada]?.previousPlan == "paid")
     }
 
-    @Test("A downgrade waits for the renewal, or is taken back before it")
+    @Test("A downgrade takes effect with the renewal, unless it is reversed before")
     func downgrade() {
         let bought = event("2026-01-31", effect(.purchased, plan: "pro", product: "large", until: "2026-02-28"))
         let change = event("2026-02-10", effect(.productChanged, nextPlan: "paid", nextProduct: "monthly"))
@@ -190,7 +190,7 @@ struct SubscriptionReductionTests {
         #expect(stored.subscription()?.product == "large")
     }
 
-    @Test("A trial that is paid for begins anew on that day")
+    @Test("A trial that becomes paid starts again on that day")
     func conversion() {
         let customer = ReducedCustomer(
             event("2026-03-01", trial(until: "2026-03-08")),
@@ -203,14 +203,14 @@ struct SubscriptionReductionTests {
         #expect(customer.state.users[ada]?.trialStartedAt == day("2026-03-01"))
     }
 
-    @Test("An event's own anchor day is the subscription's and the user's")
+    @Test("An anchor day in an event applies to the subscription and the user")
     func anchorDay() {
         let customer = ReducedCustomer(purchase, event("2026-02-02", effect(.uncancelled, anchorDay: 17)))
         #expect(customer.subscription()?.anchorDay == 17)
         #expect(customer.state.users[ada]?.anchorDay == 17)
     }
 
-    @Test("Several subscriptions stand beside each other, and the newest one's anchor day counts")
+    @Test("A user can have several subscriptions; the newest one's anchor day counts")
     func several() {
         let customer = ReducedCustomer(
             event("2026-02-05", effect(.purchased, "T2", plan: "pro", until: "2026-03-05")),
@@ -234,7 +234,7 @@ struct SubscriptionReductionTests {
         #expect(customer.subscription()?.expiresAt == day("2026-03-31"))
     }
 
-    @Test("A subscription whose plan no event names waits for one that does")
+    @Test("A subscription without a plan waits for an event that names it")
     func waiting() {
         let change = event("2026-02-10", effect(.cancelled, until: "2026-02-28"))
         let alone = ReducedCustomer(change)

@@ -9,7 +9,7 @@ struct TrialReductionTests {
     private let spent = UserRecord.Trial(startedAt: day("2026-01-01"), endsAt: day("2026-01-04"))
     private let toBen = event("2026-03-05", by: [], .transferred(from: ["\(ada)"], to: ["\(ben)"]))
 
-    @Test("A first trial runs as the store says")
+    @Test("A first trial has the dates of the store")
     func first() {
         let customer = ReducedCustomer(event("2026-03-01", trial(until: "2026-03-08")))
         #expect(customer.subscription()?.plan == "trial")
@@ -18,7 +18,7 @@ struct TrialReductionTests {
         #expect(customer.state.users[ada]?.trialStartedAt == day("2026-03-01"))
     }
 
-    @Test("A trial that is bought after a trial by messages runs on the product's own plan")
+    @Test("A trial bought after a trial by messages has the product's regular plan")
     func afterMessages() {
         let customer = ReducedCustomer(
             event("2026-03-01", trial(until: "2026-03-08")),
@@ -30,7 +30,7 @@ struct TrialReductionTests {
         #expect(customer.state.users[ada]?.trialStartedAt == day("2026-03-01"))
     }
 
-    @Test("A trial by messages is over when it is used up, and not before it began")
+    @Test("A trial by messages ends when it is used up, and not before it began")
     func usedUp() {
         let bought = event("2026-01-03", trial(until: "2026-01-10"))
         var early = spent
@@ -45,7 +45,7 @@ struct TrialReductionTests {
         #expect(ReducedCustomer(bought, users: [ada: UserRecord(trial: later)]).subscription()?.plan == "trial")
     }
 
-    @Test("A trial that is bought after an ended one runs on the product's own plan, with its renewals")
+    @Test("A trial bought after an ended one has the product's regular plan, also its renewals")
     func afterPurchase() {
         let customer = ReducedCustomer(
             event("2026-02-01", trial("T1", until: "2026-02-08")),
@@ -58,7 +58,7 @@ struct TrialReductionTests {
         #expect(customer.subscription(of: ada, "T2")?.expiresAt == day("2026-02-22"))
     }
 
-    @Test("A trial beside one that still runs is a trial")
+    @Test("A trial bought while another one runs is a trial")
     func beside() {
         let customer = ReducedCustomer(
             event("2026-02-01", trial("T1", until: "2026-02-08")),
@@ -79,7 +79,7 @@ struct TrialReductionTests {
         #expect(plan("2026-02-04") == "paid")
     }
 
-    @Test("A second trial of a product without a plan of its own shows the first one's dates")
+    @Test("A second trial of a product without a regular plan has the dates of the first")
     func withoutPlan() {
         let customer = ReducedCustomer(
             event("2026-03-01", trial(until: "2026-03-08", regularPlan: nil)),
@@ -90,7 +90,7 @@ struct TrialReductionTests {
         #expect(customer.subscription()?.expiresAt == day("2026-01-04"))
     }
 
-    @Test("A trial that comes to somebody whose own is over is over too")
+    @Test("A trial transferred to a user whose own trial has ended has ended too")
     func transferToSpent() {
         let customer = ReducedCustomer(
             event("2026-03-01", trial(until: "2026-03-08")),
@@ -102,7 +102,7 @@ struct TrialReductionTests {
         #expect(customer.subscription(of: ben)?.expiresAt == day("2026-01-04"))
     }
 
-    @Test("A trial that comes to somebody without one runs on, and both have had it")
+    @Test("A trial transferred to a user without one continues, and both users have had it")
     func transfer() {
         let customer = ReducedCustomer(
             event("2026-03-01", trial(until: "2026-03-08")),
@@ -115,7 +115,7 @@ struct TrialReductionTests {
         #expect(customer.state.users[ben]?.trialStartedAt == day("2026-03-01"))
     }
 
-    @Test("Of somebody whom no event is about in the end, only what an operator declared is left")
+    @Test("A user without events keeps only what an operator declared")
     func neverOwned() {
         let eve = TestSupport.user(3)
         let customer = ReducedCustomer(
@@ -129,7 +129,7 @@ struct TrialReductionTests {
         #expect(customer.state.users[eve]?.trialStartedAt == day("2026-03-01"))
     }
 
-    @Test("A second trial without a plan of its own stays spent for whom it is given to")
+    @Test("A second trial without a regular plan has ended for its new owner too")
     func transferOfSpent() {
         let customer = ReducedCustomer(
             event("2026-03-01", trial(until: "2026-03-08", regularPlan: nil)),
@@ -141,8 +141,8 @@ struct TrialReductionTests {
         #expect(customer.subscription(of: ben)?.expiresAt == day("2026-01-04"))
     }
 
-    /// Whatever the order in which a dictionary of their names is read.
-    @Test("The first trial of those that ended is shown, and of those that began alike the first to end")
+    /// The result must not depend on the iteration order of a dictionary.
+    @Test("Of several ended trials the first counts; of those that began together the first to end")
     func firstOfMany() {
         for number in 0..<8 {
             let customer = ReducedCustomer(
@@ -155,7 +155,7 @@ struct TrialReductionTests {
         }
     }
 
-    @Test("A second trial that another source reports under the same name shows the first one's dates")
+    @Test("A second trial that another source reports under the same name has the dates of the first")
     func twoSources() {
         for number in 0..<8 {
             let name = "T\(number)"

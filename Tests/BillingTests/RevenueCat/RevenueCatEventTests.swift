@@ -46,7 +46,7 @@ struct RevenueCatEventTests {
         init(_ name: String, _ payload: RevenueCatPayload, _ effects: BillingEffect...) {
             testDescription = name
             self.payload = payload
-            // The payload names one beside each product.
+            // The payload has an entitlement for each product.
             self.effects = effects.map { effect in
                 var effect = effect
                 if effect.product != nil || effect.nextProduct != nil { effect.entitlements = ["pro"] }
@@ -124,7 +124,7 @@ struct RevenueCatEventTests {
             plain(.billingRetry)
         ),
         Row(
-            "CANCELLATION: BILLING_ERROR that says nothing of grace",
+            "CANCELLATION: BILLING_ERROR without a grace field",
             cancellation("BILLING_ERROR"),
             plain(.gracePeriod)
         ),
@@ -179,7 +179,7 @@ struct RevenueCatEventTests {
             )
         ),
         Row(
-            "TEMPORARY_ENTITLEMENT_GRANT that says little",
+            "TEMPORARY_ENTITLEMENT_GRANT with few fields",
             Payload(
                 "TEMPORARY_ENTITLEMENT_GRANT",
                 without: "expiration_at_ms",
@@ -202,7 +202,7 @@ struct RevenueCatEventTests {
         "renewal",
     ].map { Row($0, Payload($0)) }
 
-    @Test("does what the table says", arguments: payments + changes + temporary + acknowledged)
+    @Test("has the effects in the table", arguments: payments + changes + temporary + acknowledged)
     func table(row: Row) throws {
         let notification = try row.payload.notification()
         #expect(notification.effects == row.effects)
@@ -213,7 +213,7 @@ struct RevenueCatEventTests {
         #expect(notification.identities.first == RevenueCatPayload.user)
     }
 
-    @Test("is named by its type and its reason")
+    @Test("has a type made of type and reason")
     func types() throws {
         #expect(try RevenueCatPayload("RENEWAL").notification().type == "RENEWAL")
         #expect(
@@ -225,7 +225,7 @@ struct RevenueCatEventTests {
         #expect(try expiration.notification().type == "EXPIRATION: BILLING_ERROR")
     }
 
-    @Test("that transfers moves from all to all, and needs no customer of its own")
+    @Test("a transfer needs no customer of its own")
     func transfer() throws {
         let other = "0A0B0C0D-0000-4000-8000-000000000001"
         let payload = RevenueCatPayload(
@@ -249,7 +249,7 @@ struct RevenueCatEventTests {
         #expect(notification.environment == .production)
     }
 
-    @Test("that names aliases merges them")
+    @Test("an event with aliases merges them")
     func aliases() throws {
         let notification = try RevenueCatPayload("SUBSCRIBER_ALIAS").notification()
         #expect(notification.identities.count == 3)
@@ -258,7 +258,7 @@ struct RevenueCatEventTests {
         #expect(try alone.notification().effects.isEmpty)
     }
 
-    @Test("names its customer by app_user_id, original_app_user_id and aliases, in this order and each once")
+    @Test("identifies its customer by app_user_id, original_app_user_id and aliases, in this order and each once")
     func identities() throws {
         let second = "0A0B0C0D-0000-4000-8000-000000000001"
         let payload = RevenueCatPayload(
@@ -273,7 +273,7 @@ struct RevenueCatEventTests {
         #expect(try payload.notification().identities == [RevenueCatPayload.user, digest, second.lowercased()])
     }
 
-    @Test("that is a sandbox's says so, and so does one of an environment to come")
+    @Test("an event of the sandbox, or of an unknown environment, is a sandbox event")
     func environments() throws {
         #expect(try RevenueCatPayload("TEST").notification().environment == .production)
         for word in ["SANDBOX", "STAGING"] {
@@ -283,7 +283,7 @@ struct RevenueCatEventTests {
     }
 
     @Test(
-        "that lacks what its effect needs is kept, with what is missing",
+        "without a required field is stored, with the missing field as its problem",
         arguments: [
             ("INITIAL_PURCHASE", ["product_id"], "INITIAL_PURCHASE without product_id"),
             ("RENEWAL", ["expiration_at_ms"], "RENEWAL without expiration_at_ms"),

@@ -2,7 +2,7 @@ import Billing
 import TestSupport
 import Usage
 
-/// A RevenueCat event as it is posted: RevenueCat's documented sample, with what a test says otherwise.
+/// RevenueCat's documented sample event, with changes by tests.
 struct RevenueCatPayload {
     static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
     static let at = TestSupport.at("2026-11-21T17:00:00.123Z")
@@ -39,7 +39,7 @@ struct RevenueCatPayload {
         Array(JSONValue.object(["api_version": .string("1.0"), "event": .object(event)]).text.utf8)
     }
 
-    /// What becomes of it: kept, and translated from what is kept.
+    /// Translates the stored payload.
     func notification() throws(BillingError) -> BillingEvent {
         try RevenueCatEvent.translate(payload: try RevenueCatEvent.sanitized(body: body))
     }

@@ -4,12 +4,12 @@ import TestSupport
 import Testing
 import Usage
 
-@Suite("RevenueCat as the sender")
+@Suite("The RevenueCat verifier")
 struct RevenueCatVerifierTests {
     private static let now = at("2026-11-21T17:00:00.900Z")
     private static let body = Array(#"{"event":{"id":"E1"}}"#.utf8)
 
-    private func isTaken(
+    private func isAccepted(
         _ sender: RevenueCatVerifier,
         authorization: String? = nil,
         signature: String? = nil,
@@ -32,7 +32,7 @@ struct RevenueCatVerifierTests {
         }.joined()
     }
 
-    @Test("is known by any of the authorizations that are configured, with Bearer before it or not")
+    @Test("accepts any configured authorization, with or without Bearer")
     func authorizations() {
         let sender = RevenueCatVerifier(
             authorizations: ["secret one", "Bearer secret two"],
@@ -40,16 +40,16 @@ struct RevenueCatVerifierTests {
             windowSeconds: 300
         )
         for good in ["secret one", "Bearer secret one", "Bearer secret two", "Bearer Bearer secret two"] {
-            #expect(isTaken(sender, authorization: good), "\(good)")
+            #expect(isAccepted(sender, authorization: good), "\(good)")
         }
         let bad = [
             nil, "", "secret", "secret one ", " secret one", "Secret one", "bearer secret one", "secret two",
             "Bearer", "secret oneBearer secret two", "secret one,Bearer secret two",
         ]
-        for bad in bad { #expect(!isTaken(sender, authorization: bad), "\(bad ?? "none")") }
+        for bad in bad { #expect(!isAccepted(sender, authorization: bad), "\(bad ?? "none")") }
     }
 
-    @Test("is known by a signature of the body with any of the secrets")
+    @Test("accepts a signature with any of the secrets")
     func signatures() {
         let sender = RevenueCatVerifier(
             authorizations: [],
@@ -62,7 +62,7 @@ struct RevenueCatVerifierTests {
             "t=\(time),v1=\(one)", "t=\(time),v1=\(two)", "v1=\(one),t=\(time)", "t=\(time), v1=\(one.uppercased())",
             "t=\(time),v1=\(other),v1=\(two)", "t=\(time),v0=x,v1=\(one),v2=y",
         ]
-        for good in good { #expect(isTaken(sender, signature: good), "\(good)") }
+        for good in good { #expect(isAccepted(sender, signature: good), "\(good)") }
         let bad = [
             nil, "", "t=\(time)", "v1=\(one)", "t=\(time),v1=\(other)", "t=\(time + 1),v1=\(one)", "t=\(time),v1=",
             "t=\(time),v1=\(one.dropLast())", "t=\(time),v1=\(one)0", "t=\(time),t=\(time),v1=\(one)",
@@ -70,36 +70,36 @@ struct RevenueCatVerifierTests {
             "t=\(time),v2=\(one)", "t=\(time),v1=\(String(repeating: "é", count: 32))",
             "t=\(time),v1=\(one)," + String(repeating: "v0=x,", count: 300),
         ]
-        for bad in bad { #expect(!isTaken(sender, signature: bad), "\(bad ?? "none")") }
-        #expect(!isTaken(sender, signature: good[0], body: Self.body + [0x20]))
-        #expect(!isTaken(sender, signature: good[0], body: []))
+        for bad in bad { #expect(!isAccepted(sender, signature: bad), "\(bad ?? "none")") }
+        #expect(!isAccepted(sender, signature: good[0], body: Self.body + [0x20]))
+        #expect(!isAccepted(sender, signature: good[0], body: []))
     }
 
-    @Test("is not believed outside the window, in either direction")
+    @Test("rejects a signature outside the time window, in either direction")
     func window() {
         let sender = RevenueCatVerifier(authorizations: [], signingSecrets: ["secret"], windowSeconds: 300)
         let now = Self.now.secondsSince1970
         for (time, isGood) in [
             (now - 300, true), (now + 300, true), (now - 301, false), (now + 301, false), (0, false),
         ] {
-            #expect(isTaken(sender, signature: "t=\(time),v1=\(code("secret", time))") == isGood, "\(time - now)")
+            #expect(isAccepted(sender, signature: "t=\(time),v1=\(code("secret", time))") == isGood, "\(time - now)")
         }
     }
 
-    @Test("has to show both where both are configured")
+    @Test("requires both the header and the signature if both are configured")
     func both() {
         let sender = RevenueCatVerifier(authorizations: ["a secret"], signingSecrets: ["secret"], windowSeconds: 300)
         let time = Self.now.secondsSince1970
         let signature = "t=\(time),v1=\(code("secret", time))"
-        #expect(isTaken(sender, authorization: "a secret", signature: signature))
-        #expect(!isTaken(sender, authorization: "a secret"))
-        #expect(!isTaken(sender, signature: signature))
+        #expect(isAccepted(sender, authorization: "a secret", signature: signature))
+        #expect(!isAccepted(sender, authorization: "a secret"))
+        #expect(!isAccepted(sender, signature: signature))
     }
 
-    @Test("is refused without its body where none could show who sends")
+    @Test("rejects an invalid header before the body is read")
     func head() {
         let sender = RevenueCatVerifier(authorizations: ["a secret"], signingSecrets: ["secret"], windowSeconds: 300)
-        // Of the right form; whether it is genuine depends on the body.
+        // Well-formed; whether it is valid depends on the body.
         let signature = "t=1,v1=\(String(repeating: "0", count: 64))"
         #expect(throws: Never.self) { try sender.checkHead(authorization: "a secret", signature: signature) }
         for (authorization, signature) in [

@@ -86,7 +86,7 @@ struct StripeEventTests {
             plain(.cancelled)
         ),
         Row(
-            "updated, a cancellation is taken back",
+            "updated, a cancellation is reversed",
             .subscription("updated", "active", previous: uncancelled),
             plain(.productChanged),
             plain(.uncancelled)
@@ -149,7 +149,7 @@ struct StripeEventTests {
             plain(.expired, until: Payload.at)
         ),
         Row(
-            "updated, canceled, of which no end is told",
+            "updated, canceled, without an end",
             .subscription("updated", "canceled"),
             paid(.renewed, until: Payload.at),
             plain(.expired, until: Payload.at)
@@ -271,7 +271,7 @@ struct StripeEventTests {
         [Row("checkout.session.completed", .checkout())]
         + ["customer.created", "invoice.created", "charge.succeeded", "a_type.to_come"].map { Row($0, .other($0)) }
 
-    @Test("does what the table says", arguments: running + ending + invoices + refunds + acknowledged)
+    @Test("has the effects in the table", arguments: running + ending + invoices + refunds + acknowledged)
     func table(row: Row) throws {
         let notification = try row.payload.notification()
         #expect(notification.effects == row.effects)
@@ -281,7 +281,7 @@ struct StripeEventTests {
         #expect(notification.environment == .production)
     }
 
-    @Test("takes the period from the items where the subscription has none, and of several the last")
+    @Test("has the period of its items if the subscription has none, of several the last")
     func items() throws {
         func item(_ end: Instant) -> JSONValue {
             .object([
@@ -297,14 +297,14 @@ struct StripeEventTests {
         #expect(notification.effects == [Self.paid(.renewed)])
     }
 
-    @Test("names the product where the price has no id")
+    @Test("has the product if the price has no id")
     func products() throws {
         let items: JSONValue = .object(["data": .array([.object(["plan": .object(["product": .string("prod_1")])])])])
         let notification = try Payload.subscription("updated", "active", ["items": items]).notification()
         #expect(notification.effects.map(\.product) == ["prod_1"])
     }
 
-    @Test("that refunds does nothing where the setting says so, also when it is read again under another")
+    @Test("a refund has the effect of the setting at its arrival, also when it is replayed under another")
     func refundSetting() throws {
         let charge = Payload.charge(["invoice": .object(["subscription": .string(Payload.subscription)])])
         let notification = try charge.notification(refundRevokes: false)
@@ -313,7 +313,7 @@ struct StripeEventTests {
     }
 
     @Test(
-        "that refunds and does not tell which subscription is kept, with what to do",
+        "a refund without a subscription is stored, with a problem that says what to do",
         arguments: [["invoice": .string("in_1")], [:]] as [[String: JSONValue]]
     )
     func unknownRefund(changes: [String: JSONValue]) throws {
@@ -324,7 +324,7 @@ struct StripeEventTests {
     }
 
     @Test(
-        "that lacks what its effect needs is kept, with what is missing",
+        "without a required field is stored, with the missing field as its problem",
         arguments: [
             (
                 .subscription("updated", "active", ["current_period_end": .null]),
@@ -346,7 +346,7 @@ struct StripeEventTests {
         #expect(notification.effects.isEmpty)
     }
 
-    @Test("is named by its type and the subscription's status")
+    @Test("has a type made of type and the subscription's status")
     func types() throws {
         let notification = try Payload.subscription("updated", "past_due").notification()
         #expect(notification.type == "customer.subscription.updated: past_due")
@@ -354,7 +354,7 @@ struct StripeEventTests {
         #expect(try Payload.other("a_type.to_come").notification().typeClass == "other")
     }
 
-    @Test("is ordered by its second, then by its period's end, then by what it tells")
+    @Test("is ordered by its second, then by its period's end, then by its type")
     func order() throws {
         let later: [String: JSONValue] = ["current_period_end": .seconds(Payload.nextEnd)]
         let payloads = [

@@ -2,7 +2,7 @@ import Billing
 import TestSupport
 import Usage
 
-/// A Stripe event as it is posted, with all that Stripe puts into one and nobody here has a use for.
+/// A Stripe event with all of its fields, also unused ones.
 struct StripePayload {
     static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
     static let subscription = "sub_1MowQVLkdIwHu7ixeRlqHVzs"
@@ -10,7 +10,7 @@ struct StripePayload {
     static let product = "prod_Na6dGcTsmU0I4R"
     static let start = TestSupport.at("2026-11-21T17:00:00Z")
     static let end = TestSupport.at("2026-12-21T17:00:00Z")
-    /// When the event was made, unless a test says otherwise: within the period.
+    /// The default instant of an event, within the period.
     static let at = TestSupport.at("2026-11-28T17:00:00Z")
 
     var event: [String: JSONValue]
@@ -26,7 +26,7 @@ struct StripePayload {
         ]
     }
 
-    /// An event of a subscription that was bought a week ago.
+    /// An event of a subscription bought a week ago.
     static func subscription(
         _ type: String,
         _ status: String,
@@ -74,7 +74,7 @@ struct StripePayload {
         return .object(line.merging(changes) { $1 }.filter { $0.value != .null })
     }
 
-    /// The invoice of the period that begins when the first one ends.
+    /// The invoice of the second period.
     static func invoice(_ type: String, at: Instant, _ changes: [String: JSONValue] = [:]) -> StripePayload {
         let object: [String: JSONValue] = [
             "id": .string("in_1MtHbELkdIwHu7ixl4OzzPMv"), "object": .string("invoice"),
@@ -124,7 +124,7 @@ struct StripePayload {
 
     var body: [UInt8] { Array(JSONValue.object(event).text.utf8) }
 
-    /// What becomes of it: kept, and translated from what is kept.
+    /// Translates the stored payload.
     func notification(refundRevokes: Bool = true) throws(BillingError) -> BillingEvent {
         try StripeEvent.translate(payload: try StripeEvent.sanitized(body: body, refundRevokes: refundRevokes))
     }

@@ -19,7 +19,7 @@ struct Event: Sendable {
     /// - Parameters:
     ///   - at: when it happened.
     ///   - identities: UUIDs and digests, best first.
-    ///   - effects: each with `kind` and what belongs to it.
+    ///   - effects: each with `kind` and its fields.
     init(
         _ id: String,
         _ at: String,

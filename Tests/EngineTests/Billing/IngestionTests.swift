@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-@Suite("What a store sent")
+@Suite("An ingested billing event")
 struct IngestionTests {
     private let ada = "\(user(1))"
     private let bob = "\(user(2))"
@@ -34,7 +34,7 @@ struct IngestionTests {
         )
     }
 
-    @Test("is kept once with its effect; again, it is a duplicate and changes nothing")
+    @Test("is stored and applied once; a repetition is a duplicate and changes nothing")
     func once() async throws {
         let database = try await fresh()
         let event = Event("e", "2026-11-05T01:02:03.456Z", by: [ada], type: "INITIAL_PURCHASE", Event.purchased("T"))
@@ -50,40 +50,40 @@ struct IngestionTests {
         again["outcome"] = "duplicate"
         #expect(try await database.psql.ingest(event) == again)
         #expect(try await facts(database) == before)
-        let kept = try await database.psql.rows(
+        let stored = try await database.psql.rows(
             """
             select type, happened_at = '2026-11-05T01:02:03.456Z' as at, environment, outcome, attempts, effect ->> 'plan',
                 payload ->> 'type'
             from headroom.billing_events
             """
         )
-        #expect(kept == ["INITIAL_PURCHASE|true|production|applied|1|paid|INITIAL_PURCHASE"])
+        #expect(stored == ["INITIAL_PURCHASE|true|production|applied|1|paid|INITIAL_PURCHASE"])
         #expect(
             try await database.psql.rows("select action, reason, event_id from audit_trail where user_id = '\(ada)'")
                 == ["store_event|INITIAL_PURCHASE reported by revenuecat|e"]
         )
     }
 
-    @Test("without an effect is acknowledged, and shown in the story of its user")
+    @Test("without effects is stored, and appears among its user's events")
     func ignored() async throws {
         let database = try await fresh()
         #expect(try await database.psql.ingest(Event("test", "2026-11-05", type: "TEST")) == ["outcome": "ignored"])
         try await database.psql.ingest(Event("e", "2026-11-05", by: [ada], Event.purchased("T")))
         let answer = try await database.psql.ingest(Event("i", "2026-11-06", by: [ada], type: "INVOICE_ISSUANCE"))
         #expect(answer["outcome"] == "ignored" && answer["user"] == ada)
-        let story = try await database.psql.rows(
+        let trail = try await database.psql.rows(
             "select detail from audit_trail where user_id = '\(ada)' and reason = 'INVOICE_ISSUANCE reported by revenuecat'"
         )
-        #expect(story == ["happened 2026-11-06T00:00:00Z, outcome ignored"])
+        #expect(trail == ["happened 2026-11-06T00:00:00Z, outcome ignored"])
         #expect(try await database.psql.ingest(Event("i2", "2026-11-06", by: ["\(user(9))"]))["user"] == nil)
         #expect(
             try await database.psql.number("select count(*) from headroom.subscribers") == 1,
-            "nobody becomes known by an event without effect"
+            "an event without effects creates no subscriber"
         )
     }
 
     @Test(
-        "of a product that is mapped to nothing is kept as failed, changes nothing else, and is applied when it is mapped"
+        "of an unmapped product is stored as failed, and is applied once the product is mapped"
     )
     func unmapped() async throws {
         let database = try await fresh()
@@ -91,7 +91,7 @@ struct IngestionTests {
         let answer = try await database.psql.ingest(event)
         #expect(answer["outcome"] == "failed" && answer["problem"]?.contains("headroom product map") == true)
         #expect(try await database.psql.number("select count(*) from headroom.subscriptions") == 0)
-        #expect(try await database.psql.ingest(event)["outcome"] == "failed", "sent again, it is tried again")
+        #expect(try await database.psql.ingest(event)["outcome"] == "failed", "a repetition is tried again")
         #expect(try await database.psql.number("select headroom.map_product('revenuecat', 'team.monthly', 'pro')") == 1)
         let replayed = try await database.psql.replay(event)
         #expect(replayed["outcome"] == "applied" && replayed["plan"] == "pro")
@@ -102,7 +102,7 @@ struct IngestionTests {
         #expect(try await database.psql.ingest(event)["outcome"] == "duplicate")
     }
 
-    @Test("of an unknown transaction waits for the event that names its user, and is applied with it")
+    @Test("of an unknown transaction waits for the event that names its user")
     func unknownUser() async throws {
         let database = try await fresh()
         var cancelled = Event("c", "2026-11-06", ["kind": "cancelled", "transaction": "T"])
@@ -119,7 +119,7 @@ struct IngestionTests {
         )
     }
 
-    @Test("of a subscription whose plan nobody has told waits, and counts as soon as somebody does")
+    @Test("of a subscription without a plan waits for an event that names the plan")
     func unknownPlan() async throws {
         let database = try await fresh()
         let cancelled = Event("c", "2026-11-06", by: [ada], ["kind": "cancelled", "transaction": "T"])
@@ -134,19 +134,19 @@ struct IngestionTests {
         )
     }
 
-    @Test("that its adapter could not understand is kept as failed with the adapter's words")
+    @Test("that its adapter could not translate is stored as failed with the adapter's problem")
     func adaptersProblem() async throws {
         let database = try await fresh()
         var event = Event("e", "2026-11-05", by: [ada])
         event.problem = "it has no original_transaction_id"
         #expect(try await database.psql.ingest(event)["problem"] == "it has no original_transaction_id")
-        // An adapter that was mended understands it.
+        // A corrected adapter translates it.
         event.problem = nil
         event.effects = [Event.purchased("T")]
         #expect(try await database.psql.replay(event)["plan"] == "paid")
     }
 
-    @Test("is of the trial's plan while its trial runs, and of its own from the payment on")
+    @Test("has the trial's plan during its trial, and its own from the payment on")
     func periods() async throws {
         let database = try await fresh()
         try await database.psql.execute(
@@ -196,7 +196,7 @@ struct IngestionTests {
         #expect(try await database.consume(user(1))["status"] == "ALLOWED")
     }
 
-    @Test("is read anew by a replay, which changes nothing where it is read as before, or cannot be applied any more")
+    @Test("is translated again by a replay, which changes nothing if the translation is the same or cannot be applied")
     func replay() async throws {
         let database = try await fresh()
         try await database.psql.execute("select set_plan('\(ada)', 'pro', p_anchor => 9)")
@@ -221,7 +221,7 @@ struct IngestionTests {
         )
     }
 
-    @Test("that cannot be applied for what it says is kept with what was wrong, and its other effects are undone")
+    @Test("that cannot be applied is stored with its problem, and has none of its effects")
     func undone() async throws {
         let database = try await fresh()
         let event = Event(
@@ -238,7 +238,7 @@ struct IngestionTests {
         #expect(try await database.psql.ingest(future)["problem"]?.contains("in the future") == true)
     }
 
-    @Test("that is dated more than a day ahead fails, says nothing of anybody until then, and is applied after")
+    @Test("that is dated more than a day ahead fails and has no effect until then")
     func tooEarly() async throws {
         let database = try await fresh()
         try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
@@ -269,14 +269,14 @@ struct IngestionTests {
         #expect(
             left == [
                 "alias|applied", "bought|applied", "c|applied", "c2|applied", "grant|applied", "renewal|applied",
-                // By then ada had nothing to give.
+                // By then ada owned nothing.
                 "transfer|waiting",
             ],
-            "they came along with the next event"
+            "they were applied with the next event"
         )
     }
 
-    @Test("names products that operators map, each change of which is on record")
+    @Test("each change of a product mapping is audited")
     func mapping() async throws {
         let database = try await fresh()
         for (call, state) in [

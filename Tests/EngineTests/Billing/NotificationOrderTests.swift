@@ -5,20 +5,20 @@ import Usage
 
 @testable import Engine
 
-/// Random histories of a few people and their transactions: whatever the order in which they are told, one state.
-@Suite("The order in which billing events come", .serialized)
+/// Random histories of a few customers: every order of arrival ends in the same state.
+@Suite("The order in which billing events arrive", .serialized)
 struct NotificationOrderTests {
     private static let people = 4
     private static let orders = 6
-    /// Ids of one telling do not meet those of another; alike, so that ids order alike.
-    private struct Telling {
+    /// The ids of each delivery are its own, in the same order.
+    private struct Delivery {
         var number: Int
         func user(_ index: Int) -> String { "\(TestSupport.user(UInt64(number * 16 + index)))" }
         func digest(_ index: Int) -> String { EngineTests.digest(number * 16 + index) }
         func name(_ name: String) -> String { "\(1000 + number) \(name)" }
     }
 
-    /// A history is generated as text with these in place of ids, so that each telling has its own.
+    /// Placeholders for ids in a history, so that each delivery has its own ids.
     private enum Someone: Sendable, CustomStringConvertible {
         case user(Int)
         case digest(Int)
@@ -51,7 +51,7 @@ struct NotificationOrderTests {
 
     private func instant(_ random: inout SeededGenerator) -> String {
         let day = Int.random(in: 1...18, using: &random)
-        // Instants coincide now and then.
+        // Some instants coincide.
         return "2026-11-\(day < 10 ? "0" : "")\(day)T0\(Int.random(in: 0...3, using: &random)):00:00Z"
     }
 
@@ -67,7 +67,7 @@ struct NotificationOrderTests {
         }
     }
 
-    /// With trials, transactions that change hands, and digests that turn out to be somebody else's.
+    /// With trials, transfers, and digests that are identified later.
     private func history(_ random: inout SeededGenerator) -> [Step] {
         let kinds = [
             "purchased", "purchased", "purchased", "renewed", "renewed", "cancelled", "grace_period", "expired",
@@ -92,7 +92,7 @@ struct NotificationOrderTests {
             }
             return step
         }
-        // A grant is of the period that runs when it comes: somebody whose period does not depend on what else came.
+        // A grant applies to the period at its arrival, so its user's period must not depend on other events.
         let buyer = Someone.user(NotificationOrderTests.people)
         for kind in ["granted", "revoked", "reinstated"].prefix(Int.random(in: 0...3, using: &random)) {
             steps.append(
@@ -102,12 +102,12 @@ struct NotificationOrderTests {
         return steps
     }
 
-    private func event(_ step: Step, _ telling: Telling) -> Event {
+    private func event(_ step: Step, _ delivery: Delivery) -> Event {
         func ids(_ people: [Someone]) -> [String] {
             people.map { someone in
                 switch someone {
-                case .user(let index): telling.user(index)
-                case .digest(let index): telling.digest(index)
+                case .user(let index): delivery.user(index)
+                case .digest(let index): delivery.digest(index)
                 }
             }
         }
@@ -120,22 +120,22 @@ struct NotificationOrderTests {
         case "merged":
             effect["identities"] = identities
         case "granted":
-            effect["transaction"] = telling.name(step.transaction)
+            effect["transaction"] = delivery.name(step.transaction)
             effect["product"] = "pack"
             effect["quantity"] = 2
         default:
-            effect["transaction"] = telling.name(step.transaction)
+            effect["transaction"] = delivery.name(step.transaction)
             effect["product"] = step.product
             effect["period"] = step.period
             effect["expires"] = step.expires
         }
         let isOfPeople = step.kind == "transferred" || step.kind == "merged"
-        return Event(telling.name(step.id), step.at, by: isOfPeople ? [] : identities, type: step.kind, effect)
+        return Event(delivery.name(step.id), step.at, by: isOfPeople ? [] : identities, type: step.kind, effect)
     }
 
-    /// All that is left of the people of a telling, with their places instead of their ids. Not how much was used: what a
-    /// transfer takes along depends on when it comes. So rows are compared where nobody has used anything.
-    private func state(_ telling: Telling, isUsed: Bool) -> String {
+    /// The rows of a delivery's users, with placeholders instead of ids. Without counts, because the usage that a transfer
+    /// moves depends on its time of arrival.
+    private func state(_ delivery: Delivery, isUsed: Bool) -> String {
         """
         select jsonb_agg(jsonb_build_object(
             'person', person.number,
@@ -168,12 +168,12 @@ struct NotificationOrderTests {
                 from headroom.billing_events as e where e.user_id = person.id
             )
         ) order by person.number)
-        from (values \((0...NotificationOrderTests.people).map { "(\($0), '\(telling.user($0))'::uuid)" }
+        from (values \((0...NotificationOrderTests.people).map { "(\($0), '\(delivery.user($0))'::uuid)" }
             .joined(separator: ", "))) as person (number, id)
         """
     }
 
-    /// What two states have apart, person by person.
+    /// The differences of two states, user by user.
     private func difference(_ one: String, _ other: String) -> String {
         func people(_ text: String) -> [[String: NSObject]] {
             (try? JSONSerialization.jsonObject(with: Data(text.utf8))) as? [[String: NSObject]] ?? []
@@ -185,18 +185,18 @@ struct NotificationOrderTests {
         }.joined(separator: "\n")
     }
 
-    private func before(_ telling: Telling, isUsed: Bool) -> String {
+    private func before(_ delivery: Delivery, isUsed: Bool) -> String {
         (0..<(isUsed ? NotificationOrderTests.people : 0)).map { index in
             """
             insert into message_usage (user_id, billing_period, message_count, "limit")
-            values ('\(telling.user(index))', '2026-11', \(100 + 10 * index), 800),
-                ('\(telling.user(index))', 'trial', \(1 + index), 100);
+            values ('\(delivery.user(index))', '2026-11', \(100 + 10 * index), 800),
+                ('\(delivery.user(index))', 'trial', \(1 + index), 100);
             """
-        }.joined() + "select set_plan('\(telling.user(NotificationOrderTests.people))', 'paid')"
+        }.joined() + "select set_plan('\(delivery.user(NotificationOrderTests.people))', 'paid')"
     }
 
     @Test(
-        "is without effect, with transfers, aliases and repetitions among them",
+        "does not matter, also with transfers, aliases and repetitions",
         arguments: SeededGenerator.seeds(always: [1_625_235_126_949_334_864])
     )
     func orders(seed: UInt64) async throws {
@@ -211,18 +211,18 @@ struct NotificationOrderTests {
             let isUsed = turn.isMultiple(of: 2)
             var states: [String] = []
             for order in 0..<NotificationOrderTests.orders {
-                let telling = Telling(number: number)
+                let delivery = Delivery(number: number)
                 number += 1
-                try await database.psql.execute(before(telling, isUsed: isUsed))
+                try await database.psql.execute(before(delivery, isUsed: isUsed))
                 let steps = order == 0 ? history : history.shuffled(using: &random)
-                for (place, step) in steps.enumerated() {
-                    let answer = try await database.psql.ingest(event(step, telling))
+                for (index, step) in steps.enumerated() {
+                    let answer = try await database.psql.ingest(event(step, delivery))
                     #expect(answer["outcome"] != nil && answer["outcome"] != "duplicate")
                     if random.chance(30) {
-                        try await database.psql.ingest(event(random.element(of: Array(steps[...place])), telling))
+                        try await database.psql.ingest(event(random.element(of: Array(steps[...place])), delivery))
                     }
                 }
-                let state = try #require(try await database.psql.text(state(telling, isUsed: isUsed)))
+                let state = try #require(try await database.psql.text(state(delivery, isUsed: isUsed)))
                 states.append(state)
                 guard state == states[0] else {
                     let history = steps.map(\.description).joined(separator: "\n")

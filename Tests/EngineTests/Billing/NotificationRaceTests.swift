@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-@Suite("Billing events on several connections at once")
+@Suite("Concurrent billing events")
 struct NotificationRaceTests {
     private func sessions(_ count: Int, _ database: TestDatabase) async throws -> [Session] {
         var sessions: [Session] = []
@@ -19,7 +19,7 @@ struct NotificationRaceTests {
         return database
     }
 
-    @Test("the same one has one effect, and all but one are told that it is a duplicate")
+    @Test("the same event has one effect, and all other deliveries are duplicates")
     func sameNotification() async throws {
         let database = try await fresh()
         let sessions = try await sessions(4, database)
@@ -41,7 +41,7 @@ struct NotificationRaceTests {
         #expect(try await database.psql.number("select count(*) from headroom.subscriptions") == 15)
     }
 
-    @Test("wait for each other, so that neither decides without the other whose a subscription is")
+    @Test("of one customer wait for each other, so that each sees the other")
     func waiting() async throws {
         let database = try await fresh()
         let answer = try await database.overlapping(
@@ -52,22 +52,22 @@ struct NotificationRaceTests {
         #expect(answer.second["user"] == "\(user(2))")
     }
 
-    @Test("beside batches, resets, grants and forgetting neither deadlock nor lose a message")
+    @Test("neither deadlock nor lose a message beside batches, resets, grants and forgetting")
     func beside() async throws {
         let seed = SeededGenerator.newSeed()
         print("notifications while counting, seed \(seed)")
         let database = try await fresh()
         let users = (0..<6).map { user(UInt64($0)) }
-        let tellers = try await sessions(3, database)
+        let senders = try await sessions(3, database)
         let operators = try await sessions(2, database)
-        let store = EngineHarness(database.conninfo)
-        let isAllowed = try await store.running {
+        let engine = EngineHarness(database.conninfo)
+        let isAllowed = try await engine.running {
             try await withThrowingTaskGroup(of: Bool.self) { group in
-                for (index, teller) in tellers.enumerated() {
+                for (index, sender) in senders.enumerated() {
                     group.addTask {
                         var random = SeededGenerator(seed: seed &+ UInt64(index))
                         for number in 0..<60 {
-                            try await teller.ingest(self.event("\(index) \(number)", users, &random))
+                            try await sender.ingest(self.event("\(index) \(number)", users, &random))
                         }
                         return true
                     }
@@ -92,11 +92,13 @@ struct NotificationRaceTests {
                     group.addTask {
                         var random = SeededGenerator(seed: seed &+ 100 &+ UInt64(part))
                         for _ in 0..<100 {
-                            let asked = (0..<4).map { _ in
+                            let requests = (0..<4).map { _ in
                                 (user: random.element(of: users), operation: EngineOperation.consume(1))
                             }
-                            // Allowed or not, each is answered.
-                            guard try await store.execute(asked).allSatisfy({ $0.answer != nil }) else { return false }
+                            // Each is answered, allowed or blocked.
+                            guard try await engine.execute(requests).allSatisfy({ $0.answer != nil }) else {
+                                return false
+                            }
                         }
                         return true
                     }
@@ -107,7 +109,7 @@ struct NotificationRaceTests {
         #expect(isAllowed)
         let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()"
         #expect(try await database.psql.number(deadlocks) == 0)
-        #expect(store.log.events.allSatisfy { $0.level < .error })
+        #expect(engine.log.events.allSatisfy { $0.level < .error })
     }
 
     private func event(_ id: String, _ users: [UserID], _ random: inout SeededGenerator) -> Event {

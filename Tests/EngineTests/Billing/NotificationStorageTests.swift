@@ -6,7 +6,7 @@ import Usage
 
 @testable import Engine
 
-@Suite("What is kept of billing events")
+@Suite("Stored billing events")
 struct NotificationStorageTests {
     private let ada = "\(user(1))"
     private let bob = "\(user(2))"
@@ -18,8 +18,8 @@ struct NotificationStorageTests {
         return database.psql
     }
 
-    /// Tables and columns in which a text stands.
-    private func places(of text: String, _ psql: Session) async throws -> [String] {
+    /// The tables and columns that contain a text.
+    private func columns(of text: String, _ psql: Session) async throws -> [String] {
         let columns = try await psql.rows(
             """
             select columns.table_schema, columns.table_name, columns.column_name
@@ -27,18 +27,18 @@ struct NotificationStorageTests {
             where table_schema in ('headroom', 'public') and table_type = 'BASE TABLE' order by 1, 2, 3
             """
         )
-        var places: [String] = []
+        var columns: [String] = []
         for column in columns.map({ $0.split(separator: "|") }) {
             let found = try await psql.text(
                 "select exists (select from \(column[0]).\(column[1]) where \"\(column[2])\"::text like '%\(text)%')"
             )
-            if found == "true" { places.append("\(column[1]).\(column[2])") }
+            if found == "true" { columns.append("\(column[1]).\(column[2])") }
         }
-        return places
+        return columns
     }
 
-    /// An event as it is read from what is kept of it.
-    private func kept(_ id: String, _ psql: Session) async throws -> BillingEvent {
+    /// An event translated from its stored payload.
+    private func stored(_ id: String, _ psql: Session) async throws -> BillingEvent {
         var event = try Event(id, "2026-11-05").event
         let row = "from headroom.billing_events where id = '\(id)'"
         event.at = at(try #require(try await psql.text("select headroom.instant_text(happened_at) \(row)")))
@@ -48,7 +48,7 @@ struct NotificationStorageTests {
         return event
     }
 
-    @Test("of a forgotten user who passed a subscription on leaves it with its owner")
+    @Test("forgetting the former owner of a subscription leaves it with its present owner")
     func forgottenBetweenOthers() async throws {
         let psql = try await fresh()
         let cleo = "\(user(3))"
@@ -56,25 +56,25 @@ struct NotificationStorageTests {
         try await psql.ingest(Event("t1", "2026-11-06", Event.transferred(from: [ada], to: [bob])))
         try await psql.ingest(Event("t2", "2026-11-07", Event.transferred(from: [bob], to: [cleo])))
         try await psql.execute("select forget_user('\(bob)')")
-        #expect(try await places(of: bob, psql) == [])
+        #expect(try await columns(of: bob, psql) == [])
         let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T"]
         let answer = try await psql.ingest(Event("c", "2026-11-08", cancelled))
         #expect(answer["user"] == cleo && answer["state"] == "cancelled")
         #expect(try await psql.rows("select user_id from headroom.subscriptions") == [cleo])
     }
 
-    @Test("of a forgotten user is not applied any more, also not by a replay that had begun")
+    @Test("an event of a forgotten user is not applied, also not by a running replay")
     func forgottenWhileReplayed() async throws {
         let psql = try await fresh()
         let bought = Event("b", "2026-11-05", by: [ada], Event.purchased("T"))
         try await psql.ingest(bought)
         try await psql.execute("select forget_user('\(ada)')")
         #expect(try await psql.replay(bought)["outcome"] == "duplicate")
-        #expect(try await places(of: ada, psql) == [])
+        #expect(try await columns(of: ada, psql) == [])
         #expect(try await psql.number("select count(*) from headroom.subscriptions") == 0)
     }
 
-    @Test("follows a plan's new name")
+    @Test("have a plan's new name after it was renamed")
     func renamedPlan() async throws {
         let psql = try await fresh()
         try await psql.ingest(Event("b", "2026-11-05", by: [ada], Event.purchased("T")))
@@ -84,7 +84,7 @@ struct NotificationStorageTests {
         #expect(answer["outcome"] == "applied" && answer["plan"] == "premium" && answer["state"] == "cancelled")
     }
 
-    @Test("of a forgotten user is that they came, and nothing by which to find who it was")
+    @Test("of a forgotten user have no identities")
     func forgotten() async throws {
         let psql = try await fresh()
         for (number, person) in [(1, ada), (2, bob)] {
@@ -113,40 +113,40 @@ struct NotificationStorageTests {
             )
         }
         let names = [ada, digest(1), digest(11)]
-        #expect(try await places(of: ada, psql).count > 8)
-        let others = try await places(of: bob, psql)
+        #expect(try await columns(of: ada, psql).count > 8)
+        let others = try await columns(of: bob, psql)
         #expect(try #require(try await psql.number("select forget_user('\(ada)')")) > 12)
-        for name in names { #expect(try await places(of: name, psql) == [], "\(name)") }
-        #expect(try await places(of: "T1", psql) == [], "nor by the transaction")
-        #expect(try await places(of: bob, psql) == others, "nobody else is forgotten")
-        let kept = try await psql.rows(
+        for name in names { #expect(try await columns(of: name, psql) == [], "\(name)") }
+        #expect(try await columns(of: "T1", psql) == [], "also not the transaction")
+        #expect(try await columns(of: bob, psql) == others, "other users are not forgotten")
+        let stored = try await psql.rows(
             """
             select distinct outcome, identities = '{}' as empty, coalesce(effects, payload, effect) is null as blank
             from headroom.billing_events where id like '_1'
             """
         )
-        #expect(kept == ["forgotten|true|true"])
+        #expect(stored == ["forgotten|true|true"])
         #expect(try await psql.number("select count(*) from headroom.billing_events where id like '_1'") == 6)
         let again = try await psql.ingest(Event("b1", "2026-11-05", by: [digest(1), ada], Event.purchased("T1")))
-        #expect(again == ["outcome": "duplicate"], "sent again it brings nobody back")
+        #expect(again == ["outcome": "duplicate"], "a repetition does not restore the user")
         #expect(try await psql.number("select forget_user('\(ada)')") == 0)
         #expect(try await psql.number("select count(*) from headroom.customers") == 1)
     }
 
-    @Test("lets a subscription stay with whom a forgotten user gave it, and the giver stay forgotten")
+    @Test("a replay keeps the owner of a subscription that a forgotten user transferred")
     func forgottenGiver() async throws {
         let psql = try await fresh()
         try await psql.ingest(Event("b", "2026-11-05", by: [ada, digest(1)], Event.purchased("T")))
         try await psql.ingest(Event("t", "2026-11-06", Event.transferred(from: [ada, digest(1)], to: [bob])))
         try await psql.execute("select forget_user('\(ada)')")
-        for name in [ada, digest(1)] { #expect(try await places(of: name, psql) == []) }
+        for name in [ada, digest(1)] { #expect(try await columns(of: name, psql) == []) }
         let answer = try await psql.ingest(Event("c", "2026-11-07", ["kind": "cancelled", "transaction": "T"]))
         #expect(answer["user"] == bob && answer["state"] == "cancelled")
         try await psql.ingest(Event("late", "2026-11-05T01:00:00Z", Event.purchased("T", "large")))
         #expect(try await psql.text("select user_id from headroom.subscriptions") == bob)
     }
 
-    @Test("of others who are named beside a forgotten user stays, and can still be applied, without the user's names")
+    @Test("of other users are kept without the identities of a forgotten user, and can still be applied")
     func forgottenBesideOthers() async throws {
         let psql = try await fresh()
         try await psql.ingest(Event("b", "2026-11-05", by: [ada, digest(1)], Event.purchased("T")))
@@ -159,21 +159,21 @@ struct NotificationStorageTests {
         )
         try await psql.execute("select forget_user('\(ada)')")
         for name in [ada, digest(1), "F2"] {
-            #expect(try await places(of: name, psql) == [], "\(name)")
+            #expect(try await columns(of: name, psql) == [], "\(name)")
         }
         let left = try await psql.rows("select id, outcome, user_id from headroom.billing_events order by id")
         #expect(left == ["b|applied|\(bob)", "f|failed|\(bob)", "own|forgotten", "t|applied|\(bob)"])
         try await psql.execute("select headroom.map_product('revenuecat', 'not mapped yet', 'pro')")
-        // As they are kept, read anew, they are the other's still.
+        // A replay applies them to the same user.
         for id in ["f", "t", "b"] {
-            let answer = try await psql.replay(try await kept(id, psql))
+            let answer = try await psql.replay(try await stored(id, psql))
             #expect(answer["user"] == bob && answer["plan"] == "pro", "\(id)")
         }
         #expect(try await psql.rows("select distinct user_id from headroom.subscriptions") == [bob])
         #expect(try await psql.number("select count(*) from headroom.subscriptions") == 2)
     }
 
-    @Test("in the store's own words goes away after 400 days, and what it does stays")
+    @Test("lose their payload after 400 days, and keep their effects")
     func pruned() async throws {
         let psql = try await fresh()
         try await psql.ingest(Event("old", "2026-11-05", by: [ada], Event.purchased("T")))
@@ -184,17 +184,17 @@ struct NotificationStorageTests {
         #expect(try await psql.number("select headroom.prune_billing_events(p_limit => 1)") == 1)
         #expect(try await psql.number("select headroom.prune_billing_events()") == 1)
         #expect(try await psql.number("select headroom.prune_billing_events()") == 0)
-        let kept = try await psql.rows(
+        let stored = try await psql.rows(
             """
             select id, payload is not null as has_payload, effects is not null as has_effects, user_id
             from headroom.billing_events order by id
             """
         )
-        #expect(kept == ["failed|false|true|\(ada)", "new|true|true|\(ada)", "old|false|true|\(ada)"])
+        #expect(stored == ["failed|false|true|\(ada)", "new|true|true|\(ada)", "old|false|true|\(ada)"])
         #expect(try await psql.sqlState(of: "select headroom.prune_billing_events('29 days')") == "22023")
         #expect(
             try await psql.ingest(Event("old", "2026-11-05", by: [ada], Event.purchased("T")))["outcome"] == "duplicate"
         )
-        #expect(try await psql.number("select count(*) from headroom.subscriptions") == 2, "what was applied stays")
+        #expect(try await psql.number("select count(*) from headroom.subscriptions") == 2, "effects are kept")
     }
 }

@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-@Suite("Messages that are bought once")
+@Suite("A one-time purchase of messages")
 struct OneTimePurchaseTests {
     private let ada = "\(user(1))"
 
@@ -33,23 +33,23 @@ struct OneTimePurchaseTests {
         try await database.usage(user(1))["limit"] ?? nil
     }
 
-    @Test("raise the limit of the period once, whoever tells it how often")
+    @Test("raises the limit of the period once, also if it is repeated or reported by two sources")
     func once() async throws {
         let database = try await fresh()
         #expect(try await database.psql.ingest(granted("g", quantity: 3))["outcome"] == "applied")
         #expect(try await limit(database) == "950")
         try await database.psql.ingest(granted("g", quantity: 3))
-        try await database.psql.ingest(granted("told under another id", quantity: 3))
+        try await database.psql.ingest(granted("reported under another id", quantity: 3))
         #expect(try await limit(database) == "950")
         try await database.psql.ingest(granted("another", transaction: "G2"))
         #expect(try await limit(database) == "1000")
-        let story = try await database.psql.rows(
+        let trail = try await database.psql.rows(
             "select action, detail from audit_trail where user_id = '\(ada)' and action = 'grant' order by id limit 1"
         )
-        #expect(story == ["grant|count 0, limit 800 → 950, period 2026-11"])
+        #expect(trail == ["grant|count 0, limit 800 → 950, period 2026-11"])
     }
 
-    @Test("are taken back by a refund while the period runs, and given again when it is taken back")
+    @Test("is reversed by a refund during the period, and restored by a reversal of the refund")
     func refund() async throws {
         let database = try await fresh()
         _ = try await database.consume(user(1), 820 - 20)
@@ -61,10 +61,10 @@ struct OneTimePurchaseTests {
         try await database.psql.ingest(about("reinstated", "2026-11-20T11:30:00Z"))
         #expect(try await limit(database) == "850")
         try await database.psql.ingest(about("revoked", "2026-11-20T11:15:00Z"))
-        #expect(try await limit(database) == "850", "refunded before it was given again")
+        #expect(try await limit(database) == "850", "refunded before the reversal")
     }
 
-    @Test("leave who has no limit without one, also when they are refunded")
+    @Test("leaves an unlimited user unlimited, also after a refund")
     func refundWithoutLimit() async throws {
         let database = try await fresh()
         try await database.psql.execute("select set_plan('\(ada)', 'pro')")
@@ -77,7 +77,7 @@ struct OneTimePurchaseTests {
         #expect(try await limit(database) == "850")
     }
 
-    @Test("are never granted when the refund came first")
+    @Test("is not granted if the refund arrived first")
     func refundFirst() async throws {
         let database = try await fresh()
         #expect(try await database.psql.ingest(about("revoked", "2026-11-20T11:00:00Z"))["outcome"] == "failed")
@@ -88,7 +88,7 @@ struct OneTimePurchaseTests {
         )
     }
 
-    @Test("belong to the month in which they were bought, also when they are told before its subscription")
+    @Test("belongs to the month of the purchase, also if it arrives before the subscription")
     func beforeTheSubscription() async throws {
         let subscription = Event(
             "bought",
@@ -110,11 +110,11 @@ struct OneTimePurchaseTests {
             let trial = "select \"limit\" from message_usage where user_id = '\(ada)' and billing_period = 'trial'"
             #expect(try await database.psql.text(trial) == "100")
             for event in order { try await database.psql.ingest(event) }
-            #expect(try await limit(database) == "850", "once, however often they are told")
+            #expect(try await limit(database) == "850", "once, also if repeated")
         }
     }
 
-    @Test("move to the month of the subscription only as far as they were not used before it")
+    @Test("unused messages move to the month of the subscription")
     func usedBeforeTheSubscription() async throws {
         for (used, held, moved) in [(150, 0, 0), (130, 0, 20), (100, 30, 20), (90, 0, 50)] {
             let database = try await TestDatabase.fresh()
@@ -135,11 +135,11 @@ struct OneTimePurchaseTests {
             #expect(try await limit(database) == "800")
             if moved == 0 { continue }
             try await database.psql.ingest(about("reinstated", "2026-11-20T11:30:00Z"))
-            #expect(try await limit(database) == "\(800 + moved)", "given again")
+            #expect(try await limit(database) == "\(800 + moved)", "restored")
         }
     }
 
-    @Test("of a period that is over stay what they were")
+    @Test("does not change in a past period")
     func nextPeriod() async throws {
         let database = try await fresh()
         try await database.psql.ingest(granted("g"))
@@ -157,7 +157,7 @@ struct OneTimePurchaseTests {
         #expect(try await limit(database) == "800")
     }
 
-    @Test("of a product that grants none are known and ignored; of one that is not mapped they fail")
+    @Test("is ignored if its product grants none, and fails if it is not mapped")
     func products() async throws {
         let database = try await fresh()
         try await database.psql.execute("select headroom.map_product('revenuecat', 'pack', null, p_messages => 0)")

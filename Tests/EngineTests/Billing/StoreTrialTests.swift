@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-@Suite("A trial of a store")
+@Suite("A store trial")
 struct StoreTrialTests {
     private let ada = "\(user(1))"
     private let bob = "\(user(2))"
@@ -21,7 +21,7 @@ struct StoreTrialTests {
         Event(id, start, by: [user], Event.purchased(id, expires: end, period: "trial"))
     }
 
-    @Test("runs to its own end where an earlier trial has not run out when it begins")
+    @Test("runs to its own end if an earlier trial has not ended before it begins")
     func besideAnother() async throws {
         let database = try await fresh("2026-11-10T00:00:00Z")
         _ = try await database.consume(user(1), 40)
@@ -32,7 +32,7 @@ struct StoreTrialTests {
         #expect(try await database.consume(user(1))["used"] == "41")
     }
 
-    @Test("that is bought after an earlier one was over is the product's own plan", arguments: [true, false])
+    @Test("bought after an ended trial has the product's regular plan", arguments: [true, false])
     func afterAnother(isOfStore: Bool) async throws {
         let database = try await fresh("2026-11-10T00:00:00Z")
         if isOfStore {
@@ -47,7 +47,7 @@ struct StoreTrialTests {
         #expect(try await database.consume(user(1))["limit"] == "800")
     }
 
-    @Test("that comes by a transfer to somebody whose own trial is over is over, too")
+    @Test("transferred to a user whose own trial has ended has ended too")
     func transferred() async throws {
         let database = try await fresh("2026-11-10T00:00:00Z")
         _ = try await database.consume(user(2), 100)
@@ -59,7 +59,7 @@ struct StoreTrialTests {
         #expect(try await database.consume(user(2))["reason"] == "trial_ended")
     }
 
-    @Test("gives access where all that was bought before it has ended, and none beside a refund of what has not")
+    @Test("gives access if all earlier subscriptions have ended, and none beside a refund of a running one")
     func afterSubscription() async throws {
         let database = try await fresh("2026-11-14T00:00:00Z")
         try await database.psql.ingest(
@@ -74,8 +74,8 @@ struct StoreTrialTests {
         #expect(after["plan"] == "paid" && after["reason"] == "revoked")
     }
 
-    /// The transfer gives Bob the trial, unless it is known that somebody else had it by then.
-    @Test("was had by nobody who turns out never to have owned it, whichever event comes last", arguments: 0..<4)
+    /// The transfer gives Bob the trial, unless another user owned it by then.
+    @Test("does not count for a user that never owned it, whichever event arrives last", arguments: 0..<4)
     func neverOwned(last: Int) async throws {
         let database = try await fresh("2026-11-20T00:00:00Z")
         func about(_ id: String, _ at: String, by person: String, _ kind: String) -> Event {
@@ -98,7 +98,7 @@ struct StoreTrialTests {
         #expect(try await database.consume(user(2))["status"] == "ALLOWED", "Bob's own trial begins")
     }
 
-    @Test("was had by an earlier owner also when the one whom it was given to is forgotten", arguments: [false, true])
+    @Test("counts for its earlier owner also after the new owner was forgotten", arguments: [false, true])
     func forgottenReceiver(isBoughtByDigest: Bool) async throws {
         let database = try await fresh("2026-11-20T00:00:00Z")
         let psql = database.psql
@@ -114,10 +114,13 @@ struct StoreTrialTests {
         #expect(try await psql.text(started) == "2026-11-02T00:00:00Z")
         try await psql.execute("select forget_user('\(bob)')")
         #expect(try await psql.number("select count(*) from headroom.billing_events where user_id = '\(bob)'") == 0)
-        // With the next event of Ada's, all that is kept is reduced anew.
+        // Ada's next event reduces her whole history again.
         try await psql.ingest(trial("T2", of: ada, "2026-11-20", until: "2026-11-27"))
         #expect(try await psql.text(started) == "2026-11-02T00:00:00Z")
-        #expect(try await psql.rows("select plan from headroom.subscriptions") == ["paid"], "the second is no trial")
+        #expect(
+            try await psql.rows("select plan from headroom.subscriptions") == ["paid"],
+            "the second subscription is no trial"
+        )
         #expect(try await psql.number("select count(*) from headroom.billing_events where outcome = 'failed'") == 0)
         try await psql.execute("select forget_user('\(ada)')")
         #expect(try await psql.rows("select distinct outcome from headroom.billing_events") == ["forgotten"])

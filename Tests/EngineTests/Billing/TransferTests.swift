@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-@Suite("A subscription that goes to another user")
+@Suite("A transferred subscription")
 struct TransferTests {
     private let ada = "\(user(1))"
     private let bob = "\(user(2))"
@@ -17,7 +17,7 @@ struct TransferTests {
         return database
     }
 
-    /// Plan, used, limit, and why not, as the next message finds it.
+    /// Denial reason, plan, used and limit for the next message.
     private func snapshot(_ user: UserID, _ database: TestDatabase) async throws -> String {
         try await database.psql.rows(
             """
@@ -31,7 +31,7 @@ struct TransferTests {
         Event(id, at, type: "TRANSFER", Event.transferred(from: from, to: to))
     }
 
-    @Test("takes what was used of the period along, and gives nobody a free one, however often it goes to and fro")
+    @Test("keeps the usage of the period, and gives no free period, also after several transfers")
     func usageGoesAlong() async throws {
         let database = try await fresh()
         try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
@@ -40,12 +40,12 @@ struct TransferTests {
         #expect(answer["outcome"] == "applied" && answer["user"] == bob && answer["plan"] == "paid")
         #expect(try await snapshot(user(2), database) == "fine|paid|300|800")
         _ = try await database.consume(user(2), 50)
-        // Bought again in the same period: nothing is taken back from the giver.
+        // Bought again in the same period: the giver's usage does not shrink.
         try await database.psql.ingest(Event("again", "2026-11-20T10:30:00Z", by: [ada], Event.purchased("T2")))
         #expect(try await snapshot(user(1), database) == "fine|paid|300|800")
         _ = try await database.consume(user(1), 10)
         try await database.psql.ingest(transfer("t2", "2026-11-20T11:00:00Z", from: [bob], to: [ada]))
-        #expect(try await snapshot(user(1), database) == "fine|paid|350|800", "the greater one, not the sum")
+        #expect(try await snapshot(user(1), database) == "fine|paid|350|800", "the maximum, not the sum")
         #expect(try await database.count(of: user(2), period: "2026-11") == 350)
         for number in 3..<9 {
             let (from, to) = number % 2 == 1 ? (ada, bob) : (bob, ada)
@@ -58,7 +58,7 @@ struct TransferTests {
         #expect(try await database.consume(user(1), 450)["status"] == "ALLOWED")
     }
 
-    @Test("leaves the periods before with who had it, and begins the next one at 0")
+    @Test("leaves earlier periods with their user, and starts the next one at 0")
     func otherPeriods() async throws {
         let database = try await fresh("2026-10-20T12:00:00Z")
         try await database.psql.ingest(Event("bought", "2026-10-05", by: [ada], Event.purchased("T")))
@@ -74,7 +74,7 @@ struct TransferTests {
         #expect(try await snapshot(user(2), database) == "fine|paid|0|800")
     }
 
-    @Test("that an operator has reset meanwhile is not filled again, and takes along what was sent since")
+    @Test("does not restore usage that an operator has reset, and keeps usage since then")
     func afterReset() async throws {
         let database = try await fresh()
         try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
@@ -89,7 +89,7 @@ struct TransferTests {
         #expect(try await snapshot(user(3), database) == "fine|paid|7|800")
     }
 
-    @Test("keeps what came along where an operator puts the receiver on another plan, also on none for a while")
+    @Test("keeps the transferred usage when an operator changes the plan, also after a time without one")
     func afterSetPlan() async throws {
         let database = try await fresh()
         try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
@@ -104,7 +104,7 @@ struct TransferTests {
         #expect(try await snapshot(user(2), database) == "fine|paid|300|800")
     }
 
-    @Test("keeps what came along where the receiver's anchor day moves while the period keeps its name")
+    @Test("keeps the transferred usage when the receiver's anchor day moves within a month")
     func afterNewAnchorDay() async throws {
         let database = try await fresh("2026-11-15T12:00:00Z")
         try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
@@ -116,7 +116,7 @@ struct TransferTests {
             Event("other", "2026-11-20T11:00:00Z", by: [bob], Event.purchased("T2", expires: "2026-12-20T11:00:00Z"))
         )
         #expect(try await database.count(of: user(2), period: "2026-11") == 700)
-        // Neither lost nor twice where more comes, in the period as it is now.
+        // A second transfer neither loses usage nor counts it twice.
         try await database.moveClock(to: at("2026-12-10T12:00:00Z"))
         let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T2"]
         try await database.psql.ingest(Event("c", "2026-12-10T11:00:00Z", cancelled))
@@ -127,19 +127,19 @@ struct TransferTests {
         #expect(try await database.psql.number("select count(*) from headroom.usage_transfers") == 2)
     }
 
-    @Test("takes along what was used where the giver sent nothing since it came")
+    @Test("keeps the usage if the giver sent nothing since receiving it")
     func passedOn() async throws {
         let database = try await fresh("2026-11-10T12:00:00Z")
         try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
         _ = try await database.consume(user(1), 300)
         try await database.psql.ingest(transfer("t1", "2026-11-10T11:00:00Z", from: [ada], to: [bob]))
-        // The period runs from the 5th to the 5th.
+        // The period begins on the 5th.
         try await database.moveClock(to: at("2026-12-03T12:00:00Z"))
         try await database.psql.ingest(transfer("t2", "2026-12-03T11:00:00Z", from: [bob], to: [cleo]))
         #expect(try await snapshot(user(3), database) == "fine|paid|300|800")
     }
 
-    @Test("raises no month of a receiver without a monthly plan")
+    @Test("raises no count of a receiver without a monthly plan")
     func withoutMonthlyPlan() async throws {
         let database = try await fresh()
         try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
@@ -151,7 +151,7 @@ struct TransferTests {
         #expect(try await snapshot(user(2), database) == "fine|paid|0|800")
     }
 
-    @Test("brings what happened before it, also when that comes later, and also past a set_plan")
+    @Test("has its earlier events, also those that arrive later, and despite a set_plan")
     func lateEvents() async throws {
         let database = try await fresh()
         try await database.psql.execute("select set_plan('\(bob)', 'free')")
@@ -162,10 +162,10 @@ struct TransferTests {
             try await database.psql.number("select count(*) from headroom.subscriptions where user_id = '\(ada)'") == 0
         )
         let renewed = Event("r", "2026-11-20T00:00:00Z", Event.purchased("T", "large"))
-        #expect(try await database.psql.ingest(renewed)["user"] == bob, "nobody is named: it is the owner's")
+        #expect(try await database.psql.ingest(renewed)["user"] == bob, "without a user it belongs to the owner")
     }
 
-    @Test("that an anonymous customer bought is the user's to whom it goes, in either order")
+    @Test("bought anonymously belongs to its receiver, in either order")
     func anonymous() async throws {
         for isTransferFirst in [true, false] {
             let database = try await fresh()
@@ -180,7 +180,7 @@ struct TransferTests {
         }
     }
 
-    @Test("leaves the trial spent with everybody who had it, and its messages with the next")
+    @Test("leaves the trial spent for all its owners, and moves its usage to the next")
     func trials() async throws {
         for isLate in [false, true] {
             let database = try await fresh("2026-11-05T12:00:00Z")
@@ -201,7 +201,7 @@ struct TransferTests {
             try await database.psql.ingest(trial)
             if !isLate { try await database.psql.ingest(transfer) }
             #expect(try await snapshot(user(2), database) == "fine|trial|90|100")
-            #expect(try await snapshot(user(1), database) == "fine|trial|90|100", "the one that there was")
+            #expect(try await snapshot(user(1), database) == "fine|trial|90|100", "the first trial")
             try await database.psql.execute("select forget_user('\(ada)')")
             try await database.moveClock(to: at("2026-11-09T00:00:00Z"))
             #expect(try await snapshot(user(1), database) == "trial_ended|trial|90|100")
@@ -209,7 +209,7 @@ struct TransferTests {
         }
     }
 
-    @Test("by an alias is that of the first id, with the trial that the other had used")
+    @Test("by an alias belongs to the first id, with the trial that the other had used")
     func aliases() async throws {
         let database = try await fresh()
         _ = try await database.consume(user(2), 100)
@@ -221,7 +221,7 @@ struct TransferTests {
         #expect(answer["outcome"] == "applied")
         #expect(try await database.consume(user(1))["reason"] == "trial_limit_reached")
         try await database.psql.ingest(Event("bought", "2026-11-20T13:00:00Z", by: [bob], Event.purchased("T")))
-        #expect(try await snapshot(user(1), database) == "fine|paid|0|800", "bought before by who is the same person")
+        #expect(try await snapshot(user(1), database) == "fine|paid|0|800", "bought before by the same customer")
         try await database.psql.ingest(
             Event("by digest", "2026-11-21T01:00:00Z", by: [digest(5)], Event.purchased("T2", "large"))
         )
@@ -229,8 +229,8 @@ struct TransferTests {
         #expect(try await database.consume(user(2))["reason"] == "trial_limit_reached")
     }
 
-    @Test("is in the story of both, and its events are found under the new one")
-    func story() async throws {
+    @Test("is in the audit trail of both users, and its events have the new owner")
+    func trail() async throws {
         let database = try await fresh()
         try await database.psql.ingest(
             Event("bought", "2026-11-05", by: [ada], type: "INITIAL_PURCHASE", Event.purchased("T"))

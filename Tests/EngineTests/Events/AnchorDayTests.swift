@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-/// Instants at which periods begin, one after the other, written out from the calendar.
+/// The starts of consecutive periods, taken from the calendar.
 private struct Starts: Sendable, CustomTestStringConvertible {
     var anchorDay: Int
     var dates: [String]
@@ -24,7 +24,7 @@ private struct Starts: Sendable, CustomTestStringConvertible {
         Starts(anchorDay: 29, dates: ["2027-12-29", "2028-01-29", "2028-02-29", "2028-03-29"]),
         Starts(anchorDay: 30, dates: ["2027-12-30", "2028-01-30", "2028-02-29", "2028-03-30"]),
         Starts(anchorDay: 31, dates: ["2027-12-31", "2028-01-31", "2028-02-29", "2028-03-31"]),
-        // 2100 is none, though four divides it.
+        // 2100 is no leap year, although four divides it.
         Starts(anchorDay: 1, dates: ["2099-12-01", "2100-01-01", "2100-02-01", "2100-03-01"]),
         Starts(anchorDay: 15, dates: ["2099-12-15", "2100-01-15", "2100-02-15", "2100-03-15"]),
         Starts(anchorDay: 29, dates: ["2099-12-29", "2100-01-29", "2100-02-28", "2100-03-29"]),
@@ -33,26 +33,29 @@ private struct Starts: Sendable, CustomTestStringConvertible {
     ]
 }
 
-// One after the other: each case has a database and connections of its own, and there are many cases.
+// Serialized, because each of the many cases has a database and connections of its own.
 @Suite("A subscription that was bought on an anchor day", .serialized)
 struct AnchorDayTests {
 
-    /// Ada buys at half past eight on the first of the dates.
+    /// Ada buys at 08:30 on the first of the dates.
     private func running(
         _ starts: Starts,
-        _ body: @Sendable (_ database: TestDatabase, _ store: EngineHarness) async throws -> Void
+        _ body: @Sendable (_ database: TestDatabase, _ engine: EngineHarness) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
         let bought = starts.dates[0] + "T08:30:00Z"
         try await database.stopClock(at: at(bought))
         try await database.psql.apply(StoreEvent("purchased", bought, ["plan": "paid"], of: ada))
-        let store = EngineHarness(database.conninfo)
-        try await store.running { try await body(database, store) }
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running { try await body(database, engine) }
     }
 
-    @Test("has a fresh period from each of its days on, 00:00 UTC, clamped to the month's last", arguments: Starts.all)
+    @Test(
+        "starts a period on each anchor day at 00:00 UTC, clamped to the last day of the month",
+        arguments: Starts.all
+    )
     fileprivate func periods(starts: Starts) async throws {
-        try await running(starts) { database, store in
+        try await running(starts) { database, engine in
             #expect(
                 try await database.psql.number("select anchor_day from headroom.subscribers") == starts.anchorDay
             )
@@ -61,7 +64,7 @@ struct AnchorDayTests {
                 let first = index == 0 ? at(start + "T08:30:00Z") : at(start)
                 for (used, instant) in [(1, first), (2, at(end).justBefore)] {
                     try await database.moveClock(to: instant)
-                    let answer = try #require(try await store.execute(ada, .consume(1)).answer)
+                    let answer = try #require(try await engine.execute(ada, .consume(1)).answer)
                     #expect(answer.snapshot.period == billingPeriod(String(start.prefix(7))), "at \(instant)")
                     #expect(answer.snapshot.startedAt == at(start), "at \(instant)")
                     #expect(answer.snapshot.resetsAt == at(end), "at \(instant)")
@@ -77,11 +80,11 @@ struct AnchorDayTests {
         }
     }
 
-    @Test("for a year has monthly periods, and ends when the year does")
+    @Test("for a year has monthly periods, and ends with the year")
     func annual() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2027-01-31T08:00:00Z"))
-        try await database.tell(
+        try await database.report(
             StoreEvent(
                 "purchased",
                 "2027-01-31T08:00:00Z",
@@ -101,38 +104,41 @@ struct AnchorDayTests {
             let refused = try await database.consume(ada)
             #expect(refused["reason"] == "limit_reached" && refused["retry_after"] == "1")
         }
-        // The day of the month comes again some hours before the year is over.
+        // The last anchor day is some hours before the end of the year.
         try await database.moveClock(to: at("2028-01-31T08:00:00Z").justBefore)
         #expect(try await database.consume(ada)["used"] == "1")
         try await database.moveClock(to: at("2028-01-31T08:00:00Z"))
         #expect(try await database.consume(ada)["reason"] == "expired")
     }
 
-    @Test("keeps its day when it is renewed, and takes another when it is bought anew or a store says so")
+    @Test("keeps its anchor day when renewed, and changes it when bought again or set by the store")
     func movedAnchor() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-01-31"))
         let day = "select anchor_day from headroom.subscribers"
-        try await database.tell(
+        try await database.report(
             StoreEvent("purchased", "2026-01-31", ["plan": "paid", "expires": "2026-02-28"]),
             StoreEvent("renewed", "2026-02-28", ["expires": "2026-03-31"])
         )
         #expect(try await database.psql.number(day) == 31)
-        try await database.tell(
+        try await database.report(
             StoreEvent("expired", "2026-03-31"),
             StoreEvent("purchased", "2026-05-20", ["plan": "paid", "started": "2026-05-17", "expires": "2026-06-17"])
         )
         #expect(try await database.psql.number(day) == 17)
-        try await database.tell(StoreEvent("renewed", "2026-06-17", ["expires": "2026-07-17", "anchor": "9"]))
+        try await database.report(StoreEvent("renewed", "2026-06-17", ["expires": "2026-07-17", "anchor": "9"]))
         #expect(try await database.psql.number(day) == 9)
-        // An operator's word is newer, and stays when a renewal comes.
+        // An operator's later change stays after a renewal.
         try await database.moveClock(to: at("2026-06-20"))
         try await database.psql.execute("select set_plan('\(user(1))', 'paid', p_anchor => 3)")
-        try await database.tell(StoreEvent("renewed", "2026-07-17", ["plan": "paid", "expires": "2026-08-17"]))
+        try await database.report(StoreEvent("renewed", "2026-07-17", ["plan": "paid", "expires": "2026-08-17"]))
         #expect(try await database.psql.number(day) == 3)
     }
 
-    @Test("leaves its day with nobody who turns out not to own it, whichever event is last", arguments: [true, false])
+    @Test(
+        "has no effect on the anchor day of a user that does not own it, whichever event is last",
+        arguments: [true, false]
+    )
     func anothers(isLast: Bool) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-01-31"))

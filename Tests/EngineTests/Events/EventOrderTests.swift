@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-/// Five events, and what is left of them in whatever order they come.
+/// Five events, and their result in every order.
 struct FiveEvents: Sendable, CustomTestStringConvertible {
     var name: String
     var events: [StoreEvent]
@@ -23,7 +23,7 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
 
     static let all = [
         FiveEvents(
-            "a payment that fails, is mended, and fails again",
+            "a payment that fails, succeeds, and fails again",
             "paid grace_period 2026-12-24T00:00:00Z anchor 5",
             StoreEvent("purchased", "2026-10-05", ["plan": "paid", "expires": "2026-11-05"]),
             StoreEvent("cancelled", "2026-10-20"),
@@ -32,7 +32,7 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
             StoreEvent("grace_period", "2026-12-01T06:00:00Z")
         ),
         FiveEvents(
-            "a trial that is paid for, and moves to another plan with the next payment",
+            "a trial that becomes paid, and changes plan with the next payment",
             "pro cancelled 2027-01-13T00:00:00Z anchor 13 previous paid trial 2026-10-10T00:00:00Z",
             StoreEvent("purchased", "2026-10-10", ["plan": "trial", "expires": "2026-10-13"]),
             StoreEvent("renewed", "2026-10-13", ["plan": "paid", "expires": "2026-11-13"]),
@@ -41,7 +41,7 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
             StoreEvent("cancelled", "2026-11-14")
         ),
         FiveEvents(
-            "a refund that is taken back, and an expiration that comes too late",
+            "a reversed refund, and a late expiration",
             "paid active 2026-12-10T00:00:00Z anchor 1",
             StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01"]),
             StoreEvent("revoked", "2026-11-02"),
@@ -50,7 +50,7 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
             StoreEvent("expired", "2026-12-01", expires("2026-12-01"))
         ),
         FiveEvents(
-            "two products, of which one is refunded and the other runs out",
+            "two products, one refunded and one expired",
             "paid revoked 2026-12-15T00:00:00Z anchor 20 previous paid",
             StoreEvent("purchased", "2026-11-15", ["plan": "paid", "expires": "2026-12-15"]),
             StoreEvent("purchased", "2026-11-20", ["plan": "pro", "expires": "2026-11-30"], transaction: "second"),
@@ -59,7 +59,7 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
             StoreEvent("expired", "2026-12-01T09:00:00Z", expires("2026-11-30"), transaction: "second")
         ),
         FiveEvents(
-            "a refund at the very instant of a payment, reported by two sources",
+            "a refund at the instant of a payment, reported by two sources",
             "pro active 2026-12-07T00:00:00Z anchor 7 previous paid",
             StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01"]),
             StoreEvent("expired", "2026-11-07", expires("2026-12-01"), source: "appstore"),
@@ -68,7 +68,7 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
             StoreEvent("uncancelled", "2026-11-07", id: "zz")
         ),
         FiveEvents(
-            "two trials, of which only the first counts where no other plan is named, and a payment's failure",
+            "two trials, the second without a regular plan, and a failed payment",
             "trial trial trial_ended 2026-11-04T00:00:00Z anchor 1 trial 2026-11-01T00:00:00Z",
             StoreEvent("purchased", "2026-11-01", ["plan": "trial"]),
             StoreEvent("cancelled", "2026-11-02"),
@@ -77,7 +77,7 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
             StoreEvent("billing_retry", "2026-11-22", transaction: "second")
         ),
         FiveEvents(
-            "events that say only a part, of a subscription from before",
+            "incomplete events of an older subscription",
             "team cancelled 2027-10-31T00:00:00Z anchor 31 previous paid",
             StoreEvent("cancelled", "2026-11-01", ["expires": "2026-12-31"]),
             StoreEvent("uncancelled", "2026-11-02", ["plan": "paid"]),
@@ -86,7 +86,7 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
             StoreEvent("cancelled", "2026-11-05")
         ),
         FiveEvents(
-            "a payment that ends a trial, unless a refund that comes late says that it was none",
+            "a payment that ends a trial, and a late refund",
             "paid cancelled 2026-12-14T00:00:00Z anchor 1",
             StoreEvent("extended", "2026-11-01", expires("2026-11-13")),
             StoreEvent("revoked", "2026-11-09", ["plan": "paid"]),
@@ -97,10 +97,10 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
     ]
 }
 
-// One after the other: each case has a database and connections of its own, and there are many cases.
-@Suite("The order in which events come", .serialized)
+// Serialized, because each of the many cases has a database and connections of its own.
+@Suite("The order in which events arrive", .serialized)
 struct EventOrderTests {
-    /// All that is left of a user, but for the user and the order of arrival.
+    /// The rows of a user, without the user's id and the order of arrival.
     private func state(_ number: UInt64) -> String {
         """
         select jsonb_build_object(
@@ -128,7 +128,7 @@ struct EventOrderTests {
         """
     }
 
-    @Test("is without effect: all 120 orders with repetitions end in one state", arguments: FiveEvents.all)
+    @Test("does not matter: all 120 orders with repetitions end in one state", arguments: FiveEvents.all)
     func orders(history: FiveEvents) async throws {
         let seed = SeededGenerator.newSeed()
         print("repetitions with seed \(seed): \(history.name)")
@@ -146,7 +146,7 @@ struct EventOrderTests {
             var sent: [StoreEvent] = []
             for event in order {
                 sent.append(event.of(user))
-                // One that came already comes again.
+                // Repeats an earlier event.
                 if random.chance(50) { sent.append(random.element(of: sent)) }
             }
             var duplicates = 0

@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-@Suite("Store events from several connections at once")
+@Suite("Concurrent store events")
 struct EventRaceTests {
     private func sessions(_ count: Int, _ database: TestDatabase) async throws -> [Session] {
         var sessions: [Session] = []
@@ -22,7 +22,7 @@ struct EventRaceTests {
                 "purchased",
                 "2026-11-01",
                 ["plan": "paid", "expires": "2026-12-01"],
-                // Known users as well as new ones.
+                // Existing and new users.
                 of: user(UInt64(number / 5)),
                 transaction: "transaction \(number / 5)",
                 id: "event \(number)"
@@ -41,7 +41,7 @@ struct EventRaceTests {
         #expect(try await database.psql.number("select count(*) from headroom.audit_log") == 25)
     }
 
-    @Test("two of one user wait for each other, so that neither folds without the other")
+    @Test("two events of one user wait for each other, so that each sees the other")
     func twoEvents() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-11T12:00:00Z"))
@@ -54,25 +54,25 @@ struct EventRaceTests {
         #expect(answer.second["state"] == "cancelled" && answer.second["expires"] == "2026-12-20T00:00:00Z")
     }
 
-    @Test("of users who are sending neither deadlock nor lose a message, and all are in force in the end")
+    @Test("events of sending users neither deadlock nor lose a message, and all are applied")
     func whileCounting() async throws {
         let seed = SeededGenerator.newSeed()
         print("events while counting, seed \(seed)")
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-11T12:00:00Z"))
         let users = (0..<6).map { user(UInt64($0)) }
-        // Some whose row is there, though nobody knows them: an older client wrote it.
+        // Some have a usage row of an older client, and no subscriber.
         for user in users.prefix(3) {
             _ = try await database.psql.text("select increment_and_check_usage('\(user)', 'trial', 100)")
         }
-        let tellers = try await sessions(3, database)
-        let store = EngineHarness(database.conninfo)
-        let counted = try await store.running {
+        let senders = try await sessions(3, database)
+        let engine = EngineHarness(database.conninfo)
+        let counted = try await engine.running {
             try await withThrowingTaskGroup(of: Int.self) { group in
-                for (index, teller) in tellers.enumerated() {
+                for (index, sender) in senders.enumerated() {
                     group.addTask {
                         var random = SeededGenerator(seed: seed &+ UInt64(index))
-                        for event in self.events(users, &random) { try await teller.apply(event) }
+                        for event in self.events(users, &random) { try await sender.apply(event) }
                         return 0
                     }
                 }
@@ -81,10 +81,10 @@ struct EventRaceTests {
                         var random = SeededGenerator(seed: seed &+ 100 &+ UInt64(part))
                         var counted = 0
                         for _ in 0..<150 {
-                            let asked = (0..<4).map { _ in
+                            let requests = (0..<4).map { _ in
                                 (user: random.element(of: users), operation: EngineOperation.consume(1))
                             }
-                            counted += try await store.execute(asked).count { $0.isAllowed }
+                            counted += try await engine.execute(requests).count { $0.isAllowed }
                         }
                         return counted
                     }
@@ -95,14 +95,14 @@ struct EventRaceTests {
         #expect(try await database.psql.number("select sum(message_count) from message_usage") == counted + 3)
         let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()"
         #expect(try await database.psql.number(deadlocks) == 0)
-        #expect(store.log.events.allSatisfy { $0.level < .error })
+        #expect(engine.log.events.allSatisfy { $0.level < .error })
         for user in users {
             #expect(try await database.usage(user)["plan"] == "pro")
             #expect(try await database.consume(user)["status"] == "ALLOWED")
         }
     }
 
-    /// The same events for each teller, each in an order of its own.
+    /// The same events for each sender, in different orders.
     private func events(_ users: [UserID], _ random: inout SeededGenerator) -> [StoreEvent] {
         let history = [
             StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01", "anchor": "1"]),

@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-/// `message_usage` as clients read it between a change of plan and the first message.
+/// Rows of `message_usage` between a change of plan and the first message.
 @Suite("The period that a change of plan opens")
 struct OpenedPeriodTests {
     private let bob = "\(user(2))"
@@ -42,7 +42,7 @@ struct OpenedPeriodTests {
         Event("\(kind) \(time)", "2026-11-20T\(time)Z", by: ["\(ada)"], ["kind": kind, "transaction": "T"])
     }
 
-    @Test("is read beside the used-up trial before the first message, whoever tells", arguments: [true, false])
+    @Test("appears beside the used-up trial before the first message", arguments: [true, false])
     func besideTrial(isOfStore: Bool) async throws {
         let database = try await fresh()
         _ = try await database.consume(ada, 100)
@@ -58,22 +58,22 @@ struct OpenedPeriodTests {
         #expect(try await rows(database) == ["2026-11|1|800", "trial|100|100"])
     }
 
-    @Test("takes its first message as it stands, without being written anew")
+    @Test("counts its first message on the fast path")
     func fastPath() async throws {
         let database = try await fresh()
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
             try await setPlan(database, "'paid'")
             let version = "select entitlement_version from message_usage where user_id = '\(ada)'"
             let before = try await database.psql.text(version)
-            #expect(try await store.execute(ada, .consume(1)).isAllowed)
+            #expect(try await engine.execute(ada, .consume(1)).isAllowed)
             #expect(try await database.psql.text(version) == before)
-            let performed = store.engine.metrics.statements.filter { $0.kind == .perform }
+            let performed = engine.engine.metrics.statements.filter { $0.kind == .perform }
             #expect(performed.allSatisfy { $0.times.count == 0 })
         }
     }
 
-    @Test("goes with the access, comes back with it, and moves to another plan's while nothing is sent")
+    @Test("disappears and returns with access, and follows plan changes until the first message")
     func followsState() async throws {
         let database = try await fresh()
         try await database.psql.ingest(bought())
@@ -84,7 +84,7 @@ struct OpenedPeriodTests {
         #expect(try await rows(database) == ["2026-11|0|800"])
         try await setPlan(database, "'pro'")
         #expect(try await rows(database) == ["2026-11|0"])
-        // The period that began in October, which a row without messages does not keep open.
+        // A row without messages does not keep the period of October open.
         try await setPlan(database, "'paid', p_anchor => 25")
         #expect(try await rows(database) == ["2026-10|0|800"])
         try await setPlan(database, "'trial'")
@@ -93,7 +93,7 @@ struct OpenedPeriodTests {
         #expect(try await rows(database) == [])
     }
 
-    @Test("is none on a plan that allows nothing")
+    @Test("does not exist on a plan without messages")
     func withoutAllowance() async throws {
         let database = try await fresh()
         try await setPlan(database, "'free'")
@@ -104,7 +104,7 @@ struct OpenedPeriodTests {
     }
 
     @Test(
-        "stays after another change of plan where something happened in it",
+        "stays after another change of plan if it was used",
         arguments: [
             ("select increment_and_check_usage('\(ada)')", "2026-11|1|800"),
             ("select grant_messages('\(ada)', 5)", "2026-11|0|805"),
@@ -133,7 +133,7 @@ struct OpenedPeriodTests {
         #expect(try await rows(database) == [row, "trial|0|100"])
     }
 
-    @Test("goes where all that happened in it is a hold that has ended by itself")
+    @Test("disappears if only an expired hold used it")
     func endedHold() async throws {
         let database = try await fresh()
         try await setPlan(database, "'paid'")
@@ -147,7 +147,7 @@ struct OpenedPeriodTests {
         #expect(try await rows(database) == ["trial|0|100"])
     }
 
-    @Test("leaves the rows that older clients wrote as they are")
+    @Test("does not change rows written by older clients")
     func writtenByOthers() async throws {
         let database = try await fresh()
         try await database.psql.execute(
@@ -162,7 +162,7 @@ struct OpenedPeriodTests {
         #expect(try await database.consume(ada)["limit"] == "800")
     }
 
-    @Test("keeps a month that an operator has reset from beginning again after a new anchor day")
+    @Test("of a month that was reset does not start again after a new anchor day")
     func reset() async throws {
         let database = try await fresh()
         try await setPlan(database, "'paid', p_anchor => 25")
@@ -174,7 +174,7 @@ struct OpenedPeriodTests {
         #expect(try await database.consume(ada)["period"] == "2026-11")
     }
 
-    @Test("of a used row ends on each new anchor day, also without a message in between")
+    @Test("of a used row ends on each new anchor day, also without messages in between")
     func movedEnd() async throws {
         let database = try await fresh()
         try await setPlan(database, "'paid'")
@@ -186,7 +186,7 @@ struct OpenedPeriodTests {
         }
     }
 
-    @Test("is the same whether messages were bought before the subscription or after, also when they are refunded")
+    @Test("is the same whether messages were bought before or after the subscription, also after a refund")
     func boughtMessages() async throws {
         let pack = Event(
             "pack",
@@ -216,7 +216,7 @@ struct OpenedPeriodTests {
         #expect(try await rows(database) == [], "the trial has not begun")
     }
 
-    @Test("is the new owner's after a transfer, and goes with the subscription from who gave it away")
+    @Test("belongs to the new owner after a transfer, and disappears for the giver")
     func transferred() async throws {
         let database = try await fresh()
         try await database.psql.ingest(bought())

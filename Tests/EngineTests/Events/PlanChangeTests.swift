@@ -4,8 +4,8 @@ import Usage
 
 @testable import Engine
 
-/// Changes of plan that a store tells, with the messages before and after.
-@Suite("A change of plan that a store tells")
+/// Changes of plan by store events, with messages before and after.
+@Suite("A change of plan by a store event")
 struct StorePlanChangeTests {
 
     private func database(_ instant: String) async throws -> TestDatabase {
@@ -25,13 +25,13 @@ struct StorePlanChangeTests {
     @Test("to a larger plan unblocks with the next message, and keeps the count")
     func upgrade() async throws {
         let database = try await database("2026-11-01")
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
-            try await database.tell(StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01"]))
-            for count in [799, 1] { #expect(try await store.execute(ada, .consume(count)).isAllowed) }
-            #expect(try await store.execute(ada, .consume(1)).answer?.status == .blocked(.limitReached))
-            try await database.tell(StoreEvent("product_changed", "2026-11-10", ["plan": "pro"]))
-            let answer = try #require(try await store.execute(ada, .consume(1)).answer)
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            try await database.report(StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01"]))
+            for count in [799, 1] { #expect(try await engine.execute(ada, .consume(count)).isAllowed) }
+            #expect(try await engine.execute(ada, .consume(1)).answer?.status == .blocked(.limitReached))
+            try await database.report(StoreEvent("product_changed", "2026-11-10", ["plan": "pro"]))
+            let answer = try #require(try await engine.execute(ada, .consume(1)).answer)
             expect(
                 SQLAnswer.fields(of: answer),
                 [
@@ -42,23 +42,23 @@ struct StorePlanChangeTests {
         }
     }
 
-    @Test("to a smaller plan waits for the renewal, then blocks, and loses nothing")
+    @Test("to a smaller plan waits for the renewal, then blocks, and keeps the count")
     func downgrade() async throws {
         let database = try await database("2026-11-01")
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
-            try await database.tell(
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            try await database.report(
                 StoreEvent("purchased", "2026-11-01", ["plan": "pro", "expires": "2026-11-20", "anchor": "1"])
             )
-            #expect(try await store.execute(ada, .consume(900)).isAllowed)
-            try await database.tell(StoreEvent("product_changed", "2026-11-10", ["next_plan": "paid"]))
+            #expect(try await engine.execute(ada, .consume(900)).isAllowed)
+            try await database.report(StoreEvent("product_changed", "2026-11-10", ["next_plan": "paid"]))
             expect(
-                SQLAnswer.fields(of: try #require(try await store.execute(ada, .consume(1)).answer)),
+                SQLAnswer.fields(of: try #require(try await engine.execute(ada, .consume(1)).answer)),
                 ["plan": "pro"]
             )
-            try await database.tell(StoreEvent("renewed", "2026-11-20", ["expires": "2026-12-20"]))
+            try await database.report(StoreEvent("renewed", "2026-11-20", ["expires": "2026-12-20"]))
             expect(
-                SQLAnswer.fields(of: try #require(try await store.execute(ada, .consume(1)).answer)),
+                SQLAnswer.fields(of: try #require(try await engine.execute(ada, .consume(1)).answer)),
                 [
                     "status": "BLOCKED", "reason": "limit_reached", "plan": "paid", "used": "901", "limit": "800",
                     "remaining": "0", "previous_plan": "pro", "period": "2026-11",
@@ -66,16 +66,16 @@ struct StorePlanChangeTests {
             )
             try await database.moveClock(to: at("2026-12-01"))
             expect(
-                SQLAnswer.fields(of: try #require(try await store.execute(ada, .consume(1)).answer)),
+                SQLAnswer.fields(of: try #require(try await engine.execute(ada, .consume(1)).answer)),
                 ["status": "ALLOWED", "used": "1", "limit": "800", "period": "2026-12"]
             )
         }
     }
 
-    @Test("to a smaller plan that is taken back never comes")
+    @Test("to a smaller plan has no effect if it is reversed")
     func downgradeTakenBack() async throws {
         let database = try await database("2026-11-01")
-        try await database.tell(
+        try await database.report(
             StoreEvent("purchased", "2026-11-01", ["plan": "pro", "expires": "2026-11-20"]),
             StoreEvent("product_changed", "2026-11-10", ["next_plan": "paid"]),
             StoreEvent("product_changed", "2026-11-11"),
@@ -91,7 +91,7 @@ struct StorePlanChangeTests {
     func trialToPaid(isStoreTrial: Bool) async throws {
         let database = try await database("2026-11-10T09:00:00Z")
         if isStoreTrial {
-            try await database.tell(
+            try await database.report(
                 StoreEvent("purchased", "2026-11-10T09:00:00Z", ["plan": "trial", "expires": "2026-11-13T09:00:00Z"])
             )
         }
@@ -101,7 +101,7 @@ struct StorePlanChangeTests {
         )
         expect(try await database.consume(ada), ["status": "BLOCKED", "reason": "trial_limit_reached"])
         let paid = ["plan": "paid", "expires": "2026-12-13T09:00:00Z"]
-        try await database.tell(StoreEvent(isStoreTrial ? "renewed" : "purchased", "2026-11-13T09:00:00Z", paid))
+        try await database.report(StoreEvent(isStoreTrial ? "renewed" : "purchased", "2026-11-13T09:00:00Z", paid))
         expect(
             try await database.consume(ada),
             [
@@ -111,28 +111,28 @@ struct StorePlanChangeTests {
         )
         #expect(try await database.count(of: ada, period: "trial") == 100)
         #expect(try await database.count(of: ada, period: "2026-11") == 1)
-        // A refund does not bring the trial back.
-        try await database.tell(StoreEvent("revoked", "2026-11-13T10:00:00Z"))
+        // A refund does not restore the trial.
+        try await database.report(StoreEvent("revoked", "2026-11-13T10:00:00Z"))
         expect(try await database.consume(ada), ["reason": "revoked", "plan": "paid", "previous_plan": "paid"])
     }
 
     @Test("back to a subscription restores access with the next message, with the previous plan on record")
     func resubscription() async throws {
         let database = try await database("2026-11-05")
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
-            try await database.tell(StoreEvent("purchased", "2026-11-05", ["plan": "paid", "expires": "2026-12-05"]))
-            _ = try await store.execute(ada, .consume(10))
-            try await database.tell(StoreEvent("expired", "2026-12-05", ["expires": "2026-12-05"]))
-            let lapsed = try #require(try await store.execute(ada, .consume(1)).answer)
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            try await database.report(StoreEvent("purchased", "2026-11-05", ["plan": "paid", "expires": "2026-12-05"]))
+            _ = try await engine.execute(ada, .consume(10))
+            try await database.report(StoreEvent("expired", "2026-12-05", ["expires": "2026-12-05"]))
+            let lapsed = try #require(try await engine.execute(ada, .consume(1)).answer)
             expect(
                 SQLAnswer.fields(of: lapsed),
                 ["reason": "expired", "state": "expired", "previous_plan": "paid", "banner": StateTable.noAccess]
             )
-            try await database.tell(
+            try await database.report(
                 StoreEvent("purchased", "2026-12-20", ["plan": "pro", "expires": "2027-01-20"], transaction: "web 7")
             )
-            let back = try #require(try await store.execute(ada, .consume(1)).answer)
+            let back = try #require(try await engine.execute(ada, .consume(1)).answer)
             expect(
                 SQLAnswer.fields(of: back),
                 ["status": "ALLOWED", "plan": "pro", "state": "active", "previous_plan": "paid", "used": "1"]
@@ -141,7 +141,7 @@ struct StorePlanChangeTests {
         }
     }
 
-    @Test("from an operator's plan has that on record, whatever the order of the events", arguments: [true, false])
+    @Test("from an operator's plan records it as previous plan, in any order of events", arguments: [true, false])
     func fromOperator(isInOrder: Bool) async throws {
         let database = try await database("2026-11-05")
         try await database.psql.execute(
@@ -168,7 +168,7 @@ struct StorePlanChangeTests {
             values ('team', 'Team', 'monthly', 10, 50, 90)
             """
         )
-        try await database.tell(StoreEvent("purchased", "2026-11-05", ["plan": "team"]))
+        try await database.report(StoreEvent("purchased", "2026-11-05", ["plan": "team"]))
         expect(try await database.consume(ada, 4), ["tier": "silent", "crossed": nil, "label": "Team"])
         expect(try await database.consume(ada), ["tier": "gentle", "crossed": "gentle", "display": "compact"])
         expect(try await database.consume(ada, 4), ["tier": "prominent", "crossed": "prominent"])
@@ -177,11 +177,11 @@ struct StorePlanChangeTests {
         expect(try await database.consume(ada), ["tier": "blocked", "crossed": "blocked", "remaining": "0"])
     }
 
-    @Test("is not one that an operator overtook: what a store tells of earlier has no effect")
+    @Test("has no effect if it happened before an operator set a plan")
     func outdated() async throws {
         let database = try await database("2026-11-05")
         let bought = StoreEvent("purchased", "2026-11-05", ["plan": "paid", "expires": "2026-12-05"])
-        try await database.tell(bought)
+        try await database.report(bought)
         try await database.moveClock(to: at("2026-11-10"))
         try await database.psql.execute("select set_plan('\(ada)', 'pro')")
         let late = try await database.psql.apply(StoreEvent("revoked", "2026-11-09"))
@@ -194,25 +194,25 @@ struct StorePlanChangeTests {
         #expect(try await database.psql.apply(StoreEvent("revoked", "2026-11-09"))["outcome"] == "duplicate")
         expect(try await database.usage(ada), ["plan": "pro", "state": "active", "previous_plan": "paid"])
         #expect(try await database.psql.number("select count(*) from headroom.subscriptions") == 1)
-        // What happens later counts again, beside it.
-        try await database.tell(StoreEvent("renewed", "2026-12-05", ["plan": "paid", "expires": "2027-01-05"]))
+        // Later events count again.
+        try await database.report(StoreEvent("renewed", "2026-12-05", ["plan": "paid", "expires": "2027-01-05"]))
         #expect(try await database.psql.number("select count(*) from headroom.subscriptions") == 2)
         expect(try await database.usage(ada), ["plan": "pro", "state": "active"])
     }
 
-    @Test("to a trial that was had already is over with that one, also when the user was forgotten meanwhile")
+    @Test("to a second trial ends with the first, also after the user was forgotten")
     func spentTrial() async throws {
         let database = try await database("2026-11-10")
         _ = try await database.consume(ada, 100)
-        try await database.tell(StoreEvent("purchased", "2026-11-11", ["plan": "trial", "expires": "2026-11-18"]))
+        try await database.report(StoreEvent("purchased", "2026-11-11", ["plan": "trial", "expires": "2026-11-18"]))
         expect(try await database.consume(ada), ["status": "BLOCKED", "reason": "trial_limit_reached", "used": "100"])
         try await database.psql.execute("select forget_user('\(ada)')")
         #expect(try await database.psql.rows("select outcome from headroom.billing_events") == ["forgotten"])
-        try await database.tell(
+        try await database.report(
             StoreEvent("purchased", "2026-11-15", ["plan": "trial", "expires": "2026-11-22"], transaction: "another")
         )
         expect(try await database.consume(ada), ["reason": "trial_ended", "used": "100"])
-        try await database.tell(StoreEvent("purchased", "2026-11-16", ["plan": "paid"], transaction: "another"))
+        try await database.report(StoreEvent("purchased", "2026-11-16", ["plan": "paid"], transaction: "another"))
         expect(try await database.consume(ada), ["status": "ALLOWED", "used": "1"])
     }
 }

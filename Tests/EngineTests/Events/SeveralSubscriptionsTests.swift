@@ -4,10 +4,10 @@ import Usage
 
 @testable import Engine
 
-/// Two transactions of one user, and which of them counts.
+/// Two transactions of one user, and the one that counts.
 private struct Pair: Sendable {
     var name: String
-    /// What happened to the first, bought on November 1 until December 1; and to the second likewise.
+    /// The events of the first transaction, bought on November 1 until December 1, and of the second.
     var first: [StoreEvent]
     var second: [StoreEvent]
     var expected: String
@@ -66,7 +66,7 @@ private struct Pair: Sendable {
 
 @Suite("Of several subscriptions")
 struct SeveralSubscriptionsTests {
-    @Test("the one counts that the requirements say, whichever was reported first")
+    @Test("the required one counts, whichever was reported first")
     func which() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-05T12:00:00Z"))
@@ -85,37 +85,37 @@ struct SeveralSubscriptionsTests {
         }
     }
 
-    @Test("one that ends is followed by the other at exactly that instant, without any event")
+    @Test("when one ends, the other counts from that instant on, without an event")
     func succession() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-01"))
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
-            try await database.tell(
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            try await database.report(
                 StoreEvent("purchased", "2026-11-01", ["plan": "pro", "expires": "2026-11-10"], transaction: "short"),
                 StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-11-20"], transaction: "long")
             )
             let ada = user(1)
-            _ = try await store.execute(ada, .consume(900))
+            _ = try await engine.execute(ada, .consume(900))
             for (instant, expected) in [
                 (at("2026-11-10").justBefore, "pro active ALLOWED"), (at("2026-11-10"), "paid active BLOCKED"),
                 (at("2026-11-20").justBefore, "paid active BLOCKED"), (at("2026-11-20"), "paid expired BLOCKED"),
             ] {
                 try await database.moveClock(to: instant)
-                let fields = SQLAnswer.fields(of: try #require(try await store.execute(ada, .consume(1)).answer))
+                let fields = SQLAnswer.fields(of: try #require(try await engine.execute(ada, .consume(1)).answer))
                 let answer = ["plan", "state", "status"].map { (fields[$0] ?? nil) ?? "" }.joined(separator: " ")
                 #expect(answer == expected)
             }
         }
     }
 
-    @Test("each is of whom its newest event names: a refund that names nobody is that user's")
+    @Test("each belongs to the user of its newest event, also for a refund without a user")
     func users() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-01"))
         for number: UInt64 in 1...2 {
             for transaction in ["transaction 1", "own \(number)"] {
-                try await database.tell(
+                try await database.report(
                     StoreEvent(
                         "purchased",
                         "2026-11-0\(number)",

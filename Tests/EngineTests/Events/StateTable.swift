@@ -2,9 +2,9 @@ import TestSupport
 import Testing
 import Usage
 
-/// Tables from the requirements, written out: what the rest of these tests expects comes from here, and not from the code.
+/// The tables of the requirements, written by hand: the expectations of these tests do not come from the code.
 
-/// How much somebody has used, and what that shows as long as there is access.
+/// An amount of usage, and the tier while there is access.
 struct UsedUp: Sendable {
     var used: Int
     var tier: String
@@ -21,7 +21,7 @@ struct UsedUp: Sendable {
     }
 }
 
-/// What a subscription is at one instant, whatever was used.
+/// A state of a subscription at one instant, independent of usage.
 struct Moment: Sendable {
     var instant: Instant
     var state: String
@@ -37,7 +37,7 @@ struct Moment: Sendable {
     }
 }
 
-/// What stores tell over time, and what that makes of the subscription.
+/// Store events over time, and the resulting states.
 struct History: Sendable, CustomTestStringConvertible {
     var name: String
     var events: [StoreEvent]
@@ -119,7 +119,7 @@ enum StateTable {
         return StoreEvent("purchased", "2026-11-02T08:00:00Z", more)
     }
 
-    /// Of a plan that comes back on the first of each month. All of it happens in November, before the count is reset.
+    /// For a monthly plan. Everything happens in November, before the count is reset.
     static let monthlyHistories = [
         History(
             "active",
@@ -139,7 +139,7 @@ enum StateTable {
             ]
         ),
         History(
-            "cancelled and taken back",
+            "cancelled and reversed",
             [
                 bought(), StoreEvent("cancelled", "2026-11-10T08:00:00Z"),
                 StoreEvent("uncancelled", "2026-11-12T08:00:00Z"),
@@ -150,7 +150,7 @@ enum StateTable {
             ]
         ),
         History(
-            "grace period that the store dates",
+            "grace period with a date",
             [
                 bought(), StoreEvent("grace_period", "2026-11-19T08:00:00Z", ["grace_until": "2026-11-23T08:00:00Z"]),
             ],
@@ -185,13 +185,13 @@ enum StateTable {
             ]
         ),
         History(
-            "billing retry, from which a renewal saves",
+            "billing retry, ended by a renewal",
             [
                 bought(), StoreEvent("billing_retry", "2026-11-19T08:00:00Z"),
                 StoreEvent("renewed", "2026-11-25T08:00:00Z", ["expires": "2026-12-25T08:00:00Z"]),
             ],
             [
-                // Paid time is left.
+                // Paid time remains.
                 Moment(expiry.justBefore, "grace_period", notice: hiccup),
                 Moment(expiry, "billing_retry", "billing_retry", notice: hiccup),
                 Moment(at("2026-11-25T08:00:00Z").justBefore, "billing_retry", "billing_retry", notice: hiccup),
@@ -210,7 +210,7 @@ enum StateTable {
             ]
         ),
         History(
-            "revoked, with everything else that can be, and reinstated",
+            "revoked in combination with all other states, and reinstated",
             [
                 bought(), StoreEvent("cancelled", "2026-11-03T08:00:00Z"),
                 StoreEvent("revoked", "2026-11-10T08:00:00Z"),
@@ -240,7 +240,7 @@ enum StateTable {
 
     static let trialHistories = [
         History(
-            "trial of the store",
+            "store trial",
             [trialBought],
             [
                 Moment(trialStart, "trial"), Moment(trialEnd.justBefore, "trial"),
@@ -248,7 +248,7 @@ enum StateTable {
             ]
         ),
         History(
-            "trial that was cancelled while it ran",
+            "cancelled trial",
             [trialBought, StoreEvent("cancelled", "2026-11-11T08:00:00Z")],
             [
                 Moment(at("2026-11-11T08:00:00Z"), "trial"), Moment(trialEnd.justBefore, "trial"),
@@ -256,7 +256,7 @@ enum StateTable {
             ]
         ),
         History(
-            "trial that the store ends later than the plan's days",
+            "trial longer than the plan's days",
             [StoreEvent("purchased", "2026-11-10T09:30:00Z", ["plan": "trial", "expires": "2026-11-17T09:30:00Z"])],
             [
                 Moment(at("2026-11-17T09:30:00Z").justBefore, "trial"),
@@ -264,7 +264,7 @@ enum StateTable {
             ]
         ),
         History(
-            "trial that was revoked",
+            "revoked trial",
             [trialBought, StoreEvent("revoked", "2026-11-11T08:00:00Z")],
             [
                 Moment(at("2026-11-11T08:00:00Z").justBefore, "trial"),

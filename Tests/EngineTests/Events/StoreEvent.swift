@@ -7,7 +7,7 @@ import Usage
 
 @testable import Engine
 
-/// An event of a billing system, which names the plan itself.
+/// A direct event, which names the plan itself.
 struct StoreEvent: Sendable {
     var fields: [String: String]
 
@@ -31,7 +31,7 @@ struct StoreEvent: Sendable {
         fields.merge(more) { $1 }
     }
 
-    /// The same event of somebody else, with an id and a transaction of its own.
+    /// The same event for another user, with its own id and transaction.
     func of(_ user: UserID) -> StoreEvent {
         var event = self
         event.fields["user"] = "\(user)"
@@ -42,7 +42,7 @@ struct StoreEvent: Sendable {
 
     var instant: Instant { TestSupport.at(fields["at"] ?? "") }
 
-    /// As the service applies it.
+    /// The event as the service applies it.
     var event: BillingEvent {
         get throws {
             func instant(_ name: String) -> Instant? { fields[name].map { TestSupport.at($0) } }
@@ -81,23 +81,23 @@ extension Session {
 
 extension TestDatabase {
     /// Applies events, each at the instant at which it happened.
-    func tell(_ events: StoreEvent...) async throws {
+    func report(_ events: StoreEvent...) async throws {
         for event in events {
             try await moveClock(to: event.instant)
             try await psql.apply(event)
         }
     }
 
-    /// Applies an event, and another one while the first is applied and not committed.
+    /// Applies an event, and another one before the first is committed.
     ///
-    /// - Returns: what both senders are answered.
+    /// - Returns: both answers.
     func overlapping(
         _ first: BillingEvent,
         _ second: BillingEvent
     ) async throws -> (first: [String: String], second: [String: String]) {
         let holder = try await Session.open(conninfo)
         let sessions = [try await Session.open(conninfo), try await Session.open(conninfo)]
-        // Whatever is applied is audited.
+        // Every applied event is audited.
         try await holder.execute("begin; lock table headroom.audit_log in share mode")
         let one = Task { try await sessions[0].apply(first) }
         try await waitUntilLocked(1)
@@ -118,7 +118,7 @@ extension TestDatabase {
         }
     }
 
-    /// `USAGE` as SQL tells it.
+    /// The fields of SQL's usage function.
     func usage(_ user: UserID) async throws -> SQLAnswer.Fields {
         try await SQLAnswer.read(
             "select answer.* from headroom.format_answer('\(user)', headroom.read_usage_snapshot('\(user)', 'trial'), 0) as answer",

@@ -48,17 +48,17 @@ struct ReportReaderTests {
         try await database.stopClock(at: at("2026-11-15"))
         let pages = try await database.psql.number("pg_relation_size('message_usage') / 8192")
         #expect(try #require(pages) > Int(PagedTableScan.rangePages))
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
-            let current = try await store.read(.report(.open))
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            let current = try await engine.read(.report(.open))
             let open = try await expected(database, "2026-11")
             #expect(summary(current) == open, "their labels are this month's")
-            let november = try await store.read(.report(billingPeriod("2026-11")))
+            let november = try await engine.read(.report(billingPeriod("2026-11")))
             #expect(summary(november) == open)
             let october = try await expected(database, "2026-10")
-            let past = try await store.read(.report(billingPeriod("2026-10")))
+            let past = try await engine.read(.report(billingPeriod("2026-10")))
             #expect(summary(past) == october)
-            let none = try await store.read(.report(billingPeriod("2026-01")))
+            let none = try await engine.read(.report(billingPeriod("2026-01")))
             #expect(summary(none) == "0 0 0 0 0 0")
         }
     }
@@ -68,9 +68,9 @@ struct ReportReaderTests {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(ReportReaderTests.rows)
         try await database.stopClock(at: at("2026-11-15"))
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
-            guard case .periods(let all) = try await store.read(.allPeriods) else {
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            guard case .periods(let all) = try await engine.read(.allPeriods) else {
                 Issue.record("no periods")
                 return
             }
@@ -109,10 +109,10 @@ struct ReportReaderTests {
     func top() async throws {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(ReportReaderTests.rows)
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
             for count in [1, 10, 1_000] {
-                let outcome = try await store.read(.top(billingPeriod("2026-11"), count: count))
+                let outcome = try await engine.read(.top(billingPeriod("2026-11"), count: count))
                 guard case .history(let periods) = outcome else {
                     Issue.record("no list: \(outcome)")
                     return
@@ -130,7 +130,7 @@ struct ReportReaderTests {
                 )
                 #expect(listed.joined(separator: " ") == sorted)
             }
-            let none = try await store.read(.top(billingPeriod("2026-01"), count: 10))
+            let none = try await engine.read(.top(billingPeriod("2026-01"), count: 10))
             #expect(none == .history([]))
         }
     }
@@ -139,20 +139,20 @@ struct ReportReaderTests {
     func holds() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-15T09:00:00Z"))
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
-            _ = try await store.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
-            _ = try await store.execute(user(1), .reserve(700, key: messageKey("a"), ttlSeconds: 60))
-            let held = try await store.read(.report(.open))
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            _ = try await engine.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
+            _ = try await engine.execute(user(1), .reserve(700, key: messageKey("a"), ttlSeconds: 60))
+            let held = try await engine.read(.report(.open))
             #expect(summary(held) == "1 0 0 1 0 0")
-            let listed = try await store.read(.top(.open, count: 1))
+            let listed = try await engine.read(.top(.open, count: 1))
             guard case .history(let periods) = listed else {
                 Issue.record("no list: \(listed)")
                 return
             }
             #expect(periods.map(\.tier) == [.gentle])
             try await database.moveClock(to: at("2026-11-15T09:01:00Z"))
-            let ended = try await store.read(.report(.open))
+            let ended = try await engine.read(.report(.open))
             #expect(summary(ended) == "1 0 1 0 0 0")
         }
     }
@@ -160,14 +160,14 @@ struct ReportReaderTests {
     @Test("a request times out while the table is locked, and the next one succeeds")
     func deadline() async throws {
         let database = try await TestDatabase.fresh()
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
             try await database.psql.execute("begin; lock table public.message_usage in access exclusive mode")
-            let slot = store.submit(.report(.open), within: .milliseconds(200))
-            let outcome = try await store.outcomes(of: [slot])[0]
+            let slot = engine.submit(.report(.open), within: .milliseconds(200))
+            let outcome = try await engine.outcomes(of: [slot])[0]
             #expect(outcome == .failure(.reportTimedOut))
             try await database.psql.execute("rollback")
-            let free = try await store.read(.report(.open))
+            let free = try await engine.read(.report(.open))
             #expect(summary(free) == "0 0 0 0 0 0")
         }
     }
@@ -176,10 +176,10 @@ struct ReportReaderTests {
     func reconnects() async throws {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(ReportReaderTests.rows)
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
             try await database.psql.execute("begin; lock table public.message_usage in access exclusive mode")
-            let slot = store.submit(.report(billingPeriod("2026-11")))
+            let slot = engine.submit(.report(billingPeriod("2026-11")))
             // Not by pg_stat_activity: within a transaction it shows the sessions that there were when it was first read.
             try await waitUntil("the scan waits for the lock") {
                 try await database.psql.number(
@@ -192,7 +192,7 @@ struct ReportReaderTests {
                     + " where application_name = 'headroom reader' and datname = current_database()"
             )
             try await database.psql.execute("rollback")
-            let outcome = try await store.outcomes(of: [slot])[0]
+            let outcome = try await engine.outcomes(of: [slot])[0]
             let november = try await expected(database, "2026-11")
             #expect(summary(outcome) == november)
         }
@@ -201,14 +201,14 @@ struct ReportReaderTests {
     @Test("has no connection before the first request, and no snapshot between page ranges")
     func connections() async throws {
         let database = try await TestDatabase.fresh()
-        let store = EngineHarness(database.conninfo)
+        let engine = EngineHarness(database.conninfo)
         let count =
             "select count(*) from pg_stat_activity where application_name = 'headroom reader'"
             + " and datname = current_database()"
-        try await store.running {
+        try await engine.running {
             let before = try await database.psql.number(count)
             #expect(before == 0)
-            _ = try await store.read(.report(.open))
+            _ = try await engine.read(.report(.open))
             let after = try await database.psql.number(count + " and backend_xmin is null and state = 'idle'")
             #expect(after == 1)
         }

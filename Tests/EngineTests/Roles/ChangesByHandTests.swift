@@ -5,7 +5,7 @@ import Usage
 
 @testable import Engine
 
-@Suite("A change by hand")
+@Suite("A manual change")
 struct ChangesByHandTests {
     /// The audit log's newest row as text, without its id and time.
     private func newest(_ database: TestDatabase) async throws -> String? {
@@ -27,7 +27,7 @@ struct ChangesByHandTests {
         try await body(database)
     }
 
-    @Test("leaves a row with what was before, what is after, and who did it", arguments: [true, false])
+    @Test("is audited with the values before and after, and the actor", arguments: [true, false])
     func update(byOperator: Bool) async throws {
         try await withUsage { database in
             let owner = try await database.psql.text("select current_user") ?? ""
@@ -42,7 +42,7 @@ struct ChangesByHandTests {
                     {"count": 7, "limit": 100, "period": "trial"} \(who)
                     """
             )
-            // The reset's new generation, which a trigger writes, is no further change by hand.
+            // The trigger's update of the generation is not audited again.
             #expect(try await changes(database) == before + 1)
             if byOperator { try await database.psql.execute("set role headroom_operator") }
             try await database.psql.execute("delete from message_usage")
@@ -57,7 +57,7 @@ struct ChangesByHandTests {
     }
 
     @Test(
-        "of a plan, a subscriber or a subscription leaves a row as well",
+        "of a plan, a subscriber or a subscription is audited too",
         arguments: [
             "update headroom.plans set allowance = 801 where plan = 'paid'",
             "update headroom.subscribers set anchor_day = 7",
@@ -79,7 +79,7 @@ struct ChangesByHandTests {
         }
     }
 
-    @Test("is told from counting: messages with and without keys, holds, releases and readings leave no row")
+    @Test("is distinguished from counting: messages with and without keys, holds, releases and reads are not audited")
     func counting() async throws {
         let database = try await TestDatabase.fresh()
         let harness = EngineHarness(database.conninfo)
@@ -103,7 +103,7 @@ struct ChangesByHandTests {
     }
 
     @Test(
-        "is what the functions record themselves, once",
+        "by a function is audited once",
         arguments: ["headroom_operator", "headroom_service", "none"]
     )
     func functions(role: String) async throws {

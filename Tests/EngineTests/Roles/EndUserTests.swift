@@ -8,7 +8,7 @@ import Usage
 
 @Suite("An end user behind PostgREST")
 struct EndUserTests {
-    /// Where a statement learns who is signed in.
+    /// The source of the signed-in user.
     enum SignIn: CaseIterable, Sendable {
         case claims
         case claimSettings
@@ -34,7 +34,7 @@ struct EndUserTests {
             select from increment_and_check_usage('\(user(2))', 9);
             """
         )
-        // As PostgREST's own login: no right but to act as the role that a token names.
+        // PostgREST's login: it may only act as the role in a token.
         let authenticator = "authenticator_" + (try await database.psql.text("current_database()") ?? "")
         try await database.psql.execute(
             "create role \(authenticator) login noinherit; grant headroom_user, pg_signal_backend to \(authenticator)"
@@ -63,7 +63,7 @@ struct EndUserTests {
         return try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
     }
 
-    @Test("reads the own rows under the names that clients decode, and nobody else's", arguments: SignIn.allCases)
+    @Test("reads only own rows, under the names that clients decode", arguments: SignIn.allCases)
     func reading(signIn: SignIn) async throws {
         try await withClient(signIn, subject: "\(user(1))") { client, _ in
             let names = "user_id,billing_period,message_count,limit,updated_at"
@@ -80,7 +80,7 @@ struct EndUserTests {
         }
     }
 
-    @Test("counts for the own user, in both forms of the function", arguments: SignIn.allCases)
+    @Test("counts own messages, by both forms of the function", arguments: SignIn.allCases)
     func counting(signIn: SignIn) async throws {
         try await withClient(signIn, subject: "\(user(1))") { client, database in
             let answer = try object(
@@ -117,7 +117,7 @@ struct EndUserTests {
         }
     }
 
-    @Test("is refused to count for others, for months to come, and to change rows; nothing changes")
+    @Test("cannot count for others or for future months, and cannot change rows")
     func denials() async throws {
         for signIn in SignIn.allCases {
             try await withClient(signIn, subject: "\(user(1))") { client, database in
@@ -159,7 +159,7 @@ struct EndUserTests {
     }
 
     @Test(
-        "who is not signed in, or whose subject is no uuid, sees no row and counts nothing",
+        "without a sign-in, or with an invalid subject, sees no row and counts nothing",
         arguments: SignIn.allCases
     )
     func anonymous(signIn: SignIn) async throws {
@@ -176,7 +176,7 @@ struct EndUserTests {
         }
     }
 
-    @Test("is asked of the claims, and not of auth.uid(), which may be anybody's")
+    @Test("is identified by the claims, and not by auth.uid(), which anybody may define")
     func plantedAuthUID() async throws {
         try await withClient(.claims, subject: "\(user(1))") { client, database in
             try await database.psql.execute(
@@ -190,7 +190,7 @@ struct EndUserTests {
         }
     }
 
-    @Test("reaches nothing with a role that was granted nothing")
+    @Test("has no access with a role without grants")
     func otherRole() async throws {
         try await withClient(.claims, subject: "\(user(1))") { client, _ in
             var stranger = client

@@ -4,11 +4,10 @@ import TestSupport
 
 @testable import Engine
 
-/// What PostgREST sends to the database for a request: a transaction, one statement that sets who asks, and one statement
-/// around the table or the function. The forms are those of its releases 11 to 13, with literals for parameters, which it
-/// sends untyped.
+/// Sends the statements of PostgREST for a request: in a transaction, one statement that sets the user, and one that accesses
+/// the table or the function. As its releases 11 to 13 do, but with literals for its untyped parameters.
 struct PostgRESTClient {
-    /// The body of the reply, or the SQLSTATE of the refusal.
+    /// The body of the reply, or the SQLSTATE of the error.
     enum Reply: Equatable {
         case body(String)
         case refused(String)
@@ -44,8 +43,8 @@ struct PostgRESTClient {
 
     /// `POST /rpc/increment_and_check_usage` with the arguments as a JSON object.
     ///
-    /// - Parameter parameters: of the function that PostgREST picks by the names in the object, with their types.
-    /// - Parameter returnsComposite: whether it returns a row; else a value.
+    /// - Parameter parameters: names and types of the function's parameters.
+    /// - Parameter returnsComposite: whether it returns a row, or else a value.
     func increment(
         _ body: String,
         parameters: [(name: String, type: String)],
@@ -76,7 +75,7 @@ struct PostgRESTClient {
         )
     }
 
-    /// `PATCH`, `DELETE` and `POST /message_usage`. The body is how many rows there were.
+    /// `PATCH`, `DELETE` and `POST /message_usage`. The body is the number of rows.
     func change(_ statement: String) async throws -> Reply {
         try await send(
             """

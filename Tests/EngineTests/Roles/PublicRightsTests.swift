@@ -3,7 +3,7 @@ import Testing
 
 @testable import Engine
 
-/// Looks at every object that the migrations make, so that it fails for what a later one forgets.
+/// Checks every object of the migrations, so that a later migration cannot forget a rule.
 @Suite("The catalog")
 struct PublicRightsTests {
     private static let schemas = "('headroom'::regnamespace, 'public'::regnamespace)"
@@ -17,7 +17,7 @@ struct PublicRightsTests {
         return text?.split(separator: "\n") ?? []
     }
 
-    @Test("has no right for PUBLIC on any of our functions, tables, views, sequences, types and schemas")
+    @Test("gives PUBLIC no right on functions, tables, views, sequences, types and schemas")
     func nothingForPublic() async throws {
         let found = try await lines(
             """
@@ -46,7 +46,7 @@ struct PublicRightsTests {
         #expect(found == [])
     }
 
-    @Test("lets nobody grant on what was granted, and names no role but ours")
+    @Test("has no grant options, and grants to no other roles")
     func grantees() async throws {
         let found = try await lines(
             """
@@ -67,7 +67,7 @@ struct PublicRightsTests {
         #expect(found == [])
     }
 
-    @Test("has the search path of every SECURITY DEFINER function fixed, and all of them belong to headroom_service")
+    @Test("fixes the search path of every SECURITY DEFINER function, all owned by headroom_service")
     func definers() async throws {
         let definers = try await lines(
             """
@@ -79,7 +79,7 @@ struct PublicRightsTests {
         for line in definers {
             #expect(line.hasSuffix(#" headroom_service {"search_path=pg_catalog, pg_temp"}"#), "\(line)")
         }
-        // What they call sets a path of its own, or none.
+        // Functions that they call set a path of their own, or none.
         let paths = try await lines(
             """
             select oid::regprocedure from pg_proc
@@ -98,11 +98,11 @@ struct PublicRightsTests {
                 and not has_function_privilege('headroom_service', oid, 'EXECUTE')
             """
         )
-        // Its own, and those that can do no more than who calls them: definers() holds that there are no others.
+        // Its own, and those without SECURITY DEFINER: definers() checks that there are no others.
         #expect(refused == [])
     }
 
-    @Test("leaves the functions that statements inline as they are: SECURITY DEFINER and SET end the inlining")
+    @Test("sets neither SECURITY DEFINER nor SET on functions that are inlined, because both prevent inlining")
     func inlined() async throws {
         let marked = try await lines(
             """
@@ -114,7 +114,7 @@ struct PublicRightsTests {
         #expect(marked == ["active_holds(uuid,text,timestamp with time zone)"])
     }
 
-    @Test("has every function that changes something run as headroom_service")
+    @Test("runs every function with effects as headroom_service")
     func changing() async throws {
         let found = try await lines(
             """
@@ -124,7 +124,7 @@ struct PublicRightsTests {
             order by 1
             """
         )
-        // Those of tokens run as who writes the row: the service is not to own what notes who that was.
+        // Those of tokens run as the role that writes the row, because they record this role.
         #expect(found == ["notify_tokens_changed()", "stamp_token()"])
     }
 }

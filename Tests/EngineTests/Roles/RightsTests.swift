@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-/// A statement, and who may run it. Everybody else is refused with 42501.
+/// A statement, and the roles that may run it. All others fail with 42501.
 private struct Right: Sendable {
     let sql: String
     let actors: Set<Actor>
@@ -15,7 +15,7 @@ private struct Right: Sendable {
     }
 }
 
-@Suite("What each role may do")
+@Suite("The rights of each role")
 struct RightsTests {
     private static let usage = [
         Right("select * from message_usage", .service, .operator, .user),
@@ -168,7 +168,7 @@ struct RightsTests {
         ),
     ]
 
-    @Test("is that and no more: every right and every denial, tried as that role", arguments: Actor.allCases)
+    @Test("are complete and minimal: every right and every denial, tried as that role", arguments: Actor.allCases)
     func rights(of actor: Actor) async throws {
         let database = try await TestDatabase.fresh()
         try await database.populate()
@@ -185,7 +185,7 @@ struct RightsTests {
         }
     }
 
-    @Test("is the service's only as that role: a member acts as it, and owns nothing")
+    @Test("of the service belong to its role: a member acts as it, and owns nothing")
     func service() async throws {
         let database = try await TestDatabase.fresh()
         let tables = try await database.psql.number(

@@ -4,22 +4,22 @@ import Usage
 
 @testable import Engine
 
-/// Who tries a statement.
+/// The role that tries a statement.
 enum Actor: String, CaseIterable, Sendable {
     case service = "headroom_service"
     case `operator` = "headroom_operator"
     case dashboard = "headroom_dashboard"
     /// An end user, signed in as user 1.
     case user = "headroom_user"
-    /// A role that was granted nothing of ours, and so has what PUBLIC has.
+    /// A role without grants, which has the rights of PUBLIC.
     case stranger = "pg_signal_backend"
 }
 
 extension TestDatabase {
-    /// Runs statements as a role and takes back what they did.
+    /// Runs statements as a role and rolls them back.
     ///
-    /// - Parameter subject: the signed-in user, as PostgREST tells it.
-    /// - Returns: "ok", or the SQLSTATE of the refusal.
+    /// - Parameter subject: the signed-in user, as PostgREST sets it.
+    /// - Returns: "ok", or the SQLSTATE of the error.
     func attempt(_ sql: String, as role: String, subject: UserID? = nil) async throws -> String {
         let claims = subject.map { #"{"sub": "\#($0)", "role": "\#(role)"}"# } ?? ""
         return try await psql.run { connection in

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Engine
 
-@Suite("The script that makes the roles")
+@Suite("The script that creates the roles")
 struct RolesScriptTests {
-    @Test("may be run again, also at the same moment in several databases of a cluster")
+    @Test("can be repeated, also concurrently in several databases of a cluster")
     func again() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {

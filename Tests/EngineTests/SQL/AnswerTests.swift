@@ -17,7 +17,7 @@ struct SQLAnswerTests {
     ]
 
     @Test(
-        "says field by field, words included, what the line protocol says of the same standing",
+        "has the same fields and words as the line protocol for the same snapshot",
         arguments: SeededGenerator.seeds
     )
     func agreement(seed: UInt64) async throws {
@@ -51,7 +51,7 @@ struct SQLAnswerTests {
     }
 
     private static func answer(
-        /// After what was asked.
+        /// After the requested operation.
         to snapshot: UsageSnapshot,
         messages: Int,
         counted: Int,

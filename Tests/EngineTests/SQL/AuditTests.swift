@@ -13,7 +13,7 @@ struct AuditTests {
         return database.psql
     }
 
-    /// Action, period, before, after, reason: what the log says beyond who and when.
+    /// Action, period, before, after and reason of each entry.
     private func log(_ psql: Session, of user: UserID) async throws -> [String] {
         try await psql.rows(
             """
@@ -24,7 +24,7 @@ struct AuditTests {
         )
     }
 
-    @Test("keeps what was before and after each change by a function, and why")
+    @Test("has the values before and after each change by a function, and the reason")
     func functions() async throws {
         let psql = try await fresh()
         try await psql.execute(
@@ -60,7 +60,7 @@ struct AuditTests {
         )
     }
 
-    @Test("has a row for each user of a period that is reset, and none for a change that was refused")
+    @Test("has a row for each user of a reset period, and none for a change that failed")
     func everybody() async throws {
         let psql = try await fresh()
         for number in 1...5 {
@@ -88,7 +88,7 @@ struct AuditTests {
         )
     }
 
-    @Test("says who: the person named, else the role that was set, else the one that logged in")
+    @Test("has the actor: the named one, else the role that was set, else the login")
     func actors() async throws {
         let psql = try await fresh()
         try await psql.execute("select reset_usage('\(ada)')")
@@ -108,11 +108,11 @@ struct AuditTests {
         #expect(try await psql.rows("select actor from headroom.audit_log order by id") == [login, "ann"])
         #expect(
             try await psql.text("select count(*) from headroom.audit_log where at = '2026-11-10T12:00:00Z'") == "2",
-            "when is the database's clock"
+            "by the database's clock"
         )
     }
 
-    @Test("tells a change by hand once, with what changed, and in both stories when a row is moved")
+    @Test("has a manual change once, and in the trail of both users when a row is moved")
     func byHand() async throws {
         let psql = try await fresh()
         try await psql.execute(
@@ -133,21 +133,21 @@ struct AuditTests {
         }
         let counted = "{\"count\": 7, \"limit\": 800, \"period\": \"2026-11\"}"
         let cleared = "{\"count\": 0, \"limit\": null, \"period\": \"2026-11\"}"
-        let story = try await log(psql, of: ada)
-        #expect(story.count == 5)
-        #expect(story.first == line("update", counted, cleared))
-        #expect(story.dropFirst().first == line("delete", cleared, "-"))
-        #expect(story.dropFirst(2).first?.contains("\"expires_at\": null") == true)
-        #expect(story.dropFirst(2).first?.contains("\"expires_at\": \"2026-12-01T00:00:00") == true)
-        #expect(story.dropFirst(3).filter { $0.hasPrefix("delete|-|") }.count == 2, "subscriber and subscription")
+        let trail = try await log(psql, of: ada)
+        #expect(trail.count == 5)
+        #expect(trail.first == line("update", counted, cleared))
+        #expect(trail.dropFirst().first == line("delete", cleared, "-"))
+        #expect(trail.dropFirst(2).first?.contains("\"expires_at\": null") == true)
+        #expect(trail.dropFirst(2).first?.contains("\"expires_at\": \"2026-12-01T00:00:00") == true)
+        #expect(trail.dropFirst(3).filter { $0.hasPrefix("delete|-|") }.count == 2, "subscriber and subscription")
         #expect(
             try await log(psql, of: user(2)) == [line("insert", "-", cleared), line("delete", cleared, "-")]
         )
         let named = "select count(*) from headroom.audit_log where concat(before, after) like '%-4a7e-%'"
-        #expect(try await psql.number(named) == 0, "no id stands where forgetting does not look")
+        #expect(try await psql.number(named) == 0, "no id is in a column that forgetting does not clear")
     }
 
-    @Test("keeps an edit of a plan")
+    @Test("has edits of plans")
     func plans() async throws {
         let psql = try await fresh()
         try await psql.execute(
@@ -163,8 +163,8 @@ struct AuditTests {
         )
     }
 
-    @Test("is a user's story in words")
-    func story() async throws {
+    @Test("is readable as the audit trail of a user")
+    func trail() async throws {
         let psql = try await fresh()
         try await psql.execute(
             """
@@ -185,7 +185,7 @@ struct AuditTests {
         )
     }
 
-    @Test("leaves messages alone: none of them writes a row")
+    @Test("has no rows for messages")
     func messages() async throws {
         let psql = try await fresh()
         try await psql.execute(
@@ -198,7 +198,7 @@ struct AuditTests {
         #expect(try await psql.number("select count(*) from headroom.audit_log") == 0)
     }
 
-    @Test("and the report of periods tell how many users are in which tier")
+    @Test("and the report of periods count the users of each tier")
     func report() async throws {
         let psql = try await fresh()
         for (number, count) in [0, 639, 640, 759, 760, 799, 800, 900].enumerated() {

@@ -5,11 +5,11 @@ import Usage
 
 @testable import Engine
 
-@Suite("What SQL derives")
+@Suite("Derivations in SQL")
 struct DerivationTests {
     private static let seed: UInt64 = 20_261_110
 
-    @Test("as the start and month of a cycle is what BillingCycle says, for every anchor day")
+    @Test("the start and month of a cycle equal those of BillingCycle, for every anchor day")
     func cycles() async throws {
         print("random instants with seed \(DerivationTests.seed)")
         let database = try await TestDatabase.fresh()
@@ -21,16 +21,16 @@ struct DerivationTests {
                 let instant = Instant(secondsSince1970: second)
                 let cycle = BillingCycle(containing: instant, anchorDay: anchorDay)
                 instants.append((instant, anchorDay))
-                // Boundaries, where it is easiest to be wrong.
+                // The boundaries of periods.
                 instants.append((cycle.start, anchorDay))
                 instants.append((Instant(microsecondsSince1970: cycle.end.microsecondsSince1970 - 1), anchorDay))
             }
         }
-        let asked = instants
+        let requests = instants
         let mistakes = try await database.psql.run { connection -> [String] in
             var parameters = Parameters()
-            parameters.appendTimestamps(count: asked.count) { asked[$0].instant.microsecondsSince1970 }
-            parameters.appendInt32s(count: asked.count) { Int32(asked[$0].anchorDay) }
+            parameters.appendTimestamps(count: requests.count) { requests[$0].instant.microsecondsSince1970 }
+            parameters.appendInt32s(count: requests.count) { Int32(requests[$0].anchorDay) }
             let result = try connection.query(
                 """
                 select headroom.month_label(month), headroom.cycle_start(month, anchor_day),
@@ -42,8 +42,8 @@ struct DerivationTests {
                 parameters,
                 deadline: .now + waitLimit
             )
-            return try asked.indices.compactMap { row in
-                let (instant, anchorDay) = asked[row]
+            return try requests.indices.compactMap { row in
+                let (instant, anchorDay) = requests[row]
                 let cycle = BillingCycle(containing: instant, anchorDay: anchorDay)
                 let isEqual =
                     try result.text(row, 0) == cycle.period.label
@@ -52,30 +52,30 @@ struct DerivationTests {
                 return isEqual ? nil : "\(instant.microsecondsSince1970) µs with anchor \(anchorDay)"
             }
         }
-        #expect(asked.count == 31 * 180)
+        #expect(requests.count == 31 * 180)
         #expect(mistakes.isEmpty)
     }
 
-    @Test("as the tier is what Tier says")
+    @Test("the tier equals that of Tier")
     func tiers() async throws {
         let database = try await TestDatabase.fresh()
         var random = SeededGenerator(seed: DerivationTests.seed)
-        var asked: [(used: Int, limit: Int?, gentle: Int, prominent: Int)] = []
+        var requests: [(used: Int, limit: Int?, gentle: Int, prominent: Int)] = []
         for _ in 0..<4_000 {
             let gentle = Int.random(in: 0...100, using: &random)
             let prominent = Int.random(in: gentle...100, using: &random)
             let limit = random.element(of: [0, 1, 2, 3, 7, 99, 100, 101, 800, UsageSnapshot.countMaximum])
             let percent = random.element(of: [gentle, prominent, 100, Int.random(in: 0...120, using: &random)])
             let used = limit * percent / 100 + random.element(of: [-1, 0, 1])
-            asked.append(
+            requests.append(
                 (min(max(0, used), UsageSnapshot.countMaximum), random.chance(5) ? nil : limit, gentle, prominent)
             )
         }
-        let questions = asked
+        let questions = requests
         let mistakes = try await database.psql.run { connection -> [String] in
             var parameters = Parameters()
             parameters.appendInt64s(count: questions.count) { Int64(questions[$0].used) }
-            // -1 stands for unlimited: an array of numbers holds no nil here.
+            // -1 means unlimited.
             parameters.appendInt64s(count: questions.count) { Int64(questions[$0].limit ?? -1) }
             parameters.appendInt32s(count: questions.count) { Int32(questions[$0].gentle) }
             parameters.appendInt32s(count: questions.count) { Int32(questions[$0].prominent) }

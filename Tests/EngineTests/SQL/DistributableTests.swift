@@ -5,7 +5,7 @@ import Testing
 @testable import Engine
 
 /// The rules of docs/decisions/0026-sql-for-a-distributed-database.md.
-@Suite("SQL that a distributed database can carry out")
+@Suite("SQL for a distributed database")
 struct DistributableTests {
     /// Tables with a column user_id that have no bucket, and why.
     private static let whole: [String: String] = [
@@ -13,7 +13,7 @@ struct DistributableTests {
         "headroom.message_purchases": "found by the store's name for it; a refund names no user",
     ]
 
-    /// The tables that are kept by bucket, as a query: oid and name of each.
+    /// A query for the tables with a bucket: oid and name of each.
     private static let tables = """
         select class.oid, format('%s.%s', class.relnamespace::regnamespace, class.relname) as name
         from pg_class as class
@@ -68,7 +68,7 @@ struct DistributableTests {
         #expect(others == ["public.message_usage"])
     }
 
-    @Test("has foreign keys of these tables stay within a bucket, or lead to the plans")
+    @Test("has foreign keys of these tables only within a bucket, or to the plans")
     func foreignKeys() async throws {
         let psql = try await TestDatabase.fresh().psql
         let leaving = try await psql.rows(
@@ -96,7 +96,7 @@ struct DistributableTests {
         #expect(leaving == [])
     }
 
-    @Test("passes functions no row of a table")
+    @Test("passes no table row to a function")
     func arguments() async throws {
         let psql = try await TestDatabase.fresh().psql
         let taking = try await psql.rows(
@@ -118,7 +118,7 @@ struct DistributableTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../../sql").standardizedFileURL
 
-    /// What a file says, without its comments.
+    /// A file without its comments.
     private static func code(_ file: URL) throws -> String {
         code(try String(contentsOf: file, encoding: .utf8))
     }
@@ -132,14 +132,14 @@ struct DistributableTests {
         return try #require(found).compactMap { $0 as? URL }.filter { $0.pathExtension == "sql" }
     }
 
-    /// What lanes send for messages, and beside them. open_lane, which has such a CTE, is sent once per connection.
+    /// The statements of lanes, except open_lane: it has such a CTE, and is sent once per connection.
     private static let sent =
         PreparedStatement.allCases.map(\.sql) + [
             EmbeddedSQL.moveReceipt, EmbeddedSQL.readReceiptAnswer, EmbeddedSQL.grantMessages,
             EmbeddedSQL.readLockedUsers,
         ]
 
-    @Test("has no modifying CTE in what a message passes through")
+    @Test("has no modifying CTE on the path of a message")
     func plainStatements() throws {
         var bodies: [String: String] = [:]
         for file in try Self.files(in: "functions") {
@@ -147,7 +147,7 @@ struct DistributableTests {
             bodies[name, default: ""] += try Self.code(file)
         }
         var passed: [String: String] = [:]
-        // The statements, what triggers call, and all that those call in turn.
+        // The statements, the functions of triggers, and all functions called by these.
         var texts = Self.sent.map(Self.code) + [try Self.code(Self.root.appending(path: "triggers.sql"))]
         while let text = texts.popLast() {
             for match in text.matches(of: /headroom\.(\w+)\s*\(/) {
@@ -167,7 +167,7 @@ struct DistributableTests {
         #expect(passed.filter { $0.value.contains(modifying) }.keys.sorted() == [])
         #expect(Self.sent.filter { Self.code($0).contains(modifying) } == [])
         let opening = Self.code(EmbeddedSQL.openLane)
-        #expect(opening.contains(modifying), "it needs no exception any more")
+        #expect(opening.contains(modifying), "the exception is not needed any more")
     }
 
     @Test("calls no volatile function in a RETURNING list")

@@ -50,12 +50,12 @@ struct ForgetTests {
             )
         }
         let before = try await psql.number("select count(*) from message_usage where user_id = '\(bob)'")
-        #expect(try await places(of: bob, psql).count >= 6)
-        #expect(try await places(of: ada, psql) == places(of: bob, psql))
+        #expect(try await columns(of: bob, psql).count >= 6)
+        #expect(try await columns(of: ada, psql) == columns(of: bob, psql))
         let rows = try #require(try await psql.number("select forget_user('\(ada)')"))
         #expect(rows > 10)
-        #expect(try await places(of: ada, psql) == [])
-        #expect(try await places(of: bob, psql).count >= 6, "nobody else is forgotten")
+        #expect(try await columns(of: ada, psql) == [])
+        #expect(try await columns(of: bob, psql).count >= 6, "other users are not forgotten")
         #expect(try await psql.number("select count(*) from message_usage where user_id = '\(bob)'") == before)
         #expect(
             try await psql.rows("select action, after from headroom.audit_log where user_id is null")
@@ -67,8 +67,8 @@ struct ForgetTests {
         #expect(try await psql.number("select count(*) from headroom.spent_trials") == 1)
     }
 
-    /// Tables and columns in which the id stands, in whatever form a column can hold it.
-    private func places(of user: UserID, _ psql: Session) async throws -> [String] {
+    /// The tables and columns that contain the id, in any form.
+    private func columns(of user: UserID, _ psql: Session) async throws -> [String] {
         try await psql.execute(
             """
             create or replace function headroom.test_places(p_text text) returns setof text language plpgsql as $$
@@ -99,7 +99,7 @@ struct ForgetTests {
         return try await psql.rows("select * from headroom.test_places('\(user)')")
     }
 
-    @Test("goes on in a trial that was running")
+    @Test("continues a running trial")
     func runningTrial() async throws {
         let psql = try await fresh()
         try await psql.execute("select increment_and_check_usage('\(ada)', 30); select forget_user('\(ada)')")
@@ -107,14 +107,17 @@ struct ForgetTests {
         #expect(try await check(psql) == "fine|trial|trial|30|100|11-13 12:00")
         let answer = try await psql.rows("select status, used, day from increment_and_check_usage('\(ada)', 5)")
         #expect(answer == ["ALLOWED|35|2"])
-        #expect(try await psql.number("select count(*) from headroom.spent_trials") == 0, "it is in the rows again")
+        #expect(
+            try await psql.number("select count(*) from headroom.spent_trials") == 0,
+            "it is stored in the rows again"
+        )
         for _ in 0..<3 { try await psql.execute("select forget_user('\(ada)')") }
         #expect(try await check(psql) == "fine|trial|trial|35|100|11-13 12:00")
         try await moveClock(psql, "2026-11-13T12:00:00Z")
         #expect(try await psql.text("select reason from increment_and_check_usage('\(ada)')") == "trial_ended")
     }
 
-    @Test("has used a trial up that was used up, whichever function asks")
+    @Test("keeps a used-up trial used up, in every function")
     func usedUpTrial() async throws {
         let psql = try await fresh()
         let asking = [
@@ -133,14 +136,14 @@ struct ForgetTests {
         }
         let allowed = "select increment_and_check_usage('\(ada)', 'trial', 100) ->> 'allowed'"
         #expect(try await psql.text(allowed) == "false")
-        // What an operator may still do.
+        // An operator can still open it.
         try await psql.execute("select forget_user('\(ada)'); select grant_messages('\(ada)', 5)")
         #expect(try await check(psql) == "fine|trial|trial|100|105|11-13 12:00")
         try await psql.execute("select forget_user('\(ada)'); select reset_usage('\(ada)')")
         #expect(try await check(psql) == "fine|trial|trial|0|100|11-13 12:00")
     }
 
-    @Test("has no trial left that ended, by time or by an operator")
+    @Test("keeps a trial ended that ended by time or by an operator")
     func endedTrial() async throws {
         let psql = try await fresh()
         try await psql.execute("select increment_and_check_usage('\(ada)', 1)")
@@ -160,7 +163,7 @@ struct ForgetTests {
         }
     }
 
-    @Test("goes on in a trial that was started and not used, or lasted longer than the plan says")
+    @Test("continues a trial that was started and not used, or is longer than the plan's")
     func unusedTrial() async throws {
         let psql = try await fresh()
         try await psql.execute("select set_plan('\(ada)', 'trial'); select forget_user('\(ada)')")
@@ -175,7 +178,7 @@ struct ForgetTests {
         #expect(try await check(psql) == "fine|trial|trial|1|100|11-25 00:00")
     }
 
-    @Test("who paid and never had a trial may have one; after a trial it stays spent")
+    @Test("gets a trial if there was none before; an earlier trial stays spent")
     func paidUser() async throws {
         let psql = try await fresh()
         try await psql.execute("select set_plan('\(ada)', 'paid'); select increment_and_check_usage('\(ada)', 700)")
@@ -189,7 +192,7 @@ struct ForgetTests {
         #expect(try await check(psql, unknownUsers: "deny") == "fine|paid|active|0|800")
     }
 
-    @Test("is denied or on the free plan like anybody else where unknown users are")
+    @Test("is denied or on the free plan if unknown users are")
     func otherSettings() async throws {
         let psql = try await fresh()
         try await psql.execute("select increment_and_check_usage('\(ada)', 30); select forget_user('\(ada)')")
@@ -197,15 +200,15 @@ struct ForgetTests {
         #expect(try await check(psql, unknownUsers: "free").hasPrefix("used up|free|free|0|0"))
     }
 
-    @Test("is not found by who has the table and not the key of its hash")
+    @Test("cannot be found in the table without the key of its hash")
     func keyedHash() async throws {
         let psql = try await fresh()
         let digest = "select headroom.user_digest('\(ada)')"
         let one = try await psql.text(digest)
         #expect(one?.count == 2 + 64)
         #expect(try await psql.text("select sha256(uuid_send('\(ada)'))") != one)
-        #expect(try await TestDatabase.migrated().psql.text(digest) != one, "each migration makes a secret of its own")
-        // Inner and outer key are of one secret: each byte differs by 0x36 exclusive-or 0x5c.
+        #expect(try await TestDatabase.migrated().psql.text(digest) != one, "each migration creates its own secret")
+        // Inner and outer key come from one secret: each byte differs by 0x36 xor 0x5c.
         #expect(
             try await psql.number(
                 """
@@ -214,7 +217,7 @@ struct ForgetTests {
                 """
             ) == 64
         )
-        // Any HMAC-SHA256 says so, of the bytes 0, 1, … 63 and those of the id.
+        // HMAC-SHA256 of the id, with the key 0, 1, … 63.
         try await psql.execute(
             """
             update headroom.secrets

@@ -20,7 +20,7 @@ struct GrantTests {
         return database.psql
     }
 
-    /// Used and limit as the next answer tells them.
+    /// Used and limit of the next answer.
     private func numbers(_ psql: Session) async throws -> String? {
         try await psql.text(
             """
@@ -30,7 +30,7 @@ struct GrantTests {
         )
     }
 
-    @Test("raises the limit of this period, and lets messages through that were refused")
+    @Test("raises the limit of this period, and unblocks the user")
     func unblocks() async throws {
         let psql = try await fresh()
         try await psql.execute("select set_plan('\(ada)', 'paid'); select increment_and_check_usage('\(ada)', 800)")
@@ -55,7 +55,7 @@ struct GrantTests {
         #expect(try await psql.number("select count(*) from headroom.audit_log where action = 'grant'") == 3)
     }
 
-    @Test("outlasts every change of plan within its period, and ends with the period")
+    @Test("is kept by plan changes within its period, and ends with the period")
     func changesOfPlan() async throws {
         let psql = try await fresh()
         try await psql.execute("select set_plan('\(ada)', 'paid'); select increment_and_check_usage('\(ada)', 3)")
@@ -76,7 +76,7 @@ struct GrantTests {
         )
     }
 
-    @Test("adds to what an operator wrote into the row")
+    @Test("adds to a limit that an operator wrote into the row")
     func afterAnUpdate() async throws {
         let psql = try await fresh()
         try await psql.execute("select set_plan('\(ada)', 'paid'); select increment_and_check_usage('\(ada)')")
@@ -85,12 +85,12 @@ struct GrantTests {
         #expect(try await numbers(psql) == "1 of 1050")
     }
 
-    @Test("waits for a user who is not known yet, and starts no trial")
+    @Test("waits for an unknown user, and starts no trial")
     func unknownUser() async throws {
         let psql = try await fresh()
         try await psql.execute("select grant_messages('\(ada)', 5)")
         #expect(try await psql.number("select count(*) from headroom.subscribers") == 0)
-        // Refused, so this starts none either.
+        // Blocked, so this starts none either.
         #expect(try await psql.text("select status from increment_and_check_usage('\(ada)', 106)") == "BLOCKED")
         #expect(try await psql.number("select count(trial_started_at) from headroom.subscribers") == 0)
         try await psql.execute("update headroom.test_clock set at = '2026-11-20T12:00:00Z'")
@@ -116,7 +116,7 @@ struct GrantTests {
         #expect(try await denied.text("select status from increment_and_check_usage('\(ada)', 2)") == "ALLOWED")
     }
 
-    @Test("changes nothing when it is refused")
+    @Test("changes nothing if it is invalid")
     func refusals() async throws {
         let psql = try await fresh()
         try await psql.execute(

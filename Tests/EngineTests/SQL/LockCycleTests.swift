@@ -4,8 +4,8 @@ import Usage
 
 @testable import Engine
 
-/// Sessions that lock the same users must not each hold what the other waits for. Users are locked in the order of their
-/// ids, and of each user the subscriber before the usage (docs/decisions/0003-lock-order.md).
+/// Sessions that lock the same users must not deadlock. Users are locked in the order of their ids, and of each user the
+/// subscriber before the usage (docs/decisions/0003-lock-order.md).
 @Suite("Two sessions that lock the same users")
 struct LockCycleTests {
     private func waitUntilBlocked(_ number: Int, _ database: TestDatabase) async throws {
@@ -28,7 +28,7 @@ struct LockCycleTests {
         #expect(try await database.psql.number(deadlocks) == 0)
     }
 
-    @Test("a billing event inserts no later user while it waits for an earlier one")
+    @Test("a billing event does not insert a later user while it waits for an earlier one")
     func newUser() async throws {
         let database = try await TestDatabase.fresh()
         let (known, new) = (user(1), user(2))
@@ -47,7 +47,7 @@ struct LockCycleTests {
         try await expectNoDeadlock(database)
     }
 
-    @Test("a first message locks its user before the row that a grant has made")
+    @Test("a first message locks its user before a row that a grant has inserted")
     func grantedRow() async throws {
         let database = try await TestDatabase.fresh()
         let granted = user(1)
@@ -67,7 +67,7 @@ struct LockCycleTests {
         try await expectNoDeadlock(database)
     }
 
-    @Test("a billing event lets a customer go that it has locked, when others were merged meanwhile")
+    @Test("a billing event releases its locked customer if others were merged meanwhile")
     func mergedCustomers() async throws {
         let database = try await TestDatabase.fresh()
         func lock(_ names: String) -> String { "select headroom.lock_customer('{\(names)}')" }
@@ -79,7 +79,7 @@ struct LockCycleTests {
         try await merging.execute("begin; \(lock("a,b"))")
         try await holder.execute("begin; \(lock("c"))")
         let holderPID = try #require(try await holder.number("select pg_backend_pid()"))
-        // Finds the customers of b and c, and by the time it has locked that of c, b belongs to the customer of a.
+        // It finds the customers of b and c. When it has locked that of c, b already belongs to the customer of a.
         let first = Task { try await late.execute(lock("b,c")) }
         try await waitUntilBlocked(1, database)
         try await merging.execute("commit")
@@ -101,7 +101,7 @@ struct LockCycleTests {
         try await expectNoDeadlock(database)
     }
 
-    @Test("a plan that is set while its user is forgotten is the plan of a new user")
+    @Test("a plan set while its user is being forgotten belongs to a new user")
     func forgotten() async throws {
         let database = try await TestDatabase.fresh()
         let person = user(1)
@@ -117,14 +117,14 @@ struct LockCycleTests {
         try await expectNoDeadlock(database)
     }
 
-    @Test("two first messages of a subscriber without a plan do not both hold the row that each of them changes")
+    @Test("two first messages of a subscriber without a plan do not deadlock")
     func firstMessages() async throws {
         let database = try await TestDatabase.fresh()
         let subscriber = user(1)
         try await database.psql.execute("insert into headroom.subscribers (user_id) values ('\(subscriber)')")
         let holder = try await Session.open(database.conninfo)
         let batches = [try await Session.open(database.conninfo), try await Session.open(database.conninfo)]
-        // What the check of a foreign key takes. Only "for update" waits for it.
+        // The lock of a foreign key check. Only "for update" waits for it.
         try await holder.execute(
             "begin; select from headroom.subscribers where user_id = '\(subscriber)' for key share"
         )

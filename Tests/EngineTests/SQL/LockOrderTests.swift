@@ -4,8 +4,8 @@ import Testing
 
 @testable import Engine
 
-/// Two instances that lock the same users in different orders deadlock (docs/decisions/0003-lock-order.md). The planner decides
-/// by the size of the table as it was last analyzed, so each size is tried.
+/// Two instances that lock the same users in different orders deadlock (docs/decisions/0003-lock-order.md). The plan
+/// depends on the size of the table when it was last analyzed, so several sizes are tried.
 @Suite("The counting statement in a lane's session")
 struct LockOrderTests {
     enum Counting: String, CaseIterable {
@@ -31,7 +31,7 @@ struct LockOrderTests {
         }
     }
 
-    /// A lane's session, and a table of the three users among others, in which they lie in descending order.
+    /// A lane's session, and a table with the three users and others in descending order.
     private func lane(_ counting: Counting, others: Int, _ database: TestDatabase) async throws -> Session {
         try await database.psql.execute(
             """
@@ -89,8 +89,8 @@ struct LockOrderTests {
             """
         )
         try await session.execute("commit")
-        // No scan of the table; from the index the three rows, twice: they are counted, and their entitlement are read. A user is
-        // looked for once in each period.
+        // No table scan. From the index the three rows, twice: they are counted, and their entitlement is read. Each user is
+        // looked up once per period.
         #expect(reads.count == 2)
         #expect(reads[0] == "0")
         #expect((3...12).contains(Int(reads[1]) ?? 0), "\(reads[1]) entries were read")

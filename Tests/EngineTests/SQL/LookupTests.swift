@@ -4,9 +4,8 @@ import Testing
 
 @testable import Engine
 
-/// The key of a table of users begins with the bucket, which is the same in all rows. For a join or for EXISTS the
-/// planner may therefore read the index from end to end, and a prepared statement keeps the plan that was made when the
-/// table was small.
+/// The key of a table of users begins with the bucket, which is the same in all rows. So for a join or EXISTS the planner may
+/// choose to read the whole index, and a prepared statement keeps a plan that was made when the table was small.
 @Suite("A statement about some users")
 struct LookupTests {
     struct Reading: Sendable, CustomTestStringConvertible {
@@ -33,7 +32,7 @@ struct LookupTests {
 
     private static let tables = "('public.message_usage'), ('headroom.subscribers'), ('headroom.subscriptions')"
 
-    /// Users who have a subscription of a store.
+    /// Users with a store subscription.
     private func addUsers(_ users: String, _ database: TestDatabase) async throws {
         try await database.psql.execute(
             """
@@ -49,7 +48,11 @@ struct LookupTests {
         )
     }
 
-    @Test("looks each up, also in tables that have grown since they were analyzed", arguments: [0, 100], readings)
+    @Test(
+        "looks each user up in the index, also if tables have grown since they were analyzed",
+        arguments: [0, 100],
+        readings
+    )
     func grown(others: Int, reading: Reading) async throws {
         let database = try await TestDatabase.fresh()
         try await addUsers("select unnest(\(LookupTests.users))", database)
@@ -71,8 +74,8 @@ struct LookupTests {
         )
         try await session.execute("commit")
         #expect(reads.count == 2)
-        #expect(reads[0] == "0", "no table is read through")
-        // Up to five entries of a user; what the first execution read may not have been taken into the statistics yet.
+        #expect(reads[0] == "0", "no table is scanned")
+        // Up to five entries per user; the statistics may not have the first execution yet.
         #expect((3...30).contains(Int(reads[1]) ?? 0), "\(reads[1]) entries were read")
     }
 }

@@ -7,7 +7,7 @@ import Usage
 
 @Suite("Migrating")
 struct MigrationTests {
-    /// Everything that a migration could have changed, as text.
+    /// All objects that a migration could change, as text.
     private static let fingerprint = """
         select md5(string_agg(line, E'\\n' order by line)) from (
             select format('%s %s %s', c.oid::regclass, c.relkind, c.relfilenode) from pg_class as c
@@ -20,7 +20,7 @@ struct MigrationTests {
         ) as lines (line)
         """
 
-    @Test("twice changes nothing the second time")
+    @Test("changes nothing the second time")
     func twice() async throws {
         let database = try await TestDatabase.migrated()
         let before = try await database.psql.text(MigrationTests.fingerprint)
@@ -30,7 +30,7 @@ struct MigrationTests {
         #expect(before?.count == 32)
     }
 
-    @Test("keeps the rows of a table that was there before, and counts in them")
+    @Test("keeps the rows of an existing table, and counts in them")
     func existingTable() async throws {
         let session = try await Session.open(try await TestServer.emptyDatabase())
         try await session.execute(
@@ -51,7 +51,7 @@ struct MigrationTests {
         #expect(fields == #"{"limit": 100, "allowed": true, "remaining": 58, "current_count": 42}"#)
     }
 
-    @Test("gives the database the service's own words, and corrects one that differs")
+    @Test("writes the service's words to the database, and corrects one that differs")
     func words() async throws {
         let database = try await TestDatabase.migrated()
         try await database.psql.execute(

@@ -62,7 +62,7 @@ struct RangeConstraintTests {
     private static let ada = "insert into message_usage (user_id, billing_period) values ('\(user(1))', '2026-11')"
 
     @Test(
-        "refuse in a usage row what an answer could not show",
+        "reject values in a usage row that an answer cannot show",
         arguments: [
             "message_count = -1", "held = -1", "released = -1", "granted = -1", #""limit" = -1"#, "plan_limit = -1",
             "generation = -1", "plan_revision = -1", "entitlement_version = -1", "updated_at = 'infinity'",
@@ -77,7 +77,7 @@ struct RangeConstraintTests {
     }
 
     @Test(
-        "refuse in other tables what is no instant",
+        "reject values in other tables that are no instants",
         arguments: ["infinity", "-infinity", "1999-12-31T23:59:59.999999Z", "10000-01-01T00:00:00Z"]
     )
     func noInstant(_ value: String) async throws {
@@ -101,7 +101,7 @@ struct RangeConstraintTests {
         }
     }
 
-    @Test("are not needed to refuse set_plan an instant out of range, and its own arithmetic stays in range")
+    @Test("are not needed for set_plan, which checks its instants and its arithmetic itself")
     func setPlan() async throws {
         let psql = try await TestDatabase.fresh().psql
         for (name, value) in [
@@ -126,7 +126,7 @@ struct RangeConstraintTests {
         )
     }
 
-    @Test("refuse a token that never expires by infinity instead of null")
+    @Test("reject a token whose expiry is infinity instead of null")
     func token() async throws {
         let psql = try await TestDatabase.fresh().psql
         let create = "select headroom.create_token('a', '{chat}', sha256('a'), 'infinity')"

@@ -12,10 +12,10 @@ struct SchemaFilesTests {
         return try #require(found).compactMap { $0 as? URL }.filter { $0.pathExtension == "sql" }
     }
 
-    /// The schemas that Headroom's functions and views are in.
+    /// The schemas of Headroom's functions and views.
     private static let schemas = "('headroom'::regnamespace, 'public'::regnamespace)"
 
-    @Test("name every function and view of the database, and nothing that it does not have")
+    @Test("define exactly the functions and views of the database")
     func names() async throws {
         let database = try await TestDatabase.fresh()
         let objects = try await database.psql.rows(
@@ -33,14 +33,14 @@ struct SchemaFilesTests {
         #expect(objects.count > 50)
     }
 
-    @Test("say of each function and view what it is for")
+    @Test("describe each function and view")
     func comments() throws {
         for file in try Self.files(in: "functions") {
             #expect(try String(contentsOf: file, encoding: .utf8).hasPrefix("-- "), "\(file.lastPathComponent)")
         }
     }
 
-    @Test("define no function twice: no body is another's")
+    @Test("define no function twice")
     func bodies() async throws {
         let database = try await TestDatabase.fresh()
         let repeated = try await database.psql.rows(
@@ -52,10 +52,10 @@ struct SchemaFilesTests {
         #expect(repeated == [])
     }
 
-    @Test("resolve no name in a schema that a caller chooses")
+    @Test("resolve no name by the caller's search path")
     func paths() async throws {
         let database = try await TestDatabase.fresh()
-        // A body that is SQL-standard was resolved when it was created; any other when it runs, by the path of then.
+        // Names in an SQL-standard body are resolved when it is created, in any other body when it runs.
         let unpinned = try await database.psql.rows(
             """
             select oid::regprocedure from pg_proc

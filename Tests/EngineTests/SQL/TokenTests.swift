@@ -19,7 +19,7 @@ struct TokenTests {
         }
     }
 
-    @Test("is live from the moment it is made until it is revoked, and its row stays")
+    @Test("is live until it is revoked, and its row stays")
     func life() async throws {
         let psql = try await TestDatabase.fresh().psql
         try await psql.execute("set headroom.actor = 'ann'")
@@ -35,7 +35,7 @@ struct TokenTests {
         #expect(try await psql.sqlState(of: "select headroom.revoke_token(\(id + 1))") == "P0002")
     }
 
-    @Test("shares its name with its successor, and never its digest")
+    @Test("may share its name with another token, but not its digest")
     func rotation() async throws {
         let psql = try await TestDatabase.fresh().psql
         let first = try #require(try await psql.number("select \(create("backend", "a"))"))
@@ -46,7 +46,7 @@ struct TokenTests {
         #expect(try await psql.sqlState(of: "select \(create("other", "a"))") == "23505")
     }
 
-    @Test("ends by itself by the database's clock")
+    @Test("expires by the database's clock")
     func expiry() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
@@ -57,7 +57,7 @@ struct TokenTests {
         let end = try #require(reading.tokens.first?.expiresAt)
         #expect(
             (before + .seconds(3_600)...ContinuousClock.now + .seconds(3_600)).contains(end),
-            "an hour after reading"
+            "an hour after the read"
         )
         try await database.moveClock(to: at("2026-11-10T13:00:00Z"))
         let after = try await psql.run { try TokenSnapshot($0, deadline: .now + waitLimit) }
@@ -67,7 +67,7 @@ struct TokenTests {
     }
 
     @Test(
-        "that means nothing is refused",
+        "with invalid values is rejected",
         arguments: [
             "headroom.create_token('Backend', '{chat}', sha256('a'))",
             "headroom.create_token('two words', '{chat}', sha256('a'))",
@@ -87,7 +87,7 @@ struct TokenTests {
         #expect(try await psql.run { try TokenSnapshot($0, deadline: .now + waitLimit).wasEverCreated } == false)
     }
 
-    @Test("is one of at most 1,000 live ones; those that are revoked or expired take no room")
+    @Test("is one of at most 1,000 live tokens; revoked and expired ones do not count")
     func limit() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
@@ -106,7 +106,7 @@ struct TokenTests {
         try await psql.execute("select \(create("more", "b"))")
     }
 
-    @Test("stays revoked, with its first revoker on record")
+    @Test("stays revoked, and keeps its first revoker")
     func records() async throws {
         let psql = try await TestDatabase.fresh().psql
         try await psql.execute("set headroom.actor = 'ann'; select \(create("backend", "a"))")
@@ -116,7 +116,7 @@ struct TokenTests {
         try await psql.execute("update headroom.tokens set created_by = 'eve', revoked_by = 'eve'")
         let record = "select created_by || ' ' || revoked_by from headroom.tokens"
         #expect(try await psql.text(record) == "ann ann")
-        // Also not by who may write the columns that say what it is.
+        // Also not by a role that may write its other columns.
         try await psql.execute("select \(create("other", "b"))")
         try await psql.execute(
             """
@@ -128,27 +128,27 @@ struct TokenTests {
         #expect(try await psql.text("select revoked_at > '2020-01-01' from headroom.tokens where id = 2") == "true")
     }
 
-    @Test("tells who listens that it was made or revoked, and not that it was used")
+    @Test("notifies listeners when it is created or revoked, and not when it is used")
     func notifications() async throws {
         let database = try await TestDatabase.fresh()
         let listener = try await Session.open(database.conninfo)
         try await listener.execute("listen headroom_tokens")
-        func isTold(after statement: String) async throws -> Bool {
+        func isNotified(after statement: String) async throws -> Bool {
             try await database.psql.execute(statement)
             return try await listener.run { connection in
-                // What was sent before this answer has come with it.
+                // Earlier notifications arrive with this answer.
                 try connection.execute("select", deadline: .now + waitLimit)
                 return try connection.takeNotifications()
             }
         }
-        #expect(try await isTold(after: "select \(create("backend", "a"))"))
-        #expect(try await isTold(after: "update headroom.tokens set last_used_at = now()") == false)
-        #expect(try await isTold(after: "select headroom.revoke_token(1)"))
-        #expect(try await isTold(after: "delete from headroom.tokens"))
-        #expect(try await isTold(after: "select") == false)
+        #expect(try await isNotified(after: "select \(create("backend", "a"))"))
+        #expect(try await isNotified(after: "update headroom.tokens set last_used_at = now()") == false)
+        #expect(try await isNotified(after: "select headroom.revoke_token(1)"))
+        #expect(try await isNotified(after: "delete from headroom.tokens"))
+        #expect(try await isNotified(after: "select") == false)
     }
 
-    @Test("is marked as used once a minute, however many instances tell of it")
+    @Test("is marked as used once a minute, by any number of instances")
     func use() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-10T12:00:00Z"))

@@ -2,8 +2,8 @@ import Usage
 
 @testable import Billing
 
-/// What effects do to subscriptions, one after the other.
-struct ReferenceFold {
+/// Applies effects to subscriptions, one after the other.
+struct ReferenceReducer {
     private struct Name: Hashable {
         var user: UserID
         var transaction: String
@@ -15,17 +15,17 @@ struct ReferenceFold {
     private var users: [UserID: UserState] = [:]
     private var lastMonthlyPlan: [UserID: String] = [:]
 
-    private var mistake: ReferenceCustomer.Mistake? { customer.mistake }
+    private var fault: ReferenceCustomer.Fault? { customer.fault }
 
     init(_ customer: ReferenceCustomer) {
         self.customer = customer
         trials = ReferenceTrials(customer)
         for (user, record) in customer.history.users { begin(user, record) }
         for event in customer.events where customer.problem(event) == nil {
-            for effect in event.effects where isInForce(effect, event) { fold(effect, event) }
+            for effect in event.effects where isInForce(effect, event) { apply(effect, event) }
         }
         for steps in customer.steps.values {
-            for user in steps.compactMap(\.person.user) where users[user] == nil { begin(user, UserRecord()) }
+            for user in steps.compactMap(\.owner.user) where users[user] == nil { begin(user, UserRecord()) }
         }
     }
 
@@ -53,7 +53,7 @@ struct ReferenceFold {
         return state
     }
 
-    /// A second trial shows the dates of the first.
+    /// A second trial has the dates of the first.
     private func shown(_ subscription: StoreSubscription, to user: UserID) -> StoreSubscription {
         var subscription = subscription
         guard isTrial(subscription.plan) else { return subscription }
@@ -75,20 +75,20 @@ struct ReferenceFold {
     }
 
     private func name(_ effect: BillingEffect, _ event: RecordedEvent) -> Name? {
-        guard let user = customer.person(of: effect, in: event)?.user, let transaction = effect.transaction
+        guard let user = customer.subject(of: effect, in: event)?.user, let transaction = effect.transaction
         else { return nil }
         return Name(user: user, transaction: transaction)
     }
 
-    /// Setting a plan declares all that holds, so what was reported of earlier, or earlier, is outdated. A subscription
-    /// that came from somebody else since comes with all of its events.
+    /// A plan set by an operator overrides events that happened or arrived before. A subscription that was transferred to the
+    /// user since counts with all of its events.
     private func isInForce(_ effect: BillingEffect, _ event: RecordedEvent) -> Bool {
         guard let name = name(effect, event), let declaredAt = customer.history.users[name.user]?.declaredAt,
-            mistake != .forgetsDeclaredPlans
+            fault != .ignoresDeclaredPlans
         else { return true }
         if event.at >= declaredAt, event.receivedAt >= declaredAt { return true }
         guard let transaction = customer.transaction(effect, event), let steps = customer.steps[transaction],
-            steps.count > 1, let last = steps.last, mistake != .forgetsTransfersAfterDeclaredPlans
+            steps.count > 1, let last = steps.last, fault != .ignoresTransfersAfterDeclaredPlans
         else { return false }
         return last.event.at >= declaredAt
     }
@@ -104,8 +104,8 @@ struct ReferenceFold {
 
 // MARK: A user
 
-extension ReferenceFold {
-    private mutating func fold(_ effect: BillingEffect, _ event: RecordedEvent) {
+extension ReferenceReducer {
+    private mutating func apply(_ effect: BillingEffect, _ event: RecordedEvent) {
         guard ReferenceCustomer.isOnTransaction(effect), let name = name(effect, event),
             let transaction = customer.transaction(effect, event)
         else { return }
@@ -121,7 +121,7 @@ extension ReferenceFold {
             users[name.user]?.anchorDay = day
         }
         if let plan = after.plan, isMonthly(plan), plan != before.plan || isPurchase {
-            if let last = lastMonthlyPlan[name.user], last != plan, mistake != .previousPlanForgotten {
+            if let last = lastMonthlyPlan[name.user], last != plan, fault != .ignoresPreviousPlan {
                 users[name.user]?.previousPlan = last
             }
             lastMonthlyPlan[name.user] = plan
@@ -131,14 +131,14 @@ extension ReferenceFold {
 
 // MARK: A subscription
 
-extension ReferenceFold {
+extension ReferenceReducer {
     private func changed(
         _ before: StoreSubscription,
         by effect: BillingEffect,
         _ event: RecordedEvent
     ) -> StoreSubscription {
         var after = before
-        // Nothing was paid yet, so whatever names an end is believed.
+        // Before the first payment, any event may set the end.
         if before.startedAt == nil, before.expiresAt == nil { after.expiresAt = effect.expires }
         switch effect.kind {
         case .purchased, .renewed: pay(&after, effect, event)
@@ -188,16 +188,16 @@ extension ReferenceFold {
         subscription.graceUntil = nil
         subscription.billingIssueAt = nil
         subscription.unsubscribedAt = nil
-        if mistake != .renewalKeepsRevocation { subscription.revokedAt = nil }
-        if mistake != .keepsPendingProduct {
+        if fault != .renewalKeepsRevocation { subscription.revokedAt = nil }
+        if fault != .keepsPendingProduct {
             subscription.nextPlan = nil
             subscription.nextProduct = nil
         }
         let begins = effect.started ?? event.at
-        // To a plan of which nothing is known it is none.
+        // A change to an unknown plan is no conversion.
         let isKnown = subscription.plan.map { customer.history.plans[$0] != nil } ?? false
         let isConversion = isTrial(before.plan) && isKnown && !isTrial(subscription.plan)
-        if effect.kind == .purchased || (isConversion && mistake != .conversionKeepsAnchor) {
+        if effect.kind == .purchased || (isConversion && fault != .conversionKeepsAnchor) {
             subscription.startedAt = begins
             if isMonthly(subscription.plan) { subscription.anchorDay = begins.date.day }
         } else if before.startedAt == nil {
@@ -212,7 +212,7 @@ extension ReferenceFold {
             subscription.graceUntil = until
         } else if subscription.billingIssueAt == nil {
             let sixteenDays: Int64 = 16 * 24 * 60 * 60
-            let isDated = subscription.expiresAt != nil || mistake == .graceForgotten
+            let isDated = subscription.expiresAt != nil || fault == .ignoresGrace
             subscription.graceUntil = isDated ? nil : event.at.advanced(bySeconds: sixteenDays)
         }
         subscription.billingIssueAt = subscription.billingIssueAt ?? event.at
@@ -220,7 +220,7 @@ extension ReferenceFold {
 
     private func end(_ subscription: inout StoreSubscription, _ effect: BillingEffect, _ event: RecordedEvent) {
         let end = effect.expires ?? event.at
-        if let known = subscription.expiresAt, end < known, mistake != .earlierExpiryCounts { return }
+        if let known = subscription.expiresAt, end < known, fault != .earlierExpiryCounts { return }
         subscription.expiresAt = end
         subscription.graceUntil = nil
         subscription.billingIssueAt = nil

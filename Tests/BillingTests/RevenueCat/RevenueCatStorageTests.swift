@@ -4,8 +4,8 @@ import Usage
 
 @testable import Billing
 
-@Suite("What is kept of a RevenueCat event")
-struct RevenueCatKeepingTests {
+@Suite("The stored payload of a RevenueCat event")
+struct RevenueCatStorageTests {
     @Test("has no name, address, price or country, and no id that is not a UUID")
     func personalData() throws {
         let payload = RevenueCatPayload(
@@ -21,7 +21,7 @@ struct RevenueCatKeepingTests {
         }
     }
 
-    @Test("is translated to the same again")
+    @Test("has the same translation as the original")
     func replay() throws {
         for type in ["INITIAL_PURCHASE", "CANCELLATION", "BILLING_ISSUE", "TRANSFER", "TEST"] {
             let first = try RevenueCatPayload(type).notification()
@@ -31,7 +31,7 @@ struct RevenueCatKeepingTests {
     }
 
     @Test(
-        "is nothing when a field has a wrong form, and the error names the field and repeats nothing",
+        "a field of a wrong format is an error that names the field and not its value",
         arguments: [
             ("event_timestamp_ms", .string("2026-11-21"), "whole number"), ("event_timestamp_ms", .null, "missing"),
             ("event_timestamp_ms", .decimal(0.5), "whole number"), ("event_timestamp_ms", .integer(-1), "milliseconds"),
@@ -57,7 +57,7 @@ struct RevenueCatKeepingTests {
         }
     }
 
-    @Test("is kept without what no effect depends on, where that has another form than today's")
+    @Test("an informative field of a wrong format is dropped")
     func informativeFields() throws {
         let body = #"""
             {"api_version":2,"event":{"id":"a","type":"TEST","event_timestamp_ms":1767225600000,"store":7,"renewal_number":"x",
@@ -71,7 +71,7 @@ struct RevenueCatKeepingTests {
     }
 
     @Test(
-        "is nothing when the body is not an event",
+        "a body that is no event is an error",
         arguments: [
             "", "[]", "\"event\"", "{}", #"{"event":null}"#, #"{"event":[]}"#, #"{"event":"x"}"#, #"{"event":{}}"#,
         ]
@@ -80,7 +80,7 @@ struct RevenueCatKeepingTests {
         #expect(throws: BillingError.self) { try RevenueCatEvent.sanitized(body: Array(text.utf8)) }
     }
 
-    @Test("is read or refused, and the same when it is read again, wherever its bytes are cut or changed")
+    @Test("a cut or changed body is an error, or its payload has a stable translation")
     func mutations() throws {
         let seed = SeededGenerator.newSeed()
         print("seed \(seed)")
@@ -104,7 +104,7 @@ struct RevenueCatKeepingTests {
         }
     }
 
-    @Test("has at most a hundred aliases")
+    @Test("has at most 100 aliases")
     func manyAliases() throws {
         let aliases = (0..<5_000).map { JSONValue.string("customer \($0)") }
         let notification = try RevenueCatPayload("RENEWAL", ["aliases": .array(aliases)]).notification()

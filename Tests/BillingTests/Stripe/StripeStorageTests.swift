@@ -4,8 +4,8 @@ import Usage
 
 @testable import Billing
 
-@Suite("What is kept of a Stripe event")
-struct StripeKeepingTests {
+@Suite("The stored payload of a Stripe event")
+struct StripeStorageTests {
     private typealias Payload = StripePayload
     /// printf %s cus_Na6dX7aXxi11N4 | sha256sum
     private static let customer = "sha256:ae7e8e035b830d1a4ad359a55244aa9826e22f3289b4749bb7deecedf101146f"
@@ -17,7 +17,7 @@ struct StripeKeepingTests {
         .other("customer.created"),
     ]
 
-    @Test("has no name, address, amount or card, and no id of a customer", arguments: payloads)
+    @Test("has no name, address, amount, card or customer id", arguments: payloads)
     func personalData(payload: StripePayload) throws {
         let stored = try StripeEvent.sanitized(body: payload.body, refundRevokes: true).text
         for text in ["@", "Ann", "ann", "cus_", "4990", "usd", "pm_1", "req_", "amount", "description"] {
@@ -25,13 +25,13 @@ struct StripeKeepingTests {
         }
     }
 
-    @Test("is translated to the same again", arguments: payloads)
+    @Test("has the same translation as the original", arguments: payloads)
     func replay(payload: StripePayload) throws {
         let first = try payload.notification()
         #expect(try StripeEvent.translate(payload: Array(first.payload.text.utf8)) == first)
     }
 
-    @Test("names the user of the metadata, and the customer by a digest")
+    @Test("has the user of the metadata, and the digest of the customer")
     func identities() throws {
         let both = [Payload.user, Self.customer]
         #expect(try Payload.subscription("created", "active").notification().identities == both)
@@ -42,7 +42,7 @@ struct StripeKeepingTests {
         #expect(try payload.notification().identities == both)
     }
 
-    @Test("names the customer alone where the metadata has no UUID")
+    @Test("has only the customer if the metadata has no UUID")
     func unknownUser() throws {
         for metadata: [String: JSONValue] in [[:], ["user_id": .string("ann@example.com")], ["user_id": .string("")]] {
             let payload = Payload.subscription("created", "active", ["metadata": .object(metadata)])
@@ -59,12 +59,12 @@ struct StripeKeepingTests {
         let metadata: JSONValue = .object(["user_id": .string(Payload.user)])
         let byMetadata = Payload.checkout(["client_reference_id": .null, "metadata": metadata])
         #expect(try byMetadata.notification().identities == both)
-        let nobody = Payload.checkout(["client_reference_id": .string("ann@example.com")])
-        #expect(try nobody.notification().identities == [Self.customer])
+        let anonymous = Payload.checkout(["client_reference_id": .string("ann@example.com")])
+        #expect(try anonymous.notification().identities == [Self.customer])
         #expect(try Payload.checkout(["customer": .null]).notification().identities == [Payload.user])
     }
 
-    @Test("says whether Stripe's test mode made it")
+    @Test("has the environment, live or test mode")
     func environments() throws {
         var payload = Payload.subscription("created", "active")
         payload.event["livemode"] = .bool(false)
@@ -72,7 +72,7 @@ struct StripeKeepingTests {
     }
 
     @Test(
-        "is nothing when a field has a wrong form, and the error names the field and repeats nothing",
+        "a field of a wrong format is an error that names the field and not its value",
         arguments: [
             ("created", .string("s3cret"), "whole number"), ("created", .null, "missing"),
             ("created", .integer(-1), "seconds"), ("created", .integer(.max), "seconds"),
@@ -91,7 +91,7 @@ struct StripeKeepingTests {
         #expect(error?.description.contains("s3cret") == false)
     }
 
-    @Test("is nothing when a field of the subscription has a wrong form, unless no effect depends on it")
+    @Test("a subscription field of a wrong format is an error, unless it is informative")
     func malformedObjects() throws {
         for (name, value): (String, JSONValue) in [
             ("current_period_end", .string("soon")), ("items", .array([])), ("status", .integer(1)),
