@@ -80,20 +80,11 @@ public final class BatchingEngine: Sendable {
     public func run() async {
         await withTaskGroup(of: Void.self) { group in
             for (index, lane) in lanes.enumerated() {
-                group.addTask { await BatchingEngine.onThread(named: "headroom.lane\(index)") { lane.run() } }
+                group.addTask { await runThread(named: "headroom.lane\(index)") { lane.run() } }
             }
             let (reports, changes) = (reports, changes)
-            group.addTask { await BatchingEngine.onThread(named: "headroom.reports") { reports.run() } }
-            group.addTask { await BatchingEngine.onThread(named: "headroom.changes") { changes.run() } }
-        }
-    }
-
-    private static func onThread(named name: String, _ work: @escaping @Sendable () -> Void) async {
-        await withCheckedContinuation { continuation in
-            startThread(named: name) {
-                work()
-                continuation.resume()
-            }
+            group.addTask { await runThread(named: "headroom.reports") { reports.run() } }
+            group.addTask { await runThread(named: "headroom.changes") { changes.run() } }
         }
     }
 
@@ -102,6 +93,16 @@ public final class BatchingEngine: Sendable {
         for lane in lanes { lane.close() }
         reports.close()
         changes.close()
+    }
+}
+
+/// Runs work that blocks on a thread of its own, and awaits its end.
+func runThread(named name: String, _ work: @escaping @Sendable () -> Void) async {
+    await withCheckedContinuation { continuation in
+        startThread(named: name) {
+            work()
+            continuation.resume()
+        }
     }
 }
 

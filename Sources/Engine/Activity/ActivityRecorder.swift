@@ -47,12 +47,10 @@ public final class ActivityRecorder: Sendable {
         let (options, timeout) = (options, timeout)
         do {
             try await onThread(named: "headroom.activity") {
-                let connection = try Connection.connect(options)
-                defer { connection.close() }
                 var parameters = Parameters()
                 parameters.append(int64: Int64(clamping: difference.messages))
                 parameters.append(int64: Int64(clamping: difference.blocked))
-                _ = try connection.query(EmbeddedSQL.addDailyActivity, parameters, deadline: .now + timeout)
+                _ = try options.query(EmbeddedSQL.addDailyActivity, parameters, timeout: timeout)
             }
             written.withLock { $0 = total }
         } catch {

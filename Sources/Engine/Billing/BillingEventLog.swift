@@ -35,20 +35,6 @@ public struct BillingEventLog: ~Copyable {
         public var outcome: String
         public var problem: String?
 
-        init(outcome: String, problem: String?) {
-            self.outcome = outcome
-            self.problem = problem
-        }
-
-        /// - Parameter answer: JSON, as `headroom.write_customer` returns it.
-        init(answer: String) {
-            let fields = (try? JSONValue(parsing: Array(answer.utf8))) ?? .null
-            func text(_ name: String) -> String? {
-                if case .string(let text)? = fields[name] { text } else { nil }
-            }
-            outcome = text("outcome") ?? "failed"
-            problem = text("problem")
-        }
     }
 
     private static let timeout = Duration.seconds(30)
@@ -131,5 +117,16 @@ public struct BillingEventLog: ~Copyable {
 
     private func query(_ sql: String, _ parameters: consuming Parameters) throws(PostgresError) -> QueryResult {
         try connection.query(sql, parameters, deadline: .now + BillingEventLog.timeout)
+    }
+}
+
+extension BillingEventLog.ReplayResult {
+    /// - Parameter answer: JSON, as `headroom.write_customer` returns it.
+    fileprivate init(answer: String) {
+        let fields = (try? JSONValue(parsing: Array(answer.utf8))) ?? .null
+        func text(_ name: String) -> String? {
+            if case .string(let text)? = fields[name] { text } else { nil }
+        }
+        self.init(outcome: text("outcome") ?? "failed", problem: text("problem"))
     }
 }

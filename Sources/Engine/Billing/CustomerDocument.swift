@@ -139,19 +139,7 @@ struct CustomerDocument: Decodable {
 extension CustomerDocument {
     var mapping: ProductMapping {
         func mapped(_ rows: [Mapping]?, _ name: KeyPath<Mapping, String?>) -> [String: ProductMapping.Product] {
-            let products = (rows ?? []).compactMap { row in
-                row[keyPath: name].map {
-                    (
-                        $0,
-                        ProductMapping.Product(
-                            plan: row.plan,
-                            trialPlan: row.trialPlan,
-                            introPlan: row.introPlan,
-                            messages: row.messages
-                        )
-                    )
-                }
-            }
+            let products = (rows ?? []).compactMap { row in row[keyPath: name].map { ($0, row.mapped) } }
             return Dictionary(products) { $1 }
         }
         return ProductMapping(products: mapped(products, \.product), entitlements: mapped(entitlements, \.entitlement))
@@ -210,6 +198,12 @@ extension CustomerDocument.User {
             declaredPreviousPlan: declaredPreviousPlan,
             trial: trial
         )
+    }
+}
+
+extension CustomerDocument.Mapping {
+    fileprivate var mapped: ProductMapping.Product {
+        ProductMapping.Product(plan: plan, trialPlan: trialPlan, introPlan: introPlan, messages: messages)
     }
 }
 

@@ -35,7 +35,6 @@ public struct ProductCatalog {
         }
     }
 
-    private static let timeout = Duration.seconds(30)
     private let options: ConnectionOptions
 
     public init(databaseURL: String) {
@@ -51,7 +50,7 @@ public struct ProductCatalog {
         parameters.append(text: product.trialPlan)
         parameters.append(text: product.introPlan)
         parameters.append(int32: product.messages.map { Int32(clamping: $0) })
-        return Int(try query(EmbeddedSQL.mapProduct, parameters).int64(0, 0))
+        return Int(try options.query(EmbeddedSQL.mapProduct, parameters).int64(0, 0))
     }
 
     /// - Parameter product: the plans; its `product` is ignored.
@@ -63,7 +62,7 @@ public struct ProductCatalog {
         parameters.append(text: product.plan)
         parameters.append(text: product.trialPlan)
         parameters.append(text: product.introPlan)
-        return Int(try query(EmbeddedSQL.mapEntitlement, parameters).int64(0, 0))
+        return Int(try options.query(EmbeddedSQL.mapEntitlement, parameters).int64(0, 0))
     }
 
     /// - Returns: false if it was not mapped.
@@ -71,7 +70,7 @@ public struct ProductCatalog {
         var parameters = Parameters()
         parameters.append(text: source)
         parameters.append(text: entitlement)
-        return try query(EmbeddedSQL.unmapEntitlement, parameters).bool(0, 0)
+        return try options.query(EmbeddedSQL.unmapEntitlement, parameters).bool(0, 0)
     }
 
     /// - Returns: false if it was not mapped.
@@ -79,12 +78,11 @@ public struct ProductCatalog {
         var parameters = Parameters()
         parameters.append(text: source)
         parameters.append(text: product)
-        return try query(EmbeddedSQL.unmapProduct, parameters).bool(0, 0)
+        return try options.query(EmbeddedSQL.unmapProduct, parameters).bool(0, 0)
     }
 
     public func list() throws(PostgresError) -> [Product] {
-        let result = try query(EmbeddedSQL.listProducts, Parameters())
-        return try result.rows { row throws(PostgresError) in
+        return try options.query(EmbeddedSQL.listProducts).rows { row throws(PostgresError) in
             Product(
                 source: try row.text("source"),
                 product: try row.textOrNil("product"),
@@ -95,12 +93,5 @@ public struct ProductCatalog {
                 messages: try row.int32OrNil("messages")
             )
         }
-    }
-
-    /// Runs a statement in a session of its own.
-    private func query(_ sql: String, _ parameters: consuming Parameters) throws(PostgresError) -> QueryResult {
-        let connection = try Connection.connect(options)
-        defer { connection.close() }
-        return try connection.query(sql, parameters, deadline: .now + ProductCatalog.timeout)
     }
 }

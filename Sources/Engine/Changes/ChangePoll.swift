@@ -17,7 +17,7 @@ struct ChangePoll {
     private var catalog = PlanCatalog.empty
     /// The transactions that were visible when the last round began (`pg_current_snapshot`); nil before the first round.
     private var snapshot: String?
-    private var planRevision: Int32?
+    private var planRevision: Int?
     /// The users that this round has not compared yet.
     private var remaining: ArraySlice<(user: UserID, fingerprint: String)> = []
     private var isInRound = false
@@ -68,11 +68,11 @@ struct ChangePoll {
     }
 
     private mutating func beginRound(_ list: inout SubscriberList) throws(PostgresError) {
-        let clock = try session.query(.pollClock, deadline: deadline())
-        let now = Instant(microsecondsSince1970: try clock.timestamp(0, 0))
-        let visible = clock.text(0, 2)
+        let clock = try session.query(.pollClock, deadline: deadline()).firstRow
+        let now = try clock.instant("observed_at")
+        let visible = try clock.text("snapshot")
         // Null if an operator has deleted the only row.
-        let revision = clock.isNull(0, 1) ? nil : try clock.int32(0, 1)
+        let revision = try clock.int32OrNil("plan_revision")
         if planRevision != revision {
             if planRevision != nil { list.markAllStale() }
             planRevision = revision
@@ -131,6 +131,7 @@ struct ChangePoll {
         {
             catalog = PlanCatalog(try session.query(.readPlans, deadline: deadline()))
         }
+        let (fingerprint, changesAt) = (try result.column("fingerprint"), try result.column("changes_at"))
         var publications: [Publication] = []
         for index in 0..<result.rowCount {
             let row = UsageSnapshotRow(result, row: index)
@@ -139,8 +140,8 @@ struct ChangePoll {
                 let snapshot = try row.standingWithRenewal(catalog)
                 let observation = SubscriberList.Observation(
                     snapshot: snapshot,
-                    fingerprint: result.text(index, 17),
-                    changesAt: try ChangePoll.changesAt(result, index, snapshot)
+                    fingerprint: result.text(index, fingerprint),
+                    changesAt: try ChangePoll.nextChange(after: snapshot, result, index, changesAt)
                 )
                 publications += list.update(user, observation)
             } catch {
@@ -155,12 +156,14 @@ struct ChangePoll {
         list.fail(user, error.isAboutInvalidValue ? .invalidValue(error) : .unreadableRow)
     }
 
-    private static func changesAt(
+    private static func nextChange(
+        after snapshot: UsageSnapshot,
         _ result: QueryResult,
         _ row: Int,
-        _ snapshot: UsageSnapshot
+        _ column: Int
     ) throws(PostgresError) -> Instant? {
-        let stored = result.isNull(row, 14) ? nil : Instant(microsecondsSince1970: try result.timestamp(row, 14))
+        let stored =
+            result.isNull(row, column) ? nil : Instant(microsecondsSince1970: try result.timestamp(row, column))
         // Earlier changes are in the snapshot already.
         return [stored, snapshot.nextTrialDayAt].compactMap(\.self).filter { $0 > snapshot.observedAt }.min()
     }

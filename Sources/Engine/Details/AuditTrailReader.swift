@@ -27,13 +27,12 @@ public struct AuditTrailReader {
 
     /// The newest `limit` events, in the order in which they happened.
     public func events(of user: UserID, limit: Int) throws(PostgresError) -> [Event] {
-        let connection = try Connection.connect(options)
-        defer { connection.close() }
         var parameters = Parameters()
         parameters.append(uuid: (user.high, user.low))
         parameters.append(int64: Int64(limit))
-        let result = try connection.query(EmbeddedSQL.readAuditTrail, parameters, deadline: .now + .seconds(30))
-        return try result.rows { row throws(PostgresError) in try Event(row) }
+        return try options.query(EmbeddedSQL.readAuditTrail, parameters).rows { row throws(PostgresError) in
+            try Event(row)
+        }
     }
 }
 

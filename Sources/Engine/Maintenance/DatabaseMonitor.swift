@@ -60,12 +60,7 @@ public final class DatabaseMonitor: Sendable {
 
     /// Runs until `close()` was called.
     public func run() async {
-        await withCheckedContinuation { continuation in
-            startThread(named: "headroom.monitor") {
-                self.watch()
-                continuation.resume()
-            }
-        }
+        await runThread(named: "headroom.monitor") { self.watch() }
     }
 
     public func close() {

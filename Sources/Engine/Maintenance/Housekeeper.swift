@@ -24,7 +24,7 @@ public struct Housekeeper: Sendable {
         self.logger = logger
         logs = [
             .keys: RepeatedWorkLog("forgetting old keys", logger),
-            .notifications: RepeatedWorkLog("forgetting what was in stores' old notifications", logger),
+            .notifications: RepeatedWorkLog("forgetting old payloads of store notifications", logger),
         ]
     }
 
@@ -34,35 +34,16 @@ public struct Housekeeper: Sendable {
     /// - Returns: the number of keys, or notifications.
     /// - Throws: when the database cannot be reached, or refuses.
     public func prune(_ chore: Chore) async throws -> Int {
-        switch chore {
-        case .keys:
-            let days = Int32(keepDays)
-            return try await pruneAll { connection throws(PostgresError) in
-                var parameters = Parameters()
-                parameters.append(int32: days)
-                parameters.append(int32: Int32(Housekeeper.batchMaximum))
-                return try connection.query(EmbeddedSQL.pruneKeys, parameters, deadline: .now + .seconds(60))
-            }
-        case .notifications:
-            return try await pruneAll { connection throws(PostgresError) in
-                var parameters = Parameters()
-                parameters.append(int32: Int32(Housekeeper.batchMaximum))
-                return try connection.query(EmbeddedSQL.pruneBillingEvents, parameters, deadline: .now + .seconds(60))
-            }
-        }
-    }
-
-    private func pruneAll(
-        _ pruneBatch: @escaping @Sendable (Connection) throws(PostgresError) -> QueryResult
-    ) async throws -> Int {
-        let options = options
+        let (options, days) = (options, Int32(keepDays))
         var total = 0
         while true {
             let started = ContinuousClock.now
             let count = try await onThread(named: "headroom.housekeeper") {
-                let connection = try Connection.connect(options)
-                defer { connection.close() }
-                return Int(try pruneBatch(connection).int64(0, 0))
+                var parameters = Parameters()
+                if chore == .keys { parameters.append(int32: days) }
+                parameters.append(int32: Int32(Housekeeper.batchMaximum))
+                let sql = chore == .keys ? EmbeddedSQL.pruneKeys : EmbeddedSQL.pruneBillingEvents
+                return Int(try options.query(sql, parameters, timeout: .seconds(60)).int64(0, 0))
             }
             total += count
             if count < Housekeeper.batchMaximum { return total }
@@ -96,10 +77,7 @@ public struct Housekeeper: Sendable {
         switch chore {
         case .keys: logger.info("old keys forgotten", metadata: ["keys.count": "\(count)"])
         case .notifications:
-            logger.info(
-                "what was in stores' old notifications is forgotten",
-                metadata: ["notifications.count": "\(count)"]
-            )
+            logger.info("old payloads of store notifications forgotten", metadata: ["notifications.count": "\(count)"])
         }
     }
 }

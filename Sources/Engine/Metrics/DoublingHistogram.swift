@@ -1,9 +1,10 @@
-/// Whole numbers in buckets of which each reaches twice as far as the one before it, and their sum. One thread records, any
-/// thread reads.
+/// Counts whole numbers in buckets whose bounds are powers of two, and their sum. One thread records, any thread reads. The
+/// bucket of a number is a count of its leading zeros.
 ///
-/// Powers of two, because the bucket of a number is then a count of its leading zeros.
+/// Not one type with the latencies' `LatencyBuckets`: these are sixteen times finer and truncate, while a size has to stand in
+/// the bucket that it bounds, as Prometheus' `le` includes it; to unify them would cost the latencies an addition per message.
 public final class DoublingHistogram: Sendable {
-    /// Bucket n takes what is at most 2ⁿ and more than 2ⁿ⁻¹; the last one takes all that is larger.
+    /// Bucket n counts numbers above 2ⁿ⁻¹ and up to 2ⁿ; the last one also all larger numbers.
     public static let bucketCount = 33
 
     private let cells = CounterCells(count: bucketCount + 1)
@@ -16,9 +17,9 @@ public final class DoublingHistogram: Sendable {
         cells.add(value, to: DoublingHistogram.bucketCount)
     }
 
-    /// A time, in microseconds that have begun: so a bucket's bound is never below what is in it.
+    /// Records a time in microseconds, rounded up, so that it never exceeds the bound of its bucket.
     ///
-    /// - Parameter duration: a negative one, of a clock that somebody set, counts as none.
+    /// - Parameter duration: a negative one, after a clock was set back, counts as 0.
     public func record(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         let microseconds = seconds * 1_000_000 + (attoseconds + 999_999_999_999) / 1_000_000_000_000
@@ -35,9 +36,9 @@ public final class DoublingHistogram: Sendable {
     }
 }
 
-/// What a `DoublingHistogram` held at one moment.
+/// The counts of a `DoublingHistogram` at one moment.
 public struct BucketCounts: Sendable, Equatable {
-    /// Of each bucket by itself.
+    /// The count of each bucket, not cumulative.
     public var counts: [UInt64]
     public var sum: UInt64
 

@@ -28,7 +28,7 @@ final class ReconnectingSession<Setup: Sendable> {
     /// - Parameters:
     ///   - statements: prepared on each new connection.
     ///   - wake: woken when `advance` has something to do.
-    ///   - reportsOutages: whether outages are logged above level debug. The lanes do so, and once is enough.
+    ///   - reportsOutages: whether outages are logged as such. The lanes do so; other sessions log at level debug.
     init(
         options: ConnectionOptions,
         statements: [PreparedQuery] = [],
@@ -91,12 +91,8 @@ final class ReconnectingSession<Setup: Sendable> {
     private func adopt(_ opened: Opened) -> Setup {
         opening = nil
         connection = opened.connection
-        if let outage = machine.opened(at: .now) {
-            logger.log(
-                level: reportsOutages ? .notice : .debug,
-                "database is back",
-                metadata: ["database.away": "\(outage)"]
-            )
+        if let outage = machine.opened(at: .now), reportsOutages {
+            logger.notice("database is back", metadata: ["database.away": "\(outage)"])
         }
         return opened.setup
     }
@@ -124,11 +120,11 @@ final class ReconnectingSession<Setup: Sendable> {
         discard()
         let failure = machine.failed(error.sqlState, at: .now, using: &generator)
         let metadata: Logger.Metadata = ["error": "\(error)"]
-        let level: Logger.Level = reportsOutages ? .warning : .debug
+        guard reportsOutages else { return logger.debug("connection lost", metadata: metadata) }
         switch failure {
-        case .first: logger.log(level: level, "database is away", metadata: metadata)
+        case .first: logger.warning("database is away", metadata: metadata)
         // A role that was revoked, for example: an operator has to act.
-        case .refused: logger.log(level: level, "database refuses", metadata: metadata)
+        case .refused: logger.warning("database refuses", metadata: metadata)
         case .repeated: logger.debug("database is still away", metadata: metadata)
         }
     }

@@ -122,14 +122,7 @@ package final class SessionPool: Sendable {
     package func run() async {
         await withTaskGroup(of: Void.self) { group in
             for number in wakes.indices {
-                group.addTask {
-                    await withCheckedContinuation { continuation in
-                        startThread(named: "headroom.\(self.name)") {
-                            self.serve(number)
-                            continuation.resume()
-                        }
-                    }
-                }
+                group.addTask { await runThread(named: "headroom.\(self.name)") { self.serve(number) } }
             }
         }
     }

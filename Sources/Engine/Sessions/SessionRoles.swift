@@ -31,6 +31,17 @@ extension ConnectionOptions {
             actsAsOwnerOf: Schema.name
         )
     }
+
+    /// Runs one statement in a session of its own. Blocks.
+    func query(
+        _ sql: String,
+        _ parameters: borrowing Parameters = .init(),
+        timeout: Duration = .seconds(30)
+    ) throws(PostgresError) -> QueryResult {
+        let connection = try Connection.connect(self)
+        defer { connection.close() }
+        return try connection.query(sql, parameters, deadline: .now + timeout)
+    }
 }
 
 extension Connection {

@@ -19,7 +19,6 @@ public struct TokenRegistry {
         public var state: String
     }
 
-    private static let timeout = Duration.seconds(30)
     private let options: ConnectionOptions
 
     public init(databaseURL: String) {
@@ -36,42 +35,26 @@ public struct TokenRegistry {
         digest: [UInt8],
         expiresInDays days: Int?
     ) throws(PostgresError) -> (id: Int64, isFirst: Bool) {
-        let connection = try Connection.connect(options)
-        defer { connection.close() }
         var parameters = Parameters()
         parameters.append(text: name)
         parameters.appendTexts(count: scopes.count) { scopes[$0] }
         parameters.append(bytes: digest)
         parameters.append(int32: days.map { Int32($0) })
-        let result = try connection.query(
-            EmbeddedSQL.createToken,
-            parameters,
-            deadline: .now + TokenRegistry.timeout
-        )
-        return (try result.firstRow.int64("id"), try result.firstRow.bool("is_first"))
+        let row = try options.query(EmbeddedSQL.createToken, parameters).firstRow
+        return (try row.int64("id"), try row.bool("is_first"))
     }
 
     /// - Returns: the token's name.
     public func revoke(_ id: Int64) throws(PostgresError) -> String {
-        let connection = try Connection.connect(options)
-        defer { connection.close() }
         var parameters = Parameters()
         parameters.append(int64: id)
-        let result = try connection.query(
-            EmbeddedSQL.revokeToken,
-            parameters,
-            deadline: .now + TokenRegistry.timeout
-        )
-        return result.text(0, 0)
+        return try options.query(EmbeddedSQL.revokeToken, parameters).firstRow.text("name")
     }
 
     /// All tokens, newest first.
     public func list() throws(PostgresError) -> [Entry] {
-        let connection = try Connection.connect(options)
-        defer { connection.close() }
-        let result = try connection.query(EmbeddedSQL.listTokens, deadline: .now + TokenRegistry.timeout)
         let table = "headroom.tokens"
-        return try result.rows { row throws(PostgresError) in
+        return try options.query(EmbeddedSQL.listTokens).rows { row throws(PostgresError) in
             Entry(
                 id: try row.int64("id"),
                 name: try row.text("name"),
