@@ -82,7 +82,7 @@ struct ConnectionStateMachine {
         /// Submit the operation to a lane, and complete the slot with its outcome.
         case submit(UserID, EngineOperation, slot: UInt64)
         /// Submit it to the engine's reader, and complete the slot with its outcome.
-        case read(Reading, slot: UInt64)
+        case read(ReportQuery, slot: UInt64)
         /// Watch the users, and complete the slot with the outcome.
         case watch([UserID], slot: UInt64)
         /// Stop watching the users. The reply is ready.
@@ -258,7 +258,7 @@ struct ConnectionStateMachine {
         .submit(user, operation, slot: waitingSlot(purpose))
     }
 
-    private mutating func read(_ reading: Reading) -> RequestAction {
+    private mutating func read(_ reading: ReportQuery) -> RequestAction {
         .read(reading, slot: waitingSlot(.other))
     }
 
