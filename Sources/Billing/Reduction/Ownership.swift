@@ -88,8 +88,8 @@ struct OwnershipStep: Equatable {
 
 /// The present and earlier owners of each transaction.
 ///
-/// An event of a transaction names the owner at that instant. A transfer changes all transactions that its giver owns then, and
-/// an alias changes those of the other identities to the first. Events are evaluated in the order in which they happened, so
+/// An event of a transaction names the owner at that instant. A transfer moves all transactions that its giver owns then, and
+/// an alias moves those of the other identities to the first. Events are evaluated in the order in which they happened, so
 /// the order of arrival does not matter.
 struct Ownership {
     struct Transaction: Hashable {
@@ -100,7 +100,6 @@ struct Ownership {
     private struct Change {
         var at: Instant
         var event: RecordedEvent.Key
-        var order: Int
         var from: [String]
         var to: Customer?
         var transaction: Transaction?
@@ -148,13 +147,12 @@ struct Ownership {
             Change(
                 at: event.at,
                 event: event.key,
-                order: 0,
                 from: [],
                 to: identities.customer(event.identities, source: source),
                 transaction: transaction
             )
         }
-        let transfers = event.effects.enumerated().compactMap { number, effect -> Change? in
+        let transfers = event.effects.compactMap { effect -> Change? in
             let (from, to): ([String], [String])
             switch effect.kind {
             case .transferred: (from, to) = (effect.from ?? [], effect.to ?? [])
@@ -164,7 +162,6 @@ struct Ownership {
             return Change(
                 at: event.at,
                 event: event.key,
-                order: number + 1,
                 from: from,
                 to: identities.customer(to, source: source)
             )
