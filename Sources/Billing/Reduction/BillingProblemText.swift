@@ -15,8 +15,8 @@ extension BillingProblem {
         }
     }
 
-    /// What is missing and may still arrive, as the column `lacks` of `headroom.billing_events` has it.
-    public var lacks: String? {
+    /// What is missing and may still arrive, as the column `missing` of `headroom.billing_events` has it.
+    public var missing: String? {
         switch self {
         case .unknownUser: "user"
         case .unmappedProduct: "product"

@@ -186,7 +186,7 @@ extension CustomerChange.Result {
         user = (result?.user?.description).flatMap { user in
             (document.users ?? []).contains { $0.user == user } ? user : nil
         }
-        missing = result?.problem?.lacks
+        missing = result?.problem?.missing
         if case .unmappedProduct(let product)? = result?.problem { missingProduct = product }
         problem = result?.problem?.text(source: key.source)
     }

@@ -8,7 +8,7 @@ import Usage
 /// Random histories of a few customers: every order of arrival ends in the same state.
 @Suite("The order in which billing events arrive", .serialized)
 struct NotificationOrderTests {
-    private static let people = 4
+    private static let customers = 4
     private static let orders = 6
     /// The ids of each delivery are its own, in the same order.
     private struct Delivery {
@@ -19,7 +19,7 @@ struct NotificationOrderTests {
     }
 
     /// Placeholders for ids in a history, so that each delivery has its own ids.
-    private enum Someone: Sendable, CustomStringConvertible {
+    private enum CustomerID: Sendable, CustomStringConvertible {
         case user(Int)
         case digest(Int)
 
@@ -34,13 +34,13 @@ struct NotificationOrderTests {
     private struct Step: Sendable, CustomStringConvertible {
         var id: String
         var at: String
-        var identities: [Someone]
+        var identities: [CustomerID]
         var kind: String
         var transaction = ""
         var product = "monthly"
         var period = "normal"
         var expires: String?
-        var from: [Someone] = []
+        var from: [CustomerID] = []
 
         var description: String {
             let subject =
@@ -55,14 +55,14 @@ struct NotificationOrderTests {
         return "2026-11-\(day < 10 ? "0" : "")\(day)T0\(Int.random(in: 0...3, using: &random)):00:00Z"
     }
 
-    private func someone(_ random: inout SeededGenerator) -> [Someone] {
-        let user = Someone.user(Int.random(in: 0..<NotificationOrderTests.people, using: &random))
-        let digest = Someone.digest(Int.random(in: 0..<3, using: &random))
+    private func identities(_ random: inout SeededGenerator) -> [CustomerID] {
+        let user = CustomerID.user(Int.random(in: 0..<NotificationOrderTests.customers, using: &random))
+        let digest = CustomerID.digest(Int.random(in: 0..<3, using: &random))
         return switch Int.random(in: 0..<10, using: &random) {
         case 0..<5: [user]
         case 5..<7: [digest]
         case 7: [digest, user]
-        case 8: [user, digest, .user(Int.random(in: 0..<NotificationOrderTests.people, using: &random))]
+        case 8: [user, digest, .user(Int.random(in: 0..<NotificationOrderTests.customers, using: &random))]
         default: []
         }
     }
@@ -77,7 +77,7 @@ struct NotificationOrderTests {
             var step = Step(
                 id: "\(number)",
                 at: instant(&random),
-                identities: someone(&random),
+                identities: identities(&random),
                 kind: random.element(of: kinds),
                 transaction: "T\(Int.random(in: 0..<3, using: &random))"
             )
@@ -87,13 +87,13 @@ struct NotificationOrderTests {
                 step.expires = random.element(of: ["2026-11-19", "2026-12-05", "2026-12-24", "2027-02-01"])
             }
             if step.kind == "transferred" {
-                step.from = someone(&random)
+                step.from = identities(&random)
                 if step.identities.isEmpty { step.identities = [.user(0)] }
             }
             return step
         }
         // A grant applies to the period at its arrival, so its user's period must not depend on other events.
-        let buyer = Someone.user(NotificationOrderTests.people)
+        let buyer = CustomerID.user(NotificationOrderTests.customers)
         for kind in ["granted", "revoked", "reinstated"].prefix(Int.random(in: 0...3, using: &random)) {
             steps.append(
                 Step(id: "G \(kind)", at: instant(&random), identities: [buyer], kind: kind, transaction: "G")
@@ -103,9 +103,9 @@ struct NotificationOrderTests {
     }
 
     private func event(_ step: Step, _ delivery: Delivery) -> Event {
-        func ids(_ people: [Someone]) -> [String] {
-            people.map { someone in
-                switch someone {
+        func ids(_ identities: [CustomerID]) -> [String] {
+            identities.map { identity in
+                switch identity {
                 case .user(let index): delivery.user(index)
                 case .digest(let index): delivery.digest(index)
                 }
@@ -129,8 +129,8 @@ struct NotificationOrderTests {
             effect["period"] = step.period
             effect["expires"] = step.expires
         }
-        let isOfPeople = step.kind == "transferred" || step.kind == "merged"
-        return Event(delivery.name(step.id), step.at, by: isOfPeople ? [] : identities, type: step.kind, effect)
+        let hasLists = step.kind == "transferred" || step.kind == "merged"
+        return Event(delivery.name(step.id), step.at, by: hasLists ? [] : identities, type: step.kind, effect)
     }
 
     /// The rows of a delivery's users, with placeholders instead of ids. Without counts, because the usage that a transfer
@@ -168,31 +168,31 @@ struct NotificationOrderTests {
                 from headroom.billing_events as e where e.user_id = person.id
             )
         ) order by person.number)
-        from (values \((0...NotificationOrderTests.people).map { "(\($0), '\(delivery.user($0))'::uuid)" }
+        from (values \((0...NotificationOrderTests.customers).map { "(\($0), '\(delivery.user($0))'::uuid)" }
             .joined(separator: ", "))) as person (number, id)
         """
     }
 
     /// The differences of two states, user by user.
     private func difference(_ one: String, _ other: String) -> String {
-        func people(_ text: String) -> [[String: NSObject]] {
+        func users(_ text: String) -> [[String: NSObject]] {
             (try? JSONSerialization.jsonObject(with: Data(text.utf8))) as? [[String: NSObject]] ?? []
         }
-        return zip(people(one), people(other)).enumerated().flatMap { number, states in
+        return zip(users(one), users(other)).enumerated().flatMap { number, states in
             states.0.keys.sorted().filter { states.0[$0] != states.1[$0] }.map { key in
-                "person \(number), \(key): \(states.0[key] ?? NSNull()) and not \(states.1[key] ?? NSNull())"
+                "user \(number), \(key): \(states.0[key] ?? NSNull()) and not \(states.1[key] ?? NSNull())"
             }
         }.joined(separator: "\n")
     }
 
     private func before(_ delivery: Delivery, isUsed: Bool) -> String {
-        (0..<(isUsed ? NotificationOrderTests.people : 0)).map { index in
+        (0..<(isUsed ? NotificationOrderTests.customers : 0)).map { index in
             """
             insert into message_usage (user_id, billing_period, message_count, "limit")
             values ('\(delivery.user(index))', '2026-11', \(100 + 10 * index), 800),
                 ('\(delivery.user(index))', 'trial', \(1 + index), 100);
             """
-        }.joined() + "select set_plan('\(delivery.user(NotificationOrderTests.people))', 'paid')"
+        }.joined() + "select set_plan('\(delivery.user(NotificationOrderTests.customers))', 'paid')"
     }
 
     @Test(
@@ -219,7 +219,7 @@ struct NotificationOrderTests {
                     let answer = try await database.psql.ingest(event(step, delivery))
                     #expect(answer["outcome"] != nil && answer["outcome"] != "duplicate")
                     if random.chance(30) {
-                        try await database.psql.ingest(event(random.element(of: Array(steps[...place])), delivery))
+                        try await database.psql.ingest(event(random.element(of: Array(steps[...index])), delivery))
                     }
                 }
                 let state = try #require(try await database.psql.text(state(delivery, isUsed: isUsed)))
