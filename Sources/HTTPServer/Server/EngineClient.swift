@@ -35,11 +35,11 @@ package final class EngineClient: Mailbox {
     /// Reports on all users of a period.
     ///
     /// - Parameter timeout: at most the setting report-timeout-ms.
-    package func report(_ reading: Reading, within timeout: Duration = .seconds(3_600)) async -> Outcome {
+    package func report(_ query: ReportQuery, within timeout: Duration = .seconds(3_600)) async -> Outcome {
         await outcome { address in
             let deadline = ContinuousClock.now + min(timeout, engine.configuration.reportTimeout)
             return engine.reports.enqueue(
-                ReportRequest(reading: reading, returnAddress: address, deadline: deadline)
+                ReportRequest(query: query, returnAddress: address, deadline: deadline)
             )
         }
     }
