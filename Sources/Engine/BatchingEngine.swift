@@ -3,15 +3,15 @@ import Postgres
 import Synchronization
 import Usage
 
-/// Counts messages in PostgreSQL, in groups: the lanes, and what they share.
+/// Counts messages in PostgreSQL, in batches: the lanes, and what they share.
 ///
 /// Each user belongs to one lane, so that a user's requests keep their order whatever the others do.
 public final class BatchingEngine: Sendable {
     public let configuration: EngineConfiguration
     private let lanes: [Lane]
-    /// For what is asked about all users of a period.
+    /// Reads about all users of a period.
     public let reports: ReportReader
-    /// For who wants to be told of changes.
+    /// Publishes changes of users' usage.
     public let changes: ChangePublisher
     private let mailboxes = MailboxRegistry()
     private let running = Mutex(0)
@@ -27,7 +27,7 @@ public final class BatchingEngine: Sendable {
         changes = ChangePublisher(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
     }
 
-    /// What INFO tells.
+    /// For `INFO`.
     public struct Snapshot: Sendable {
         public var lanes: Int
         public var lanesConnected: Int
@@ -38,7 +38,7 @@ public final class BatchingEngine: Sendable {
     }
 
     public var snapshot: Snapshot {
-        let gauges = lanes.map(\.snapshot)
+        let gauges = lanes.map(\.currentGauges)
         let batchSizes = lanes.map(\.metrics.batchSizes.counts)
         return Snapshot(
             lanes: lanes.count,
@@ -52,7 +52,7 @@ public final class BatchingEngine: Sendable {
 
     public var metrics: EngineMetrics { EngineMetrics(lanes) }
 
-    /// What was counted and refused since the start.
+    /// Messages counted and denied since the start.
     public var activity: Activity {
         lanes.reduce(Activity()) {
             $0 + Activity(messages: $1.metrics[.messages], blocked: $1.metrics[.blocked])
@@ -64,19 +64,19 @@ public final class BatchingEngine: Sendable {
         mailboxes.register(mailbox)
     }
 
-    /// The lane that carries a user's requests. `low` differs in its last digits even between hand-made test users.
+    /// The lane that executes a user's requests. `low` differs in its last digits even between hand-made test users.
     @inlinable
     public func lane(of user: UserID) -> Int {
         Int((user.high ^ user.low) % UInt64(configuration.lanes))
     }
 
-    /// Hands requests to their lane; every one of them must belong to `lane`. Each gets an outcome through its mailbox,
-    /// except those that are returned at once as refused.
+    /// Passes requests to `lane`, which must be the lane of every one of them. Each gets an outcome through its mailbox,
+    /// except those that are refused at once and returned.
     public func enqueue(_ requests: [Request], lane: Int) -> ([Request], EngineError)? {
         lanes[lane].enqueue(requests)
     }
 
-    /// Runs until `close()` was called and everything taken in was answered.
+    /// Runs until `close()` was called and every accepted request was answered.
     public func run() async {
         await withTaskGroup(of: Void.self) { group in
             for (index, lane) in lanes.enumerated() {
@@ -88,7 +88,7 @@ public final class BatchingEngine: Sendable {
         }
     }
 
-    /// Takes in nothing more.
+    /// Accepts nothing more.
     public func close() {
         for lane in lanes { lane.close() }
         reports.close()
@@ -121,7 +121,7 @@ final class MailboxRegistry: Sendable {
     func deliver(_ completions: [Completion]) {
         guard !completions.isEmpty else { return }
         let mailboxes = mailboxes.withLock { $0 }
-        // Most batches are of one mailbox's requests alone: then nothing is copied.
+        // Most batches concern one mailbox; then nothing is copied.
         let first = completions[0].returnAddress.mailbox
         if mailboxes.count == 1 || completions.allSatisfy({ $0.returnAddress.mailbox == first }) {
             mailboxes[first].deliver(completions)

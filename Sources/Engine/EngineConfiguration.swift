@@ -1,14 +1,14 @@
 import Postgres
 import Usage
 
-/// What an operator can set about the store. HeadroomServer's settings document each.
+/// What an operator can set about the engine. HeadroomServer's settings document each.
 public struct EngineConfiguration: Sendable {
     /// libpq connection string or URI. May hold a password.
     public var databaseURL: String
     public var unknownUsers: UnknownUsers
-    /// Database connections that carry batches, each with a thread.
+    /// Database connections that execute batches, each with a thread.
     public var lanes: Int
-    /// Requests that one statement carries at most.
+    /// Requests in one batch at most.
     public var batchMaximum: Int
     /// Requests that may wait in all; one more is refused as overload.
     public var queueCapacity: Int
@@ -20,7 +20,7 @@ public struct EngineConfiguration: Sendable {
     public var connectTimeout: Duration
     /// How long REPORT and TOP may take, which read the whole table.
     public var reportTimeout: Duration
-    /// How often it is looked whether a watched user has changed.
+    /// How often watched users are checked for changes.
     public var changesPoll: Duration
 
     public init(
@@ -60,7 +60,7 @@ extension EngineConfiguration {
         )
     }
 
-    /// The plan of a portion: pages in their order, and the few plans hashed, also where the table has no statistics yet.
+    /// Makes the planner read a page range in order and hash the few plans, also where the table has no statistics yet.
     var readerOptions: ConnectionOptions {
         .service(
             "reader",
@@ -71,7 +71,7 @@ extension EngineConfiguration {
                 ("enable_nestloop", "off"),
                 ("enable_mergejoin", "off"),
                 ("enable_sort", "off"),
-                // How many pages a portion has is what the plan depends on.
+                // The plan depends on the number of pages in the range.
                 ("plan_cache_mode", "force_custom_plan"),
                 ("max_parallel_workers_per_gather", "0"),
                 ("jit", "off"),
@@ -83,7 +83,7 @@ extension EngineConfiguration {
 
 /// Printing or dumping the configuration, also as part of something else, shows no password.
 extension EngineConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    public var description: String { "store at \(redacted(conninfo: databaseURL)), \(lanes) lanes" }
+    public var description: String { "engine at \(redacted(conninfo: databaseURL)), \(lanes) lanes" }
     public var debugDescription: String { description }
     public var customMirror: Mirror { Mirror(self, children: ["database": redacted(conninfo: databaseURL)]) }
 }

@@ -19,9 +19,9 @@ extension Body {
             }
         }
         + [(1, 1), (64, 64), (1_024, 1_024), (1_024, 1)].map { requests, users in
-            Body(name("settle", requests, users), requests: requests) {
+            Body(name("answers", requests, users), requests: requests) {
                 var batch = BatchUnderTest(requests: requests, users: users)
-                return { batch.settle() }
+                return { batch.answer() }
             }
         }
 

@@ -7,7 +7,7 @@ extension Body {
         // Once for all of its requests, be they one or hundreds.
         Body("count a batch in its lane", requests: 1) {
             let metrics = LaneMetricsUnderTest()
-            return { metrics.carry() }
+            return { metrics.countBatch() }
         },
     ]
 }

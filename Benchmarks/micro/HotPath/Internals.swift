@@ -8,7 +8,7 @@ import Usage
 @testable import HeadroomServer
 @testable import Postgres
 
-// All that the bodies know of internal types: a change of those is followed here and nowhere else.
+// The bodies use internal types through this file only, so that a change of those is followed here alone.
 
 struct ConnectionUnderTest {
     private var machine = ConnectionStateMachine(
@@ -98,7 +98,7 @@ struct LaneMetricsUnderTest {
     private let metrics = LaneMetrics()
 
     /// What a lane adds to a batch that one statement counts, but for its two looks at the clock.
-    func carry() {
+    func countBatch() {
         metrics.batchSizes.record(64)
         metrics.queueWaits.record(.microseconds(123))
         metrics.record(.count, took: .microseconds(456))
@@ -121,6 +121,12 @@ extension Request {
     }
 }
 
+extension [Request] {
+    fileprivate var batched: [BatchedRequest] {
+        compactMap { if case .batched(let request) = $0 { request } else { nil } }
+    }
+}
+
 struct QueueUnderTest {
     private var queue = LaneQueue(capacity: 32_768)
     private let turns: [[Request]]
@@ -131,33 +137,33 @@ struct QueueUnderTest {
         turns = Array(repeating: Request.staged(perTurn, users: perTurn), count: requests / perTurn)
     }
 
-    /// What the event loops put in turn by turn, the lane takes in loads of 512.
+    /// What the event loops enqueue turn by turn, the lane takes in batches of 512.
     mutating func turn() {
         for staged in turns { keep(queue.enqueue(staged).action) }
         var taken = 0
-        while case .batch(let load)? = queue.take(atMost: 512) {
-            taken += load.count
-            keep(load)
+        while case .batch(let batch)? = queue.take(atMost: 512) {
+            taken += batch.count
+            keep(batch)
         }
         precondition(taken == requests)
     }
 }
 
 struct BatchUnderTest {
-    private let arrived: [Request]
+    private let arrived: [BatchedRequest]
     private let batch: Batch
     private let result: QueryResult
-    private let known: [UserCache.Known?]
-    private var remembered: UserCache
+    private let cached: [UserCache.Entry?]
+    private var users: UserCache
 
     init(requests: Int, users: Int) {
-        arrived = Request.staged(requests, users: users)
+        arrived = Request.staged(requests, users: users).batched
         batch = Batch(arrived)
-        var remembered = UserCache(calendarMonth: Fixtures.period)
+        var cache = UserCache(calendarMonth: Fixtures.period)
         let entitlement = Fixtures.answer(used: 12).snapshot.entitlement
-        for group in batch.groups { remembered.learn(group.user, entitlement, version: 1) }
-        known = batch.groups.map { remembered.known($0.user) }
-        self.remembered = remembered
+        for group in batch.groups { cache.learn(group.user, entitlement, version: 1) }
+        cached = batch.groups.map { cache.entry(of: $0.user) }
+        self.users = cache
         result = QueryResult.counted(batch.groups.map { Int64($0.messages) })
     }
 
@@ -168,26 +174,22 @@ struct BatchUnderTest {
     /// What `BatchExecutor.count` does before it sends.
     mutating func makeParameters() {
         let groups = batch.groups[...]
-        let known = groups.map { remembered.known($0.user) }
-        let parameters = Parameters(
-            counting: groups,
-            known,
-            remembered.calendarMonth,
-            lane: LaneName(high: 1, low: 2),
-            number: 3
-        )
+        let cached = groups.map { users.entry(of: $0.user) }
+        let statement = CountBatchStatement(groups, cached: cached, month: users.calendarMonth)
+        let parameters = statement.parameters(lane: LaneName(high: 1, low: 2), number: 3)
         parameters.withBinaryFormat { keep($4) }
     }
 
-    /// What `BatchExecutor.settle` does with a counted batch of users whose entitlement are known.
-    mutating func settle() {
-        guard let rows = CountedRows(result) else { preconditionFailure("a row of counts") }
-        let entitlement = known.map { $0?.entitlement }
+    /// What `BatchExecutor` does with a counted batch of users whose entitlement is cached.
+    mutating func answer() {
+        let entitlements = cached.map { $0?.entitlement }
+        let groups = batch.groups[...]
         var completions: [Completion] = []
         do {
+            guard let counted = try CountBatchStatement.Result(result) else { preconditionFailure("a row of counts") }
             keep(
-                try batch.settle(rows, batch.groups[...], entitlement, held: [:], into: &completions) { group, after in
-                    remembered.learnExhaustion(group.user, after)
+                try batch.answer(groups, counted, entitlements, held: [:], into: &completions) { group, after in
+                    users.learnExhaustion(group.user, after)
                 }
             )
         } catch {
@@ -203,7 +205,7 @@ extension QueryResult {
     fileprivate static func counted(_ messages: [Int64]) -> QueryResult {
         let columns = [
             "ordinal", "message_count", "held", "limit", "plan", "state", "started_at", "resets_at", "expires_at",
-            "previous_plan", "plan_revision", "now", "entitlement_version", "counted",
+            "previous_plan", "plan_revision", "observed_at", "entitlement_version", "counts",
         ]
         guard let result = PQmakeEmptyPGresult(nil, PGRES_TUPLES_OK) else { preconditionFailure("out of memory") }
         let names = columns.map { strdup($0) }

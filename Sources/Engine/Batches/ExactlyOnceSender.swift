@@ -4,48 +4,48 @@ import Usage
 
 /// Sends a lane's statements so that each takes effect once, however often the connection breaks.
 ///
-/// Each counting statement has a number, and moves the lane's receipt from the number before to its own in the same
-/// transaction. After a loss the same number is sent again. If the lost transaction had committed, the gate is closed
-/// and the receipt says what it had answered; if it is still running on the server, the receipt's row lock makes the
-/// second wait for it; if it has not begun, it will find the gate closed. Looking at the receipt without sending again
-/// would be wrong: the lost transaction might commit after the look.
-struct ExactlyOnce {
-    enum Trip {
-        case done(QueryResult)
-        /// Counted by a connection that was lost; from the receipt: place in the batch and message_count after it.
-        case repeated([Int: Int])
-        /// Every request has been answered because its deadline passed.
-        case gone
-        /// Some requests have been answered because their deadline passed before anything was sent; nothing was done, and
-        /// the others are to be carried without them.
-        case thinned
-        /// The database refused; nothing happened.
+/// Each counting statement has a number. In its own transaction it moves the lane's receipt from the previous number to its
+/// own, and counts only if it did. After a connection loss the same number is sent again. If the lost transaction was
+/// committed, the statement does nothing, and the receipt has its counts; if it is still running on the server, the second
+/// waits for the receipt's row lock; if it starts later, it does nothing. Reading the receipt instead of sending again would be
+/// wrong: the lost transaction might commit afterwards.
+struct ExactlyOnceSender {
+    enum Reply {
+        case result(QueryResult)
+        /// Counted by a connection that was lost; from the receipt: message_count after it, by the index of the group.
+        case counted([Int: Int])
+        /// Every request was answered because its deadline passed.
+        case allExpired
+        /// The deadline of some requests passed before anything was sent. Nothing was executed; the others are to be executed
+        /// without them.
+        case someExpired
+        /// The database refused the statement, which had no effect.
         case rejected(PostgresError)
     }
 
-    private let link: LaneConnection
-    private let wake: WakePipe
-    private let metrics: LaneMetrics
-    private let logger: Logger
-
-    init(link: LaneConnection, wake: WakePipe, metrics: LaneMetrics, logger: Logger) {
-        self.link = link
-        self.wake = wake
-        self.metrics = metrics
-        self.logger = logger
+    /// As `Reply`, of a statement that changes nothing.
+    enum ReadReply {
+        case result(QueryResult)
+        case allExpired
+        case rejected(PostgresError)
     }
 
-    /// Runs a counting statement once. Until it is known what became of it, requests whose deadline passes are told
-    /// that the outcome is unknown, or, if nothing was ever sent, that the database is away.
-    func run(
+    let link: LaneConnection
+    let wake: WakePipe
+    let metrics: LaneMetrics
+    let logger: Logger
+
+    /// Executes a counting statement once. Requests whose deadline passes meanwhile are answered `unknown`, or `unavailable`
+    /// if nothing was ever sent.
+    func execute(
         _ kind: StatementKind,
+        _ query: PreparedQuery,
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         deliver: BatchExecutor.Deliver,
-        send: (_ connection: Connection, _ lane: LaneName, _ number: Int64) throws(PostgresError) ->
-            Void
-    ) -> Trip {
-        guard !batch.hasAnswered(groups) else { return .thinned }
+        parameters: (_ lane: LaneName, _ number: Int64) -> Parameters
+    ) -> Reply {
+        guard !batch.hasExpired(groups) else { return .someExpired }
         var number = link.nextNumber()
         var lane = link.lane
         var losses = 0
@@ -53,50 +53,50 @@ struct ExactlyOnce {
             let error: EngineError = losses == 0 ? .unavailable : .unknown
             guard let connection = awaitLink(groups, of: &batch, error, deliver: deliver) else {
                 if losses > 0 { link.abandon() } else if link.lane == lane { link.takeBack(number) }
-                return .gone
+                return .allExpired
             }
             if link.lane != lane {
-                // The receipt was lost with the database's memory: what was sent under it cannot be told any more.
+                // The database has lost the receipt: what became of an earlier attempt cannot be found out any more.
                 guard losses == 0 else {
-                    fail(groups, of: batch, .unknown, deliver: deliver)
-                    return .gone
+                    batch.fail(groups, .unknown, metrics, deliver: deliver)
+                    return .allExpired
                 }
                 (lane, number) = (link.lane, link.nextNumber())
             }
-            if losses == 0, batch.hasAnswered(groups) {
+            if losses == 0, batch.hasExpired(groups) {
                 link.takeBack(number)
-                return .thinned
+                return .someExpired
             }
             do throws(PostgresError) {
                 let sentAt = ContinuousClock.now
-                try send(connection, link.lane, number)
+                try connection.send(prepared: query.name, parameters(link.lane, number))
                 guard let result = try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver) else {
                     link.abandon()
-                    return .gone
+                    return .allExpired
                 }
                 metrics.record(kind, sentAt: sentAt)
-                let isUnreplicated = result.warnings.contains { $0.sqlState == .warning }
-                // After a loss nobody can tell whether the commit that was lost had reached the standby.
-                if isUnreplicated || losses > 0 {
-                    guard try awaitTouch(connection, groups, of: &batch, deliver: deliver) else {
+                // After a loss it is unknown whether the lost commit reached the standby.
+                if result.isUnreplicated || losses > 0 {
+                    guard try awaitReplication(connection, groups, of: &batch, deliver: deliver) else {
                         link.abandon()
-                        return .gone
+                        return .allExpired
                     }
                 }
-                guard result.rowCount == 0, losses > 0 else { return .done(result) }
-                switch try awaitReceipt(connection, number, groups, of: &batch, deliver: deliver) {
-                case .counted(let counts): return .repeated(counts)
-                case .notCounted: return .done(result)
-                case .gone:
+                guard result.rowCount == 0, losses > 0 else { return .result(result) }
+                let statement = ReceiptStatement.read
+                guard let receipt = try awaitResult(of: statement, connection, groups, of: &batch, deliver: deliver)
+                else {
                     link.abandon()
-                    return .gone
+                    return .allExpired
                 }
+                guard let counts = try ReceiptStatement.counts(receipt, number: number) else { return .result(result) }
+                return .counted(counts)
             } catch {
-                switch verdict(on: error) {
-                case .lost:
+                switch StatementEffect(of: error) {
+                case .unknown:
                     losses += 1
                     link.drop(error)
-                case .movedAway:
+                case .readOnlyServer:
                     link.drop(error)
                 case .receiptLost:
                     link.loseReceipt()
@@ -104,46 +104,47 @@ struct ExactlyOnce {
                     link.takeBack(number)
                     return .rejected(error)
                 case .rolledBack, .refused:
-                    // The number is free for the next attempt. Refused after a loss, most likely because the lost
-                    // transaction still holds the receipt: only the next attempts can tell what becomes of it.
+                    // The number is free for the next attempt. A refusal after a loss is most likely because the lost
+                    // transaction still holds the receipt: only the next attempts show what becomes of it.
                     logger.debug("statement rolled back, sent again", metadata: ["error": "\(error)"])
                     guard expire(groups, of: &batch, losses == 0 ? .unavailable : .unknown, deliver: deliver) != nil
                     else {
                         if losses == 0 { link.takeBack(number) } else { link.abandon() }
-                        return .gone
+                        return .allExpired
                     }
                 }
             }
         }
     }
 
-    /// Runs a statement that changes nothing, again after each loss.
+    /// Executes a statement that changes nothing, again after each loss.
     ///
-    /// - Parameter failure: what requests are told whose deadline passes first.
+    /// - Parameter failure: the answer to requests whose deadline passes first.
     func read(
+        _ query: PreparedQuery,
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         orFail failure: EngineError,
         deliver: BatchExecutor.Deliver,
-        send: (_ connection: Connection) throws(PostgresError) -> Void
-    ) -> Trip {
+        parameters: () -> Parameters
+    ) -> ReadReply {
         while true {
-            guard let connection = awaitLink(groups, of: &batch, failure, deliver: deliver) else { return .gone }
+            guard let connection = awaitLink(groups, of: &batch, failure, deliver: deliver) else { return .allExpired }
             do throws(PostgresError) {
                 let sentAt = ContinuousClock.now
-                try send(connection)
+                try connection.send(prepared: query.name, parameters())
                 guard let result = try awaitResult(connection, groups, of: &batch, failure, deliver: deliver)
                 else {
                     link.drop(PostgresError(.timedOut, "a read took longer than its deadline"))
-                    return .gone
+                    return .allExpired
                 }
                 metrics.record(.read, sentAt: sentAt)
-                return .done(result)
+                return .result(result)
             } catch {
-                switch verdict(on: error) {
-                case .lost, .movedAway, .receiptLost: link.drop(error)
+                switch StatementEffect(of: error) {
+                case .unknown, .readOnlyServer, .receiptLost: link.drop(error)
                 case .rolledBack:
-                    guard expire(groups, of: &batch, failure, deliver: deliver) != nil else { return .gone }
+                    guard expire(groups, of: &batch, failure, deliver: deliver) != nil else { return .allExpired }
                 case .refused: return .rejected(error)
                 }
             }
@@ -152,7 +153,7 @@ struct ExactlyOnce {
 
     // MARK: Waiting
 
-    /// The connection, once there is one; nil when the deadline of every request passed first.
+    /// The connection, as soon as there is one; nil when the deadline of every request passes first.
     private func awaitLink(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
@@ -167,12 +168,12 @@ struct ExactlyOnce {
         }
     }
 
-    /// Lets the link come back for a while, until `deadline` at most.
+    /// Gives the link time to reconnect, until `deadline` at most.
     func waitForLink(until deadline: ContinuousClock.Instant) {
         _ = wake.sleep(orUntilReadable: -1, until: min(deadline, link.retryAt ?? deadline))
     }
 
-    /// The result of the statement under way; nil when the deadline of every request passed first.
+    /// The result of the statement under way; nil when the deadline of every request passes first.
     private func awaitResult(
         _ connection: Connection,
         _ groups: ArraySlice<Batch.Group>,
@@ -188,7 +189,7 @@ struct ExactlyOnce {
         return nil
     }
 
-    /// Answers the requests whose time is up; returns the next deadline, nil when all are answered.
+    /// Answers the requests whose deadline has passed; returns the next deadline, nil when all are answered.
     private func expire(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
@@ -206,53 +207,42 @@ struct ExactlyOnce {
 
     // MARK: Receipts
 
-    private enum Receipt {
-        /// This batch counted: place in the batch and message_count after it.
-        case counted([Int: Int])
-        case notCounted
-        /// Every request has been answered meanwhile.
-        case gone
-    }
-
-    /// What the lane's newest committed batch counted, if that is this one.
-    private func awaitReceipt(
+    /// The result of a statement about the lane's receipt, once the batch may have been committed; nil when every request
+    /// has been answered meanwhile. An error here is no refusal of the batch, whose effect has to be found out again.
+    private func awaitResult(
+        of statement: PreparedQuery,
         _ connection: Connection,
-        _ number: Int64,
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         deliver: BatchExecutor.Deliver
-    ) throws(PostgresError) -> Receipt {
-        let answer = try afterwards(.readReceipt, connection, groups, of: &batch, deliver: deliver)
-        guard let result = answer else { return .gone }
-        guard result.rowCount == 1, try result.int64(0, 0) == number, !result.isNull(0, 1) else { return .notCounted }
-        var counts: [Int: Int] = [:]
-        for case .some(let entry) in try result.int64s(0, 1) {
-            counts[Int(entry >> 32) - 1] = Int(entry & 0xFFFF_FFFF)
+    ) throws(PostgresError) -> QueryResult? {
+        do throws(PostgresError) {
+            try connection.send(prepared: statement.name, ReceiptStatement.parameters(lane: link.lane))
+            return try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver)
+        } catch {
+            throw PostgresError(.connectionLost, error.message)
         }
-        return .counted(counts)
     }
 
-    /// A commit that succeeded with the warning that it was not replicated is not durable yet. It is once a later commit
-    /// of the same database is: that one waits for everything before it. False when every request has been answered
-    /// meanwhile.
-    private func awaitTouch(
+    /// A commit that succeeded with the warning that it was not replicated is durable once a later commit of the same
+    /// database is, which waits for all before it. False when every request has been answered meanwhile.
+    private func awaitReplication(
         _ connection: Connection,
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         deliver: BatchExecutor.Deliver
     ) throws(PostgresError) -> Bool {
-        let answer = try afterwards(.touchReceipt, connection, groups, of: &batch, deliver: deliver)
-        guard let result = answer else { return false }
-        try checkReplicated(result)
+        let touched = try awaitResult(of: ReceiptStatement.touch, connection, groups, of: &batch, deliver: deliver)
+        guard let touched else { return false }
+        try checkReplicated(touched)
         return true
     }
 
-    /// The same for a change that goes alone.
-    func confirm(_ connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
-        var parameters = Parameters()
-        parameters.append(uuid: link.lane.uuid)
+    /// As `awaitReplication`, for a single request.
+    func awaitReplication(_ connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
         let touched: QueryResult
         do throws(PostgresError) {
+            let parameters = ReceiptStatement.parameters(lane: link.lane)
             touched = try connection.query(EmbeddedSQL.touchReceipt, parameters, deadline: deadline)
         } catch {
             throw PostgresError(.connectionLost, error.message)
@@ -261,68 +251,8 @@ struct ExactlyOnce {
     }
 
     private func checkReplicated(_ result: QueryResult) throws(PostgresError) {
-        guard result.warnings.contains(where: { $0.sqlState == .warning }) else { return }
+        guard result.isUnreplicated else { return }
         logger.warning("commits are not replicated synchronously; nothing is answered before they are")
         throw PostgresError(.connectionLost, "the commit could not be replicated")
-    }
-
-    /// Runs a statement about the lane's receipt once the batch may have been committed. Whatever goes wrong here is
-    /// no refusal of the batch: what became of that has to be found out again.
-    private func afterwards(
-        _ statement: PreparedStatement,
-        _ connection: Connection,
-        _ groups: ArraySlice<Batch.Group>,
-        of batch: inout Batch,
-        deliver: BatchExecutor.Deliver
-    ) throws(PostgresError) -> QueryResult? {
-        var parameters = Parameters()
-        parameters.append(uuid: link.lane.uuid)
-        do throws(PostgresError) {
-            try connection.send(prepared: statement.rawValue, parameters)
-            return try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver)
-        } catch {
-            throw PostgresError(.connectionLost, error.message)
-        }
-    }
-
-    private func fail(
-        _ groups: ArraySlice<Batch.Group>,
-        of batch: Batch,
-        _ error: EngineError,
-        deliver: BatchExecutor.Deliver
-    ) {
-        var completions: [Completion] = []
-        batch.fail(groups, error, into: &completions)
-        metrics.countFailures(completions.count, error)
-        deliver(completions)
-    }
-
-    // MARK: Errors
-
-    /// What headroom.perform_batch raises.
-    private static let receiptUnknown = SQLState(rawValue: "HR001")
-
-    enum Verdict {
-        /// What became of the statement is not known.
-        case lost
-        /// Nothing happened, and the same statement can succeed.
-        case rolledBack
-        /// Nothing happened; this server takes no writes (any more), another may.
-        case movedAway
-        /// Nothing happened: the database does not know the lane's receipt, or knows another number.
-        case receiptLost
-        /// Nothing happened, and nothing will without a change.
-        case refused
-    }
-
-    func verdict(on error: PostgresError) -> Verdict {
-        switch error.kind {
-        case .connectionLost, .connectFailed, .timedOut, .misuse: .lost
-        // Not unique: somebody else used the same new key in the same moment, and will have committed when we look again.
-        case .server(.deadlockDetected), .server(.serializationFailure), .server(.uniqueViolation): .rolledBack
-        case .server(.readOnlySQLTransaction): .movedAway
-        case .server(ExactlyOnce.receiptUnknown): .receiptLost
-        case .server: .refused
-        }
     }
 }

@@ -1,10 +1,10 @@
 import Postgres
 import Usage
 
-/// Renewals in answers to `USAGE` that stand in one batch with messages of the same user.
+/// Renewals in answers to `USAGE` in one batch with messages of the same user.
 extension BatchExecutor {
     /// Delivers the completions of a counting statement, which returns no renewals. Answers that may show one are delivered
-    /// after a second statement has read it: messages wait for nothing, and only these answers cost more.
+    /// after a second statement has read it; the others are not delayed.
     ///
     /// A renewal may be newer than the rest of its answer, never older.
     mutating func deliverWithRenewals(_ completions: [Completion], of batch: Batch, deliver: Deliver) {
@@ -21,18 +21,18 @@ extension BatchExecutor {
         var usages = Batch(batch.requests.filter { waiting[$0.returnAddress] != nil })
         let groups = usages.groups[...]
         // The messages are counted, but these requests count nothing.
-        readStandings(groups, of: &usages, orFail: .unavailable, deliver: deliver) {
+        readSnapshots(groups, of: &usages, orFail: .unavailable, deliver: deliver) {
             _,
             group,
-            _,
             now,
+            _,
             usages,
             completions in
             for index in group.range {
                 guard var answer = waiting[usages.requests[index].returnAddress] else { continue }
                 answer.snapshot.renewsAt = now.renewsAt
                 answer.snapshot.nextPlan = now.nextPlan
-                usages.settle(index, with: answer, into: &completions)
+                usages.complete(index, .answer(answer), into: &completions)
             }
             return true
         }

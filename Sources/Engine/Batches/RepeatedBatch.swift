@@ -1,49 +1,43 @@
 import Postgres
 import Usage
 
-/// Batches that were counted by a connection which broke before it could say so.
+/// Answers to batches that were counted by a connection which broke before the counts arrived.
 extension BatchExecutor {
-    /// What a key's repetitions are told beside the count, and so its first use.
-    private struct KeyNumbers {
-        var held: Int
-        var limit: Int?
-    }
-
-    /// The receipt tells each user's count, and a key what its first use is told; everything else is read now.
+    /// The receipt has each user's count, and a key's row what else its first use returned; everything else is read now.
     ///
-    /// - Parameter periods: in which each group's row was expected, and so counted.
-    mutating func settleRepeated(
+    /// - Parameter counts: by the index of the group.
+    /// - Returns: the groups that were not counted.
+    mutating func answerRepeated(
         _ counts: [Int: Int],
-        _ groups: ArraySlice<Batch.Group>,
-        _ periods: [BillingPeriod],
+        _ statement: CountBatchStatement,
         of batch: inout Batch,
         deliver: Deliver
     ) -> [Batch.Group] {
+        let groups = statement.groups
         var counted: [Batch.Group] = []
-        var places: [UserID: (period: BillingPeriod, count: Int)] = [:]
-        for (ordinal, count) in counts.sorted(by: { $0.key < $1.key }) {
-            let place = groups.startIndex + ordinal
-            // A receipt that somebody has edited.
-            guard groups.indices.contains(place) else { continue }
-            let group = groups[place]
+        var rows: [UserID: (period: BillingPeriod, count: Int)] = [:]
+        for (index, count) in counts.sorted(by: { $0.key < $1.key }) {
+            // False when the receipt was edited by hand.
+            guard groups.indices.contains(groups.startIndex + index) else { continue }
+            let group = groups[groups.startIndex + index]
             counted.append(group)
-            places[group.user] = (periods[ordinal], count)
+            rows[group.user] = (statement.period(index), count)
         }
-        let rest = groups.enumerated().compactMap { counts[$0.offset] == nil ? $0.element : nil }
+        let uncounted = groups.enumerated().compactMap { counts[$0.offset] == nil ? $0.element : nil }
         metrics.add(counted.reduce(0) { $0 + $1.messages }, to: .messages)
         guard let keys = readKeys(counted[...], of: &batch, deliver: deliver) else {
-            fail(counted[...], .unknown, of: batch, deliver: deliver)
-            return rest
+            batch.fail(counted, .unknown, metrics, deliver: deliver)
+            return uncounted
         }
-        // They are counted: "nothing was counted" must not be what they are told if the reading fails.
-        readStandings(counted[...], of: &batch, orFail: .unknown, deliver: deliver) {
-            carrier,
-            group,
+        // They are counted: if the read fails, the answer must not be "nothing was counted".
+        readSnapshots(counted[...], of: &batch, orFail: .unknown, deliver: deliver) {
             _,
+            group,
             now,
+            _,
             batch,
             completions in
-            guard let (period, count) = places[group.user] else { return true }
+            guard let (period, count) = rows[group.user] else { return true }
             var before = now
             before.used = count - group.messages
             if now.period != period {
@@ -56,48 +50,62 @@ extension BatchExecutor {
             // What was counted was allowed then, whatever an operator has changed since.
             before.denialReason = nil
             if let limit = before.limit { before.limit = max(limit, before.used + before.held + group.messages) }
-            _ = batch.settle(group, from: before, into: &completions)
+            _ = batch.answer(group, from: before, into: &completions)
             return true
         }
-        return rest
+        return uncounted
     }
 
-    /// Nil when the database refuses to tell. Empty also when the keys could not be read in time, after which their
-    /// requests are answered as unknown.
+    /// Nil when the database refuses the statement. Empty also when the deadlines of the requests with keys passed first.
     private mutating func readKeys(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         deliver: Deliver
-    ) -> [UserID: KeyNumbers]? {
-        let keyed = groups.filter { $0.keyed != nil }
+    ) -> [UserID: RepeatedKeys.Values]? {
+        let keyed = groups.filter { $0.keyed != nil }[...]
         guard !keyed.isEmpty else { return [:] }
-        let trip = trips.read(keyed[...], of: &batch, orFail: .unknown, deliver: deliver) {
-            connection throws(PostgresError) in
+        let reply = sender.read(RepeatedKeys.query, keyed, of: &batch, orFail: .unknown, deliver: deliver) {
             var parameters = Parameters(capacity: 128 + keyed.count * 48)
-            parameters.appendUUIDs(count: keyed.count) { (keyed[$0].user.high, keyed[$0].user.low) }
+            parameters.append(usersOf: keyed)
             parameters.appendTexts(count: keyed.count) { keyed[$0].keyed?.key.text }
-            try connection.send(prepared: PreparedStatement.readKeys.rawValue, parameters)
+            return parameters
         }
-        switch trip {
-        case .done(let result):
-            var numbers: [UserID: KeyNumbers] = [:]
+        switch reply {
+        case .result(let result):
+            var values: [UserID: RepeatedKeys.Values] = [:]
             for row in 0..<result.rowCount {
                 do throws(PostgresError) {
-                    numbers[keyed[result.ordinal(row, 0)].user] = KeyNumbers(
-                        held: try result.count(row, 1, of: StoredColumn("headroom.message_keys", "held")),
-                        limit: try result.countOrNil(row, 2, of: StoredColumn("headroom.message_keys", "limit"))
-                    )
+                    let user = keyed[result.ordinal(row, try result.column("ordinal"))].user
+                    values[user] = try RepeatedKeys.values(result, row)
                 } catch {
-                    // The numbers of the usage row stand in for the key's.
+                    // The values of the usage row are used instead.
                     invalidValues.record(error)
                 }
             }
-            return numbers
-        case .repeated, .gone, .thinned:
+            return values
+        case .allExpired:
             return [:]
         case .rejected(let error):
             logger.warning("keys could not be read after a lost reply", metadata: ["error": "\(error)"])
             return nil
         }
+    }
+}
+
+/// What the first use of a key returned beside the count. `read_keys.sql` documents parameters and result.
+enum RepeatedKeys {
+    static let query = PreparedQuery(name: "read_keys", sql: EmbeddedSQL.readKeys)
+
+    struct Values {
+        var held: Int
+        var limit: Int?
+    }
+
+    fileprivate static func values(_ result: QueryResult, _ row: Int) throws(PostgresError) -> Values {
+        func source(_ name: String) -> StoredColumn { StoredColumn("headroom.message_keys", name) }
+        return Values(
+            held: try result.count(row, try result.column("held"), of: source("held")),
+            limit: try result.countOrNil(row, try result.column("limit"), of: source("limit"))
+        )
     }
 }

@@ -1,42 +1,32 @@
 import Usage
 
-/// What the slow path did for one request.
-struct Performed: Equatable {
+/// The result of one request on the slow path, by `headroom.perform`.
+struct SlowPathResult: Equatable {
     enum Verdict: String {
         case ok, allowed, blocked, held, released, conflict, expired
         case unknownKey = "unknown_key"
         case releasedKey = "released_key"
     }
 
-    /// The snapshot after the request; for a repeated key, that of the first time.
+    /// The snapshot after the request; for a repeated key, that of its first use.
     var snapshot: UsageSnapshot
-    /// Nil when the database says something that this binary does not know.
+    /// Nil when the database returns one that this binary does not know.
     var verdict: Verdict?
-    /// Messages that were counted, held or given back by this very request.
+    /// Messages counted, held or given back by this request itself.
     var messages: Int
     var isReplay: Bool
 
-    /// By this very request; what is held counts when it is committed.
+    /// By this request itself. Held messages count when they are committed.
     var messagesCounted: Int { verdict == .allowed && !isReplay ? messages : 0 }
 
-    func outcome(of operation: EngineOperation, user: UserID) -> Outcome {
+    func outcome(of operation: BatchedOperation, user: UserID) -> Outcome {
         switch verdict {
         case .ok:
             return .answer(snapshot.usage(of: user))
         case .allowed:
-            return .answer(
-                Answer(
-                    user: user,
-                    status: .allowed,
-                    snapshot: snapshot,
-                    crossed: crossed(operation),
-                    isReplay: isReplay
-                )
-            )
+            return .answer(answer(.allowed, to: operation, user))
         case .held:
-            return .answer(
-                Answer(user: user, status: .held, snapshot: snapshot, crossed: crossed(operation), isReplay: isReplay)
-            )
+            return .answer(answer(.held, to: operation, user))
         case .blocked:
             return blocked(operation, user)
         case .released:
@@ -47,31 +37,35 @@ struct Performed: Equatable {
         case .releasedKey: return .failure(.keyReleased)
         case .expired: return .failure(.holdExpired)
         case .unknownKey: return .failure(.noSuchKey)
-        case nil: return .failure(Performed.disagreement)
+        case nil: return .failure(SlowPathResult.disagreement)
         }
     }
 
-    /// The tier into which the request moved the user. Committing moves nobody: what was held counted as used.
-    private func crossed(_ operation: EngineOperation) -> Tier? {
+    private func answer(_ status: Answer.Status, to operation: BatchedOperation, _ user: UserID) -> Answer {
+        Answer(user: user, status: status, snapshot: snapshot, crossed: crossed(operation), isReplay: isReplay)
+    }
+
+    /// The tier that the request moved the user into. Committing moves no user, because held messages count as used.
+    private func crossed(_ operation: BatchedOperation) -> Tier? {
         guard messages > 0 else { return nil }
         var before = snapshot
         switch operation {
         case .consume: before.used -= messages
         case .reserve: before.held -= messages
-        default: return nil
+        case .commit, .release, .check, .usage: return nil
         }
         return snapshot.tier > before.tier ? snapshot.tier : nil
     }
 
-    private func blocked(_ operation: EngineOperation, _ user: UserID) -> Outcome {
-        let messages: Int
+    private func blocked(_ operation: BatchedOperation, _ user: UserID) -> Outcome {
         switch operation {
-        case .consume(let count, _), .reserve(let count, _, _), .check(let count): messages = count
-        default: return .failure(Performed.disagreement)
+        case .consume(let messages, _), .reserve(let messages, _, _), .check(let messages):
+            // The database denied it by the same rule. If it did not, an error is better than a wrong answer.
+            guard let reason = snapshot.refusal(of: messages) else { return .failure(SlowPathResult.disagreement) }
+            return .answer(snapshot.blocked(reason, messages: messages, user: user))
+        case .commit, .release, .usage:
+            return .failure(SlowPathResult.disagreement)
         }
-        // The database refused by the same rule; if it did not, somebody must know rather than a user be told nonsense.
-        guard let refusal = snapshot.refusal(of: messages) else { return .failure(Performed.disagreement) }
-        return .answer(snapshot.blocked(refusal, messages: messages, user: user))
     }
 
     private static let disagreement = EngineError(

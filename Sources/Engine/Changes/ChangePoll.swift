@@ -126,18 +126,16 @@ struct ChangePoll {
             fail(taken[first].user, error, &list)
             return []
         }
-        if result.rowCount > 0, let revision = UsageSnapshotRow(result, row: 0).planRevision,
-            catalog.revision != revision
-        {
-            catalog = PlanCatalog(try session.query(.readPlans, deadline: deadline()))
+        let snapshots = try RenewingSnapshotDecoder(result)
+        if let revision = snapshots.planRevision, catalog.revision != revision {
+            catalog = try PlanCatalog(session.query(.readPlans, deadline: deadline()))
         }
         let (fingerprint, changesAt) = (try result.column("fingerprint"), try result.column("changes_at"))
         var publications: [Publication] = []
         for index in 0..<result.rowCount {
-            let row = UsageSnapshotRow(result, row: index)
-            let user = taken[first + row.ordinal].user
+            let user = taken[first + snapshots.index(index)].user
             do throws(PostgresError) {
-                let snapshot = try row.standingWithRenewal(catalog)
+                let snapshot = try snapshots.snapshot(index, catalog)
                 let observation = SubscriberList.Observation(
                     snapshot: snapshot,
                     fingerprint: result.text(index, fingerprint),

@@ -44,7 +44,7 @@ package struct BillingOverview: Sendable, Equatable {
         on connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> BillingOverview {
-        let plans = PlanCatalog(try connection.query(EmbeddedSQL.readPlans, deadline: deadline)).all
+        let plans = try PlanCatalog(connection.query(EmbeddedSQL.readPlans, deadline: deadline)).all
         var parameters = Parameters()
         parameters.append(int64: Int64(limit))
         parameters.append(int64: Int64(failedCountMaximum))

@@ -1,68 +1,69 @@
-/// How fast a lane takes requests while it is busy: how long those who come now have to wait. Sans-IO; part of `LaneQueue`.
+/// How fast a lane executes requests while it is busy, from which follows how long a new one waits. No I/O; part of
+/// `LaneQueue`.
 ///
-/// Known only while the lane is busy. After it slept, nothing is known, and nobody is refused for what was before.
+/// Unknown after the lane was idle: requests are not refused for an earlier backlog.
 struct DrainRate {
-    private struct Carried {
+    private struct Sample {
         var requests = 0
         var seconds = 0.0
     }
 
-    /// The last loads, so that one that took exceptionally long is forgotten after a few others.
-    private var recent: [Carried] = []
+    /// The last batches, so that an exceptionally slow one is forgotten after a few others.
+    private var samples: [Sample] = []
     private var oldest = 0
-    private var sum = Carried()
+    private var sum = Sample()
     private var underWay: (requests: Int, since: ContinuousClock.Instant)?
-    private let loadMaximum: Int
+    private let batchMaximum: Int
 
-    private static let loadsRemembered = 8
-    /// Before that, one load's luck would decide.
-    private static let loadsMinimum = 2
+    private static let samplesMaximum = 8
+    /// With fewer, a single batch would decide.
+    private static let samplesMinimum = 2
 
-    /// - Parameter loadMaximum: requests that go together at most.
-    init(loadMaximum: Int) {
-        self.loadMaximum = loadMaximum
-        recent.reserveCapacity(DrainRate.loadsRemembered)
+    /// - Parameter batchMaximum: requests in one batch at most.
+    init(batchMaximum: Int) {
+        self.batchMaximum = batchMaximum
+        samples.reserveCapacity(DrainRate.samplesMaximum)
     }
 
-    /// A load leaves with so many requests; the one before it is done.
+    /// A batch of this many requests begins; the previous one has ended.
     ///
-    /// - Parameter leavesSome: requests stayed behind. A load that took everything could have taken more in the same time.
-    mutating func take(_ requests: Int, leavesSome: Bool, at now: ContinuousClock.Instant) {
+    /// - Parameter leavesSome: whether requests still wait. A batch without any could have had more in the same time.
+    mutating func begin(_ requests: Int, leavesSome: Bool, at now: ContinuousClock.Instant) {
         if let underWay {
-            remember(Carried(requests: underWay.requests, seconds: (now - underWay.since) / .seconds(1)))
+            add(Sample(requests: underWay.requests, seconds: (now - underWay.since) / .seconds(1)))
         }
-        underWay = (leavesSome ? requests : max(requests, loadMaximum), now)
+        underWay = (leavesSome ? requests : max(requests, batchMaximum), now)
     }
 
-    private mutating func remember(_ carried: Carried) {
-        if recent.count < DrainRate.loadsRemembered {
-            recent.append(carried)
+    private mutating func add(_ sample: Sample) {
+        if samples.count < DrainRate.samplesMaximum {
+            samples.append(sample)
         } else {
-            recent[oldest] = carried
-            oldest = (oldest + 1) % DrainRate.loadsRemembered
+            samples[oldest] = sample
+            oldest = (oldest + 1) % DrainRate.samplesMaximum
         }
-        // Added up anew: differences of seconds would leave errors behind.
-        sum = recent.reduce(into: Carried()) {
+        // Computed anew: repeated differences of seconds would accumulate rounding errors.
+        sum = samples.reduce(into: Sample()) {
             $0.requests += $1.requests
             $0.seconds += $1.seconds
         }
     }
 
-    /// The lane found nothing to do, or nothing to do it with.
-    mutating func rest() {
-        recent.removeAll(keepingCapacity: true)
-        (oldest, sum, underWay) = (0, Carried(), nil)
+    /// The lane is idle or disconnected.
+    mutating func reset() {
+        samples.removeAll(keepingCapacity: true)
+        (oldest, sum, underWay) = (0, Sample(), nil)
     }
 
-    private var isKnown: Bool { recent.count >= DrainRate.loadsMinimum && sum.requests > 0 && sum.seconds > 0 }
+    private var isKnown: Bool { samples.count >= DrainRate.samplesMinimum && sum.requests > 0 && sum.seconds > 0 }
 
-    /// Requests that are taken within so many seconds; nil where that is not known.
-    func taken(withinSeconds limit: Double) -> Int? {
+    /// Requests that are executed in this many seconds; nil where unknown.
+    func executed(withinSeconds limit: Double) -> Int? {
         isKnown ? Int(min(Double(sum.requests) / sum.seconds * limit, 1e9)) : nil
     }
 
-    /// How long so many wait; nil where that is not known.
-    func milliseconds(toTake count: Int) -> Int? {
+    /// How long this many requests take; nil where unknown.
+    func milliseconds(toExecute count: Int) -> Int? {
         isKnown ? Int(min(sum.seconds / Double(sum.requests) * Double(count) * 1_000, 1e9)) : nil
     }
 }

@@ -1,108 +1,118 @@
 import DequeModule
 
-/// The requests of many connections that wait for a lane, a line for each connection. Sans-IO; part of `LaneQueue`.
+/// A queue for each connection with requests that wait for a lane. No I/O; part of `LaneQueue`.
 ///
-/// Loads are filled from the lines in turn, one request of each, so that who has one request under way goes with the next
-/// load beside whoever has a thousand. Fair queueing by deficit round robin, with requests for bytes: a load's time hardly
-/// depends on who is in it. Within a line the order is kept, and so is that of a user's requests on one connection;
-/// between connections there is none to keep, since both requests are under way.
+/// Batches are filled from the connections in turn, one request of each: a connection with one request waits for one batch,
+/// however many requests another has. This is deficit round robin with requests for bytes, because the time of a batch
+/// hardly depends on the requests in it. Requests of one connection keep their order, so those of one user on it do; between
+/// connections there is no order to keep, since both requests are under way.
 struct FairQueue {
-    private struct Origin: Hashable {
+    private struct Connection: Hashable {
         var mailbox: Int
-        var connection: Int
+        var number: Int
     }
 
-    private struct Line {
-        var origin: Origin
+    private struct Queue {
+        var connection: Connection
         var first: Int
         var last: Int
         var count: Int
     }
 
-    /// All lines' requests stand in one array, linked by their places, so that a line needs no memory of its own.
-    private struct Place {
+    /// The requests of all queues are in one array, each linked to the next of its queue, so that a queue needs no memory of
+    /// its own.
+    private struct Node {
         var request: Request
         var next: Int
     }
 
-    private var places: [Place] = []
-    private var freePlaces: [Int] = []
-    private var lines: [Line] = []
-    private var freeLines: [Int] = []
-    private var lineOfOrigin: [Origin: Int] = [:]
-    /// Lines by when their turn is, those whose next request goes with others and those whose goes alone: in one row, who
-    /// is passed over for now would lose the turn to those behind, again and again.
+    private var nodes: [Node] = []
+    private var freeNodes: [Int] = []
+    private var queues: [Queue] = []
+    private var freeQueues: [Int] = []
+    private var queueOfConnection: [Connection: Int] = [:]
+    /// Queues in the order of their turns: those whose first request is batched, and those whose first is single. In one
+    /// list, a queue that is skipped for now would lose its turn to those behind it again and again.
     private var batchedTurns: Deque<Int> = []
     private var singleTurns: Deque<Int> = []
     private static let none = -1
-    /// Places that are kept while nobody waits.
-    private static let sparePlaces = 4_096
+    /// Nodes whose memory is kept while the queue is empty.
+    private static let spareNodes = 4_096
 
     private(set) var count = 0
-    /// Connections that wait.
-    var lineCount: Int { batchedTurns.count + singleTurns.count }
+    /// Connections with waiting requests.
+    var connectionCount: Int { batchedTurns.count + singleTurns.count }
     var isEmpty: Bool { count == 0 }
 
-    /// Requests of the connection that sent this one.
-    func count(sentLike request: Request) -> Int {
-        lineOfOrigin[FairQueue.origin(request)].map { lines[$0].count } ?? 0
+    /// How many requests of this request's connection wait.
+    func count(ofConnectionOf request: Request) -> Int {
+        queueOfConnection[FairQueue.connection(request)].map { queues[$0].count } ?? 0
     }
 
     mutating func append(_ request: Request) {
-        let place = freePlaces.popLast() ?? places.count
-        if place == places.count {
-            places.append(Place(request: request, next: FairQueue.none))
+        let node = freeNodes.popLast() ?? nodes.count
+        if node == nodes.count {
+            nodes.append(Node(request: request, next: FairQueue.none))
         } else {
-            places[place] = Place(request: request, next: FairQueue.none)
+            nodes[node] = Node(request: request, next: FairQueue.none)
         }
         count += 1
-        let origin = FairQueue.origin(request)
-        guard let line = lineOfOrigin[origin] else {
-            open(Line(origin: origin, first: place, last: place, count: 1))
+        let connection = FairQueue.connection(request)
+        guard let queue = queueOfConnection[connection] else {
+            open(Queue(connection: connection, first: node, last: node, count: 1))
             return
         }
-        places[lines[line].last].next = place
-        lines[line].last = place
-        lines[line].count += 1
+        nodes[queues[queue].last].next = node
+        queues[queue].last = node
+        queues[queue].count += 1
     }
 
-    private mutating func open(_ line: Line) {
-        let number = freeLines.popLast() ?? lines.count
-        if number == lines.count { lines.append(line) } else { lines[number] = line }
-        lineOfOrigin[line.origin] = number
-        standAgain(number)
+    private mutating func open(_ queue: Queue) {
+        let number = freeQueues.popLast() ?? queues.count
+        if number == queues.count { queues.append(queue) } else { queues[number] = queue }
+        queueOfConnection[queue.connection] = number
+        scheduleTurn(number)
     }
 
-    /// Moves requests that go together into the load, in turn, until it has `limit`.
-    mutating func fill(_ load: inout [Request], upTo limit: Int) {
-        while load.count < limit, let line = batchedTurns.popFirst() {
-            load.append(removeFirst(of: line))
-            standAgain(line)
+    /// Moves batched requests into the batch, in turn, until it has `limit`.
+    mutating func fill(_ batch: inout [BatchedRequest], upTo limit: Int) {
+        while batch.count < limit, let queue = batchedTurns.popFirst() {
+            if case .batched(let request) = nodes[queues[queue].first].request {
+                batch.append(request)
+                removeFirst(of: queue)
+            }
+            scheduleTurn(queue)
         }
-        if count == 0 { forget() }
+        if count == 0 { releaseMemory() }
     }
 
-    /// The next request that goes alone, where one is the first of its line.
-    mutating func takeSingle() -> Request? {
-        guard let line = singleTurns.popFirst() else { return nil }
-        let request = removeFirst(of: line)
-        standAgain(line)
-        if count == 0 { forget() }
-        return request
+    /// The next single request that is the first of its queue.
+    mutating func takeSingle() -> SingleRequest? {
+        var taken: SingleRequest?
+        while taken == nil, let queue = singleTurns.popFirst() {
+            if case .single(let request) = nodes[queues[queue].first].request {
+                taken = request
+                removeFirst(of: queue)
+            }
+            scheduleTurn(queue)
+        }
+        if count == 0 { releaseMemory() }
+        return taken
     }
 
     /// Removes the requests whose deadline has passed. A connection's requests wait in the order of their deadlines.
     mutating func expire(at now: ContinuousClock.Instant, into expired: inout [Request]) {
-        let snapshot = Array(batchedTurns) + Array(singleTurns)
+        let waiting = Array(batchedTurns) + Array(singleTurns)
         batchedTurns.removeAll(keepingCapacity: true)
         singleTurns.removeAll(keepingCapacity: true)
-        for line in snapshot {
-            while lines[line].count > 0, places[lines[line].first].request.deadline <= now {
-                expired.append(removeFirst(of: line))
+        for queue in waiting {
+            while queues[queue].count > 0, nodes[queues[queue].first].request.deadline <= now {
+                expired.append(nodes[queues[queue].first].request)
+                removeFirst(of: queue)
             }
-            standAgain(line)
+            scheduleTurn(queue)
         }
-        if count == 0 { forget() }
+        if count == 0 { releaseMemory() }
     }
 
     var nextDeadline: ContinuousClock.Instant? {
@@ -110,45 +120,43 @@ struct FairQueue {
         return [batched.min(), single.min()].compactMap(\.self).min()
     }
 
-    private func deadline(of line: Int) -> ContinuousClock.Instant {
-        places[lines[line].first].request.deadline
+    private func deadline(of queue: Int) -> ContinuousClock.Instant {
+        nodes[queues[queue].first].request.deadline
     }
 
-    /// Of a line that stands in no row.
-    private mutating func removeFirst(of line: Int) -> Request {
-        let place = lines[line].first
+    /// Of a queue that is in neither list of turns.
+    private mutating func removeFirst(of queue: Int) {
+        let node = queues[queue].first
         count -= 1
-        lines[line].count -= 1
-        lines[line].first = places[place].next
-        freePlaces.append(place)
-        return places[place].request
+        queues[queue].count -= 1
+        queues[queue].first = nodes[node].next
+        freeNodes.append(node)
     }
 
-    /// At the end of the row that its next request belongs in; where there is none, the line is over.
-    private mutating func standAgain(_ line: Int) {
-        guard lines[line].count > 0 else {
-            lineOfOrigin[lines[line].origin] = nil
-            freeLines.append(line)
+    /// Appends the queue to the list of turns that its first request belongs to; an empty queue is removed.
+    private mutating func scheduleTurn(_ queue: Int) {
+        guard queues[queue].count > 0 else {
+            queueOfConnection[queues[queue].connection] = nil
+            freeQueues.append(queue)
             return
         }
-        if places[lines[line].first].request.operation.isBatched {
-            batchedTurns.append(line)
-        } else {
-            singleTurns.append(line)
+        switch nodes[queues[queue].first].request {
+        case .batched: batchedTurns.append(queue)
+        case .single: singleTurns.append(queue)
         }
     }
 
-    /// Nobody waits: the memory of the worst moment goes back, and what is kept is used from its beginning.
-    private mutating func forget() {
-        let isLarge = places.count > FairQueue.sparePlaces
-        places.removeAll(keepingCapacity: !isLarge)
-        freePlaces.removeAll(keepingCapacity: !isLarge)
-        lines.removeAll(keepingCapacity: !isLarge)
-        freeLines.removeAll(keepingCapacity: !isLarge)
-        if isLarge { lineOfOrigin = [:] }
+    /// Gives back what only a large backlog needed.
+    private mutating func releaseMemory() {
+        let isLarge = nodes.count > FairQueue.spareNodes
+        nodes.removeAll(keepingCapacity: !isLarge)
+        freeNodes.removeAll(keepingCapacity: !isLarge)
+        queues.removeAll(keepingCapacity: !isLarge)
+        freeQueues.removeAll(keepingCapacity: !isLarge)
+        if isLarge { queueOfConnection = [:] }
     }
 
-    private static func origin(_ request: Request) -> Origin {
-        Origin(mailbox: request.returnAddress.mailbox, connection: request.returnAddress.connection)
+    private static func connection(_ request: Request) -> Connection {
+        Connection(mailbox: request.returnAddress.mailbox, number: request.returnAddress.connection)
     }
 }

@@ -3,9 +3,9 @@ import Postgres
 import Synchronization
 import Usage
 
-/// One database connection and its thread, working like a ferry: it takes all requests that wait, carries them over in
-/// one statement, answers them all after the commit, and takes whatever gathered meanwhile. No timer and no linger: an
-/// idle lane leaves at once with a batch of one, and load makes batches grow by themselves.
+/// One database connection and its thread: it takes all requests that wait, executes them in one statement, answers them
+/// after the commit, and takes the requests that have arrived meanwhile. It waits for no further requests: an idle lane executes
+/// a batch of one at once, and under load batches grow by themselves.
 final class Lane: Sendable {
     private let queue: Mutex<LaneQueue>
     private let wake = WakePipe()
@@ -16,7 +16,6 @@ final class Lane: Sendable {
     private let invalidValues: InvalidValueLog
     private let logger: Logger
 
-    /// What others may know of a lane.
     struct Gauges: Sendable {
         var isConnected = false
         var reconnects = 0
@@ -35,7 +34,7 @@ final class Lane: Sendable {
         queue = Mutex(
             LaneQueue(
                 capacity: configuration.queueCapacity / configuration.lanes,
-                loadMaximum: configuration.batchMaximum,
+                batchMaximum: configuration.batchMaximum,
                 waitMaximum: configuration.queueWaitMaximum
             )
         )
@@ -44,7 +43,7 @@ final class Lane: Sendable {
         self.logger = logger
     }
 
-    /// Takes in requests, from any thread; hands back those that it refuses.
+    /// Accepts requests, from any thread, and returns those that it refuses.
     func enqueue(_ requests: [Request]) -> ([Request], EngineError)? {
         let (action, refused) = queue.withLock { $0.enqueue(requests) }
         if action == .wakeLane { wake.wake() }
@@ -52,9 +51,9 @@ final class Lane: Sendable {
     }
 
     var queueDepth: Int { queue.withLock { $0.count } }
-    var snapshot: Gauges { gauges.withLock { $0 } }
+    var currentGauges: Gauges { gauges.withLock { $0 } }
 
-    /// Takes in nothing more; `run` returns when everything that was taken in is answered.
+    /// Accepts nothing more; `run` returns when every accepted request is answered.
     func close() {
         _ = queue.withLock { $0.close() }
         wake.wake()
@@ -63,14 +62,10 @@ final class Lane: Sendable {
     /// The lane's thread.
     func run() {
         let link = LaneConnection(options: configuration.sessionOptions("lane"), wake: wake, logger: logger)
-        var carrier = BatchExecutor(
-            link: link,
-            wake: wake,
-            configuration: configuration,
-            metrics: metrics,
-            invalidValues: invalidValues,
-            logger: logger
-        )
+        let sender = ExactlyOnceSender(link: link, wake: wake, metrics: metrics, logger: logger)
+        let errors = DatabaseErrors(link: link, invalidValues: invalidValues, logger: logger)
+        var executor = BatchExecutor(sender: sender, errors: errors, configuration: configuration)
+        let singles = SingleExecutor(sender: sender, errors: errors, unknownUsers: configuration.unknownUsers)
         while true {
             expireWaiting()
             link.advance()
@@ -80,10 +75,10 @@ final class Lane: Sendable {
             }
             guard let connection = link.connection else {
                 queue.withLock { $0.rest() }
-                refuseWhenAway(link)
+                refuseWhenDown(link)
                 if queue.withLock({ $0.isDrained }) { break }
                 let deadlines = [queue.withLock { $0.nextDeadline }, link.retryAt].compactMap(\.self)
-                // Nobody wakes us for a request that comes now; its deadline is not before this.
+                // A request that arrives now does not wake the lane; its deadline is not before this.
                 let latest = ContinuousClock.now + configuration.requestTimeout
                 _ = wake.sleep(orUntilReadable: -1, until: deadlines.reduce(latest, min))
                 continue
@@ -91,16 +86,16 @@ final class Lane: Sendable {
             queue.withLock { $0.reopen() }
             switch queue.withLock({ $0.take(atMost: configuration.batchMaximum) }) {
             case .batch(let requests):
-                count(requests)
-                carrier.carry(Batch(requests)) { mailboxes.deliver($0) }
+                record(requests)
+                executor.execute(Batch(requests)) { mailboxes.deliver($0) }
             case .single(let request):
-                mailboxes.deliver([carrier.carry(request)])
+                mailboxes.deliver([singles.execute(request)])
             case nil:
                 if queue.withLock({ $0.isDrained }) {
                     link.close()
                     return
                 }
-                // An idle connection has nothing to say unless it is closing: learn that now, not with a request.
+                // An idle connection is readable only when it is closing: find out now, not with the next request.
                 if wake.sleep(orUntilReadable: connection.socket, until: nil) {
                     checkIdle(connection, link)
                 }
@@ -109,9 +104,9 @@ final class Lane: Sendable {
         link.close()
     }
 
-    /// All requests have the same time, so the deadline of one tells when it came. The first has waited longest, but for
-    /// those of connections that let others go first.
-    private func count(_ requests: [Request]) {
+    /// All requests have the same time limit, so the deadline of one shows when it arrived. The first has waited longest,
+    /// except for those of connections that others took turns with.
+    private func record(_ requests: [BatchedRequest]) {
         guard let first = requests.first else { return }
         metrics.batchSizes.record(UInt64(requests.count))
         metrics.queueWaits.record(.now - (first.deadline - configuration.requestTimeout))
@@ -133,8 +128,8 @@ final class Lane: Sendable {
         )
     }
 
-    /// A short absence is ridden out; once it has lasted as long as anybody waits, waiting helps nobody.
-    private func refuseWhenAway(_ link: LaneConnection) {
+    /// A short outage is waited for. After one as long as a request may take, new requests are refused at once.
+    private func refuseWhenDown(_ link: LaneConnection) {
         guard let since = link.downSince, ContinuousClock.now - since > configuration.requestTimeout else { return }
         queue.withLock { $0.refuse() }
     }

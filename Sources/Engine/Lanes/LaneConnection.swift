@@ -27,7 +27,7 @@ final class LaneConnection {
     init(options: ConnectionOptions, wake: WakePipe, logger: Logger) {
         session = ReconnectingSession(
             options: options,
-            statements: PreparedStatement.allCases.map { PreparedQuery(name: $0.rawValue, sql: $0.sql) },
+            statements: PreparedQuery.lane,
             wake: wake,
             reportsOutages: true,
             logger: logger
@@ -85,7 +85,7 @@ final class LaneConnection {
         let date = Instant(microsecondsSince1970: try now.timestamp(0, 0)).date
         return Setup(
             receiptNumber: try receipt.int64(0, 0),
-            catalog: PlanCatalog(plans),
+            catalog: try PlanCatalog(plans),
             month: BillingPeriod(year: date.year, month: date.month)
         )
     }
@@ -119,7 +119,7 @@ final class LaneConnection {
     func refreshCatalog(ifOlderThan revision: Int32, deadline: ContinuousClock.Instant) {
         guard catalog.revision != revision, let connection else { return }
         do throws(PostgresError) {
-            catalog = PlanCatalog(try connection.query(EmbeddedSQL.readPlans, deadline: deadline))
+            catalog = try PlanCatalog(connection.query(EmbeddedSQL.readPlans, deadline: deadline))
         } catch {
             // The answers of this batch are committed and stay true; they show the plan's percentages as they were.
             logger.warning("plans could not be read", metadata: ["error": "\(error)"])
@@ -140,27 +140,4 @@ struct LaneName: Equatable, Sendable {
     static func random() -> LaneName { LaneName(high: .random(in: 0 ... .max), low: .random(in: 0 ... .max)) }
 
     var uuid: (high: UInt64, low: UInt64) { (high, low) }
-}
-
-/// Statements that each connection prepares.
-enum PreparedStatement: String, CaseIterable {
-    case countBatch = "count_batch"
-    case countKeyedBatch = "count_keyed_batch"
-    case performBatch = "perform_batch"
-    case readReceipt = "read_receipt"
-    case touchReceipt = "touch_receipt"
-    case readBatch = "read_batch"
-    case readKeys = "read_keys"
-
-    var sql: String {
-        switch self {
-        case .countBatch: EmbeddedSQL.countBatch
-        case .countKeyedBatch: EmbeddedSQL.countKeyedBatch
-        case .performBatch: EmbeddedSQL.performBatch
-        case .readReceipt: EmbeddedSQL.readReceipt
-        case .touchReceipt: EmbeddedSQL.touchReceipt
-        case .readBatch: EmbeddedSQL.readBatch
-        case .readKeys: EmbeddedSQL.readKeys
-        }
-    }
 }

@@ -1,161 +1,159 @@
 import DequeModule
 
-/// The requests that wait for one lane. Sans-IO: the lane and the event loops share it under a lock, and act on what it
-/// returns outside of it.
+/// The requests that wait for one lane. No I/O: the lane and the event loops share it under a lock, and act on what it
+/// returns outside of the lock.
 ///
-/// Those who fit into the next load stand in one row. Who comes when more wait stands in a line for its connection, and the
-/// lines take turns (`FairQueue`): a connection with many requests waits for itself. Who would have to wait too long is
-/// refused at once, first those whose connection has many waiting.
+/// Requests that fit into the next batch wait in one queue. Once it is full, each connection has a queue of its own, and the
+/// connections take turns (`FairQueue`), so that one with many requests does not delay the others. A request that would wait
+/// too long is refused at once; connections with many waiting requests are refused first.
 struct LaneQueue {
-    /// What a load of the ferry is.
-    enum Load: Equatable {
-        /// Requests that go together in one statement.
-        case batch([Request])
-        /// A request that goes alone.
-        case single(Request)
+    /// What the lane executes next.
+    enum Work: Equatable {
+        /// Requests that one statement executes together.
+        case batch([BatchedRequest])
+        case single(SingleRequest)
     }
 
     private enum State: Equatable {
-        /// Requests are taken in. Can transition to: refusing, closed.
+        /// Requests are accepted. Can transition to: refusing, closed.
         case open
-        /// The database has been away for longer than anybody would wait; requests are refused at once instead of
+        /// The database has been unreachable for longer than a request may wait; requests are refused at once instead of
         /// after their deadline. Can transition to: open, closed.
         case refusing
-        /// Nothing is taken in any more; what waits is still carried. Final.
+        /// Nothing is accepted any more; waiting requests are still executed. Final.
         case closed
     }
 
-    /// Requests for the next load; all of them go together, and before the lines.
-    private var waiting: Deque<Request> = []
-    private var lines = FairQueue()
+    /// Requests for the next batch, which they all fit into; executed before those of `connections`.
+    private var next: Deque<BatchedRequest> = []
+    private var connections = FairQueue()
     private var rate: DrainRate
-    /// How many may wait before those are refused whose connection has its share of them.
-    private var roomForAll: Int
+    /// Beyond this many waiting requests, only connections below their share may add more.
+    private var countBeforeShares: Int
     private var state = State.open
-    /// The lane found nothing to do and waits to be woken.
+    /// The lane found no work and sleeps until it is woken.
     private var laneSleeps = false
     private var lastWasSingle = false
     private let capacity: Int
-    private let loadMaximum: Int
+    private let batchMaximum: Int
     private let waitMaximumSeconds: Double
 
     /// - Parameters:
-    ///   - capacity: how many requests may wait; one more is refused as overload.
-    ///   - loadMaximum: requests that go together at most.
-    ///   - waitMaximum: requests that would have to wait for longer are refused as overload.
-    init(capacity: Int, loadMaximum: Int = 512, waitMaximum: Duration = .seconds(60)) {
+    ///   - capacity: how many requests may wait; further ones are refused as overload.
+    ///   - batchMaximum: requests in one batch at most.
+    ///   - waitMaximum: requests that would wait longer are refused as overload.
+    init(capacity: Int, batchMaximum: Int = 512, waitMaximum: Duration = .seconds(60)) {
         self.capacity = capacity
-        self.loadMaximum = loadMaximum
+        self.batchMaximum = batchMaximum
         waitMaximumSeconds = waitMaximum / .seconds(1)
-        rate = DrainRate(loadMaximum: loadMaximum)
-        roomForAll = LaneQueue.roomForAll(capacity)
+        rate = DrainRate(batchMaximum: batchMaximum)
+        countBeforeShares = LaneQueue.countBeforeShares(capacity)
     }
 
-    /// The rest is for connections that have few waiting, when others have filled this.
-    private static func roomForAll(_ capacity: Int) -> Int { capacity - capacity / 128 }
+    /// The rest of the capacity is for connections with few waiting requests.
+    private static func countBeforeShares(_ capacity: Int) -> Int { capacity - capacity / 128 }
 
-    var count: Int { waiting.count + lines.count }
+    var count: Int { next.count + connections.count }
 
     enum EnqueueAction: Equatable {
         case none
         case wakeLane
     }
 
-    /// Takes in what may wait and hands back the rest with the reason.
+    /// Accepts the requests that may wait, and returns the others with the reason.
     mutating func enqueue(_ requests: [Request]) -> (action: EnqueueAction, refused: ([Request], EngineError)?) {
-        switch state {
-        case .refusing: return (.none, (requests, .unavailable))
-        case .closed: return (.none, (requests, .unavailable))
-        case .open: break
-        }
+        guard state == .open else { return (.none, (requests, .unavailable)) }
         var refused: [Request] = []
-        if lines.isEmpty, waiting.count + requests.count <= min(loadMaximum, capacity),
-            requests.allSatisfy(\.operation.isBatched)
-        {
-            waiting.append(contentsOf: requests)
-        } else {
-            for request in requests where !admit(request) { refused.append(request) }
+        var fitsNextBatch = connections.isEmpty && next.count + requests.count <= min(batchMaximum, capacity)
+        for request in requests {
+            if fitsNextBatch, case .batched(let batched) = request {
+                next.append(batched)
+                continue
+            }
+            // Requests behind a single one must not overtake it.
+            fitsNextBatch = false
+            if !accept(request) { refused.append(request) }
         }
         let wakes = laneSleeps && count > 0
         if wakes { laneSleeps = false }
         return (wakes ? .wakeLane : .none, refused.isEmpty ? nil : (refused, overloaded))
     }
 
-    private mutating func admit(_ request: Request) -> Bool {
-        guard count < roomForAll || (count < capacity && isBelowShare(request)) else { return false }
-        if lines.isEmpty, waiting.count < loadMaximum, request.operation.isBatched {
-            waiting.append(request)
+    private mutating func accept(_ request: Request) -> Bool {
+        guard count < countBeforeShares || (count < capacity && isBelowShare(request)) else { return false }
+        if connections.isEmpty, next.count < batchMaximum, case .batched(let batched) = request {
+            next.append(batched)
         } else {
-            lines.append(request)
+            connections.append(request)
         }
         return true
     }
 
-    /// Its connection has less waiting than all connections would, if they waited alike.
+    /// Whether the request's connection has fewer waiting requests than an equal share of all.
     private func isBelowShare(_ request: Request) -> Bool {
-        let own = lines.count(sentLike: request)
-        return own < max(1, roomForAll / (lines.lineCount + (own == 0 ? 1 : 0)))
+        let own = connections.count(ofConnectionOf: request)
+        return own < max(1, countBeforeShares / (connections.connectionCount + (own == 0 ? 1 : 0)))
     }
 
     private var overloaded: EngineError {
         var error = EngineError.overloaded
-        error.retryAfterMilliseconds = rate.milliseconds(toTake: count).map { max(50, min($0, 10_000)) }
+        error.retryAfterMilliseconds = rate.milliseconds(toExecute: count).map { max(50, min($0, 10_000)) }
         return error
     }
 
-    /// The next load, or nil, after which the lane sleeps until it is woken.
+    /// The next work, or nil, after which the lane sleeps until it is woken.
     ///
-    /// Requests that go alone take turns with batches, so that neither waits for many of the other.
-    mutating func take(atMost limit: Int, at now: ContinuousClock.Instant = .now) -> Load? {
+    /// Single requests and batches alternate, so that neither waits for many of the other.
+    mutating func take(atMost limit: Int, at now: ContinuousClock.Instant = .now) -> Work? {
         guard count > 0 else {
             laneSleeps = true
             rest()
             return nil
         }
         laneSleeps = false
-        if waiting.isEmpty, !lastWasSingle, let single = lines.takeSingle() {
-            return leave(.single(single), 1, at: now)
+        if next.isEmpty, !lastWasSingle, let single = connections.takeSingle() {
+            return begin(.single(single), 1, at: now)
         }
-        var batch = Array(waiting.prefix(limit))
-        waiting.removeFirst(batch.count)
-        if waiting.isEmpty { lines.fill(&batch, upTo: limit) }
-        if batch.isEmpty, let single = lines.takeSingle() {
-            return leave(.single(single), 1, at: now)
+        var batch = Array(next.prefix(limit))
+        next.removeFirst(batch.count)
+        if next.isEmpty { connections.fill(&batch, upTo: limit) }
+        if batch.isEmpty, let single = connections.takeSingle() {
+            return begin(.single(single), 1, at: now)
         }
-        return leave(.batch(batch), batch.count, at: now)
+        return begin(.batch(batch), batch.count, at: now)
     }
 
-    private mutating func leave(_ load: Load, _ loadCount: Int, at now: ContinuousClock.Instant) -> Load {
-        if case .single = load { lastWasSingle = true } else { lastWasSingle = false }
-        rate.take(loadCount, leavesSome: count > 0, at: now)
-        // With less than a load waiting, loads would shrink, each costs the same, and so even fewer could be served.
-        roomForAll = LaneQueue.roomForAll(capacity)
-        if let taken = rate.taken(withinSeconds: waitMaximumSeconds) {
-            roomForAll = min(roomForAll, max(loadMaximum, taken))
+    private mutating func begin(_ work: Work, _ requestCount: Int, at now: ContinuousClock.Instant) -> Work {
+        if case .single = work { lastWasSingle = true } else { lastWasSingle = false }
+        rate.begin(requestCount, leavesSome: count > 0, at: now)
+        // At least a full batch may wait: smaller batches cost the same each, so fewer requests would be served.
+        countBeforeShares = LaneQueue.countBeforeShares(capacity)
+        if let executed = rate.executed(withinSeconds: waitMaximumSeconds) {
+            countBeforeShares = min(countBeforeShares, max(batchMaximum, executed))
         }
-        return load
+        return work
     }
 
-    /// Nothing is known of how fast those who come now will be served.
+    /// The lane is idle or disconnected: its rate is unknown from now on.
     mutating func rest() {
-        rate.rest()
-        roomForAll = LaneQueue.roomForAll(capacity)
+        rate.reset()
+        countBeforeShares = LaneQueue.countBeforeShares(capacity)
     }
 
-    /// Removes and returns the requests whose deadline has passed. Each connection's wait in the order of their deadlines,
-    /// because all have the same time, so the oldest stand first.
+    /// Removes and returns the requests whose deadline has passed. All requests have the same time limit, so those of one
+    /// connection wait in the order of their deadlines.
     mutating func expire(at now: ContinuousClock.Instant) -> [Request] {
         var expired: [Request] = []
-        while let first = waiting.first, first.deadline <= now {
-            expired.append(waiting.removeFirst())
+        while let first = next.first, first.deadline <= now {
+            expired.append(.batched(next.removeFirst()))
         }
-        if !lines.isEmpty { lines.expire(at: now, into: &expired) }
+        if !connections.isEmpty { connections.expire(at: now, into: &expired) }
         return expired
     }
 
-    /// When the next waiting request's deadline passes.
+    /// The earliest deadline of a waiting request.
     var nextDeadline: ContinuousClock.Instant? {
-        [waiting.first?.deadline, lines.nextDeadline].compactMap(\.self).min()
+        [next.first?.deadline, connections.nextDeadline].compactMap(\.self).min()
     }
 
     mutating func refuse() {
@@ -172,6 +170,6 @@ struct LaneQueue {
         return laneSleeps ? .wakeLane : .none
     }
 
-    /// Closed, and everything that was taken in has been carried.
+    /// Closed, and every accepted request has been taken.
     var isDrained: Bool { state == .closed && count == 0 }
 }

@@ -6,15 +6,14 @@ import Glibc
 import Musl
 #endif
 
-/// Wakes a lane's thread out of poll(), which it sleeps in together with its database socket: a condition variable
-/// could not watch that.
+/// Wakes a thread that sleeps in poll() together with its database socket, which a condition variable could not watch.
 final class WakePipe: Sendable {
     private let readEnd: Int32
     private let writeEnd: Int32
 
     init() {
         var ends: [Int32] = [-1, -1]
-        // Only fails when the process is out of descriptors while it starts: there is no service to save yet.
+        // Fails only when the process has no descriptors left while it starts.
         guard pipe(&ends) == 0 else { preconditionFailure("pipe() failed with errno \(errno)") }
         for end in ends {
             _ = fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK)
@@ -35,8 +34,8 @@ final class WakePipe: Sendable {
         _ = write(writeEnd, &byte, 1)
     }
 
-    /// Sleeps until woken, until there is something to read on `socket` (-1 for none), or until `deadline` (nil for
-    /// ever). True when the socket has something: an idle database connection that does is closing.
+    /// Sleeps until woken, until `socket` (-1 for none) is readable, or until `deadline` (nil for none). True when the socket
+    /// is readable: an idle database connection then is closing.
     func sleep(orUntilReadable socket: Int32, until deadline: ContinuousClock.Instant?) -> Bool {
         var entries = (
             pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0),

@@ -2,10 +2,10 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Logs each column in which an invalid value was met once, and what else makes a row unreadable once by its SQLSTATE:
-/// a user with such a row may ask many times a second.
+/// Logs each column with an invalid value once, and other reasons why a row is unreadable once per SQLSTATE, because a user
+/// with such a row may send many requests a second.
 final class InvalidValueLog: Sendable {
-    /// As many as there are columns, and codes, at most.
+    /// At most one for each column and SQLSTATE.
     private let reported = Mutex<Set<String>>([])
     private let logger: Logger
 
@@ -15,7 +15,7 @@ final class InvalidValueLog: Sendable {
 
     /// - Parameter message: in place of the usual one.
     func record(_ error: PostgresError, as message: Logger.Message? = nil) {
-        // The message of an invalid value names the column and nothing else; others may hold the value.
+        // The message of an invalid value names the column only; others may contain the value.
         let cause = error.isAboutInvalidValue ? error.message : error.sqlState?.rawValue ?? ""
         guard reported.withLock({ $0.insert(cause).inserted }) else { return }
         let usual: Logger.Message =

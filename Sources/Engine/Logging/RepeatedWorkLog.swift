@@ -2,16 +2,16 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Logs how work goes that is repeated at intervals. An operator has to see that it fails, and once is enough: the first
-/// failure in a row is a warning, later ones are at level debug, and the next success is a notice.
+/// Logs the failures of periodic work, once per row of failures: the first is a warning, later ones are at level debug, and
+/// the next success is a notice.
 ///
-/// While the database is away every failure is at level debug, because the lanes log that it is away.
+/// Failures to reach the database are always at level debug, because the lanes log them.
 final class RepeatedWorkLog: Sendable {
     private let work: String
     private let logger: Logger
     private let isFailing = Mutex(false)
 
-    /// - Parameter work: in the words of the log, such as "forgetting old keys".
+    /// - Parameter work: as the log names it, such as "deleting old keys".
     init(_ work: String, _ logger: Logger) {
         self.work = work
         self.logger = logger

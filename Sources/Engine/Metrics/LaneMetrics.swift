@@ -1,4 +1,4 @@
-/// What one lane has counted: written by its thread, a few times per batch and never per message; read from anywhere.
+/// Counters of one lane: written by its thread, a few times per batch and never per message; read from any thread.
 final class LaneMetrics: Sendable {
     let batchSizes = DoublingHistogram()
     /// How long the first request of each batch waited for the lane.
@@ -7,11 +7,11 @@ final class LaneMetrics: Sendable {
     private let counters = CounterCells(count: Counter.allCases.count)
 
     enum Counter: Int, CaseIterable {
-        /// Messages that were counted, each once.
+        /// Messages counted, each once.
         case messages
-        /// Requests to count or to hold that were refused because the user had nothing left.
+        /// Requests to count or hold messages that were denied.
         case blocked
-        /// Requests that were told that nobody knows what became of them.
+        /// Requests answered with `unknown`.
         case unknown
     }
 
@@ -21,7 +21,7 @@ final class LaneMetrics: Sendable {
 
     subscript(counter: Counter) -> UInt64 { counters[counter.rawValue] }
 
-    /// A statement was sent then, and is answered now.
+    /// The reply to a statement arrives now.
     func record(_ kind: StatementKind, sentAt: ContinuousClock.Instant) {
         record(kind, took: .now - sentAt)
     }
@@ -37,28 +37,28 @@ final class LaneMetrics: Sendable {
     func statementTimes(_ kind: StatementKind) -> BucketCounts { statements[kind.rawValue].counts }
 }
 
-/// What a lane asks the database for.
+/// The statements of lanes, by path.
 public enum StatementKind: Int, CaseIterable, Sendable {
     /// The fast path, with keys or without.
     case count
-    /// The slow path: new users, new periods, holds, repeated keys.
+    /// The slow path.
     case perform
-    /// What changes nothing.
+    /// The read path, and whatever else changes nothing.
     case read
 }
 
-/// What all lanes have counted since the start.
+/// The sums over all lanes since the start.
 public struct EngineMetrics: Sendable {
     /// Requests per batch.
     public var batchSizes = BucketCounts()
     /// In microseconds.
     public var queueWaits = BucketCounts()
-    /// In microseconds, from sending to the whole result.
+    /// In microseconds, from sending to the complete result.
     public var statements: [(kind: StatementKind, times: BucketCounts)] = []
     public var messagesCounted: UInt64 = 0
     public var requestsBlocked: UInt64 = 0
     public var outcomesUnknown: UInt64 = 0
-    /// Requests that wait now, by lane.
+    /// Waiting requests now, by lane.
     public var queueDepths: [Int] = []
 
     init(_ lanes: [Lane]) {

@@ -1,198 +1,139 @@
 import Usage
 
-/// What a connection asks of the store.
+/// What is requested for one user.
 public enum EngineOperation: Sendable, Equatable {
-    /// Count so many messages, all or nothing; with a key, once.
-    case consume(Int, key: MessageKey? = nil)
-    /// Hold so many messages for so many seconds.
-    case reserve(Int, key: MessageKey, ttlSeconds: Int)
-    /// Count what a key holds.
-    case commit(MessageKey)
-    /// Give back what a key holds or has counted.
-    case release(MessageKey)
-    /// Say what `consume` would do.
-    case check(Int)
-    /// The snapshot now.
-    case usage
-    /// A row of the past, or of now, by its label.
-    case usageInPeriod(BillingPeriod)
-    /// So many periods, newest first.
-    case history(Int)
-    case setPlan(PlanChange)
-    /// Raise this period's limit by so many messages, once per key.
-    case grant(Int, key: MessageKey, reason: String?)
-    /// Count back to 0; nil is the current period.
-    case resetUsage(BillingPeriod?)
-    /// Delete all that is known of the user.
-    case forget
-    /// One of the changes above, made by somebody whom the audit log is to name, with a reason where the change itself
-    /// takes none. Boxed, because it is rare.
-    indirect case attributed(EngineOperation, actor: String, reason: String? = nil)
+    case batched(BatchedOperation)
+    /// Boxed, because it is rare and large.
+    indirect case single(SingleOperation)
+}
 
-    /// It wants messages counted or held.
-    var asksForMessages: Bool {
+/// Executed in one statement together with those of other requests.
+public enum BatchedOperation: Sendable, Equatable {
+    /// Count this many messages, all or none; with a key, once.
+    case consume(Int, key: MessageKey? = nil)
+    /// Hold this many messages for some seconds.
+    case reserve(Int, key: MessageKey, ttlSeconds: Int)
+    /// Count the messages that a key holds.
+    case commit(MessageKey)
+    /// Give back the messages that a key holds or has counted.
+    case release(MessageKey)
+    /// Answer as `consume` would, and count nothing.
+    case check(Int)
+    /// Read the current usage.
+    case usage
+
+    /// Whether messages are to be counted or held.
+    var countsOrHolds: Bool {
         switch self {
         case .consume, .reserve: true
-        default: false
-        }
-    }
-
-    /// Carried together with others in one statement. The rest goes alone, between two batches of its lane.
-    var isBatched: Bool {
-        switch self {
-        case .consume, .reserve, .commit, .release, .check, .usage: true
-        case .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget, .attributed: false
+        case .commit, .release, .check, .usage: false
         }
     }
 }
 
-/// Where an answer goes: the mailbox of an event loop, a connection there, and that connection's place for the reply.
-public struct ReturnAddress: Sendable, Hashable {
-    public var mailbox: Int { Int(mailboxNumber) }
-    /// Four bytes and four for the time: an address is copied with every request and every answer.
-    private let mailboxNumber: Int32
-    /// When it was asked, in microseconds of the mailbox's own clock, which may wrap; 0 where nobody wants to know how
-    /// long it took. The store only carries it.
-    public var askedAtMicroseconds: UInt32
-    public var connection: Int
-    public var slot: UInt64
+/// Executed alone, between two batches of the user's lane.
+public enum SingleOperation: Sendable, Equatable {
+    /// Read the usage of one billing period, past or current.
+    case usageInPeriod(BillingPeriod)
+    /// Read this many billing periods, newest first.
+    case history(Int)
+    /// The author is named in the audit log; nil is the service's role.
+    case change(OperatorChange, by: ChangeAuthor?)
+}
 
-    public init(mailbox: Int, connection: Int, slot: UInt64, askedAtMicroseconds: UInt32 = 0) {
-        mailboxNumber = Int32(truncatingIfNeeded: mailbox)
-        self.askedAtMicroseconds = askedAtMicroseconds
-        self.connection = connection
-        self.slot = slot
+/// What an operator may change about a user.
+public enum OperatorChange: Sendable, Equatable {
+    case setPlan(PlanChange)
+    /// Raise the limit of the current period by this many messages, once per key.
+    case grant(Int, key: MessageKey, reason: String?)
+    /// Set the count of a period to 0; nil is the current period.
+    case resetUsage(BillingPeriod?)
+    /// Delete all data of the user.
+    case forget
+}
+
+/// Who makes a change, and why, for the audit log.
+public struct ChangeAuthor: Sendable, Equatable {
+    public var actor: String
+    /// Of a change that takes none itself.
+    public var reason: String?
+
+    public init(actor: String, reason: String? = nil) {
+        self.actor = actor
+        self.reason = reason
     }
 }
 
-/// One request on its way to the database.
-public struct Request: Sendable, Equatable {
-    public var user: UserID
-    public var operation: EngineOperation
-    public var returnAddress: ReturnAddress
-    /// Past this, the request is answered whatever the database does.
-    public var deadline: ContinuousClock.Instant
+/// Each operation by its own name.
+extension EngineOperation {
+    public static func consume(_ messages: Int, key: MessageKey? = nil) -> Self {
+        .batched(.consume(messages, key: key))
+    }
+    public static func reserve(_ messages: Int, key: MessageKey, ttlSeconds: Int) -> Self {
+        .batched(.reserve(messages, key: key, ttlSeconds: ttlSeconds))
+    }
+    public static func commit(_ key: MessageKey) -> Self { .batched(.commit(key)) }
+    public static func release(_ key: MessageKey) -> Self { .batched(.release(key)) }
+    public static func check(_ messages: Int) -> Self { .batched(.check(messages)) }
+    public static var usage: Self { .batched(.usage) }
+    public static func usageInPeriod(_ period: BillingPeriod) -> Self { .single(.usageInPeriod(period)) }
+    public static func history(_ periods: Int) -> Self { .single(.history(periods)) }
+    public static func change(_ change: OperatorChange, by author: ChangeAuthor? = nil) -> Self {
+        .single(.change(change, by: author))
+    }
+    public static func setPlan(_ plan: PlanChange) -> Self { .change(.setPlan(plan)) }
+    public static func grant(_ messages: Int, key: MessageKey, reason: String?) -> Self {
+        .change(.grant(messages, key: key, reason: reason))
+    }
+    public static func resetUsage(_ period: BillingPeriod?) -> Self { .change(.resetUsage(period)) }
+    public static var forget: Self { .change(.forget) }
+}
 
+/// A request on its way to its lane.
+public enum Request: Sendable, Equatable {
+    case batched(BatchedRequest)
+    indirect case single(SingleRequest)
+
+    /// - Parameter deadline: at this time the request is answered even if the database has not replied.
     public init(
         user: UserID,
         operation: EngineOperation,
         returnAddress: ReturnAddress,
         deadline: ContinuousClock.Instant
     ) {
-        self.user = user
-        self.operation = operation
-        self.returnAddress = returnAddress
-        self.deadline = deadline
-    }
-}
-
-/// What became of a request.
-public enum Outcome: Sendable, Equatable {
-    case answer(Answer)
-    /// Rows of one user, or of the users with the most messages.
-    case history([PeriodUsage])
-    /// Done, and there is nothing to tell of it.
-    case done
-    case report(PeriodReport)
-    case periods(AllPeriods)
-    /// From now on, changes are told.
-    case subscribed
-    case failure(EngineError)
-}
-
-/// An outcome and where it goes.
-public struct Completion: Sendable, Equatable {
-    public var returnAddress: ReturnAddress
-    public var outcome: Outcome
-
-    public init(returnAddress: ReturnAddress, outcome: Outcome) {
-        self.returnAddress = returnAddress
-        self.outcome = outcome
-    }
-}
-
-/// Takes the outcomes of a batch, all that concern one event loop at once: one hop per loop and batch.
-public protocol Mailbox: AnyObject, Sendable {
-    /// Called on a lane's thread; must not block.
-    func deliver(_ completions: [Completion])
-    /// Called on the watcher's thread; must not block.
-    func publish(_ publications: [Publication])
-}
-
-/// Why a request got no answer.
-public struct EngineError: Error, Sendable, Equatable {
-    public enum Code: Sendable, Equatable {
-        /// The database could not be reached in time; nothing was counted.
-        case unavailable
-        /// The database was asked and did not say in time; the request may have been counted.
-        case unknown
-        /// Too many requests wait; nothing was counted.
-        case overloaded
-        /// There is no such period or plan; nothing was changed.
-        case notFound
-        /// The database refused a value; nothing was changed.
-        case badArgument
-        /// The key means another message; nothing was counted.
-        case conflict
-        /// The hold's time has passed; nothing was counted.
-        case expired
-        /// A bug, logged with the reference.
-        case `internal`
-    }
-
-    public var code: Code
-    /// What was wrong and what to do.
-    public var message: String
-    /// When trying again is worth it, where that is known.
-    public var retryAfterMilliseconds: Int?
-
-    public init(_ code: Code, _ message: String, retryAfterMilliseconds: Int? = nil) {
-        self.code = code
-        self.message = message
-        self.retryAfterMilliseconds = retryAfterMilliseconds
-    }
-
-    /// Trying again may help, without anything being changed.
-    public var isTransient: Bool {
-        switch code {
-        case .unavailable, .overloaded: true
-        case .unknown, .notFound, .badArgument, .conflict, .expired, .internal: false
+        switch operation {
+        case .batched(let operation):
+            self = .batched(
+                BatchedRequest(user: user, operation: operation, returnAddress: returnAddress, deadline: deadline)
+            )
+        case .single(let operation):
+            self = .single(
+                SingleRequest(user: user, operation: operation, returnAddress: returnAddress, deadline: deadline)
+            )
         }
     }
 
-    static let unavailable = EngineError(.unavailable, "the database cannot be reached; nothing was counted, try again")
-    static let busy = EngineError(
-        .unavailable,
-        "another session holds this user's usage locked; nothing was counted, try again"
-    )
-    static let unknown = EngineError(
-        .unknown,
-        "the database did not answer in time and the message may have been counted; sending it again is safe with the same "
-            + "key only"
-    )
-    static let keyConflict = EngineError(
-        .conflict,
-        "this key was used with another verb or number of messages; use a new key for a new message"
-    )
-    static let keyReleased = EngineError(
-        .conflict,
-        "this key was released; reserve again with a new key"
-    )
-    static let holdExpired = EngineError(
-        .expired,
-        "the hold's time has passed and nothing was counted; CONSUME the message with a new key"
-    )
-    static let noSuchKey = EngineError(
-        .notFound,
-        "this user has no such key; RESERVE or CONSUME with it first"
-    )
-    static let grantConflict = EngineError(
-        .conflict,
-        "this key granted another number of messages; use a new key for a new grant"
-    )
-    static let grantTooLarge = EngineError(
-        .badArgument,
-        "the limit would be more than 2147483647; grant fewer messages"
-    )
-    static let overloaded = EngineError(.overloaded, "too many requests are waiting; nothing was counted, try again")
+    public var returnAddress: ReturnAddress {
+        switch self {
+        case .batched(let request): request.returnAddress
+        case .single(let request): request.returnAddress
+        }
+    }
+
+    var deadline: ContinuousClock.Instant {
+        switch self {
+        case .batched(let request): request.deadline
+        case .single(let request): request.deadline
+        }
+    }
+}
+
+public typealias BatchedRequest = UserRequest<BatchedOperation>
+public typealias SingleRequest = UserRequest<SingleOperation>
+
+public struct UserRequest<Operation: Sendable & Equatable>: Sendable, Equatable {
+    public var user: UserID
+    public var operation: Operation
+    public var returnAddress: ReturnAddress
+    public var deadline: ContinuousClock.Instant
 }

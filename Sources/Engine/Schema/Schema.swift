@@ -3,7 +3,7 @@ import Usage
 
 /// The schema that this binary works with.
 public enum Schema {
-    /// Everything of the product's is in it, but what clients look for in `public`.
+    /// Has all objects of the product, except those that clients expect in `public`.
     public static let name = "headroom"
 
     public static var migrator: Migrator {
@@ -29,14 +29,14 @@ public enum Schema {
     /// The number of the newest migration that this binary works with.
     public static var newestMigration: Int { EmbeddedSQL.migrations.map(\.number).max() ?? 0 }
 
-    /// What an administrator runs where the login that migrates may not make roles.
+    /// An administrator runs it where the login that migrates may not create roles.
     public static var rolesScript: String { EmbeddedSQL.roles }
 
-    /// Brings a database to the current schema and gives it this binary's words.
+    /// Migrates a database to the current schema and writes this binary's texts into it.
     ///
     /// Blocks; run it on a thread of its own.
     ///
-    /// - Parameter warn: told what was set aside.
+    /// - Parameter warn: called with what was set aside.
     public static func migrate(
         _ connection: Connection,
         warn: (String) -> Void = { _ in }
@@ -44,15 +44,15 @@ public enum Schema {
         try migrator.migrate(connection, finally: finish, warn: warn)
     }
 
-    /// What `prepare` found and did.
+    /// The result of `prepare`.
     public struct Preparation: Sendable {
         public var applied: MigrationPlan
-        /// The SQL functions say another release's sentences, until the schema's owner migrates.
-        public var hasOtherWords: Bool
+        /// Whether the SQL functions return another release's texts, until the schema's owner migrates.
+        public var hasChangedWords: Bool
     }
 
-    /// Makes sure that a service can run with this login: migrates where the login owns the schema, and looks whether
-    /// everything is there where it does not. The connection is of no use for anything else afterwards.
+    /// Ensures that a service can run with this login: migrates if the login owns the schema, otherwise checks that the schema is
+    /// current. The connection cannot be used for anything else afterwards.
     ///
     /// Blocks; run it on a thread of its own.
     ///
@@ -64,27 +64,27 @@ public enum Schema {
         var rights = try LoginRights(of: connection)
         if rights.mayMigrate {
             let applied = try migrate(connection, warn: warn)
-            // Migrating may just have made the roles.
+            // The migration may have created the roles.
             rights = try LoginRights(of: connection)
             guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
-            return Preparation(applied: applied, hasOtherWords: false)
+            return Preparation(applied: applied, hasChangedWords: false)
         }
         guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
         try connection.execute("set role \(ServiceRole.name)", deadline: .now + .seconds(30))
         try migrator.requireCurrent(connection, owner: rights.owner)
         let words = try connection.query(EmbeddedSQL.countChangedWords, wordParameters(), deadline: .now + .seconds(30))
         try verifyCounting(connection)
-        return Preparation(applied: MigrationPlan(), hasOtherWords: try words.int32(0, 0) > 0)
+        return Preparation(applied: MigrationPlan(), hasChangedWords: try words.int32(0, 0) > 0)
     }
 
-    /// In the migration's transaction, so that a table in which nothing can be counted is left as it was.
+    /// In the migration's transaction, so that a table in which counting fails stays as it was.
     private static func finish(_ connection: Connection) throws(PostgresError) {
         try writeWords(connection)
         try connection.execute("set local role \(ServiceRole.name)", deadline: .now + .seconds(30))
         try verifyCounting(connection)
     }
 
-    /// Counts a message and undoes it, as the role that the lanes have.
+    /// Counts a message and undoes it, as the role of the lanes.
     private static func verifyCounting(_ connection: Connection) throws(PostgresError) {
         do throws(PostgresError) {
             _ = try connection.query(EmbeddedSQL.verifyCounting, deadline: .now + .seconds(90))

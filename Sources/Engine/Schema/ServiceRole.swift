@@ -1,7 +1,7 @@
 import Postgres
 
-/// The database role that the service works as: lanes, housekeeper, and whatever else reads or counts. Migrations run as
-/// the login itself, which owns the schema. docs/decisions/0010-roles.md says why.
+/// The database role of the service's sessions. Migrations run as the login itself, which owns the schema.
+/// docs/decisions/0010-roles.md has the reasons.
 public enum ServiceRole {
     public static let name = "headroom_service"
 }
@@ -11,7 +11,7 @@ struct LoginRights: Sendable {
     var login: String
     /// Nil while there is no schema yet.
     var owner: String?
-    /// Whether the schema is the login's, or is still to be made.
+    /// Whether the login owns the schema, or there is none yet.
     var mayMigrate: Bool
     /// Whether the login may act as the service's role.
     var mayServe: Bool

@@ -1,4 +1,4 @@
-/// The version that `INFO`, `HELLO` and `--version` tell; semantic versioning.
+/// The version in `INFO`, `HELLO` and `--version`; semantic versioning.
 public enum HeadroomVersion {
     public static let current = "0.1.0"
 }

@@ -1,69 +1,110 @@
 import Postgres
 import Usage
 
-/// Requests that go alone: an operator's changes (`LaneChanges`), and readings of the past.
-extension BatchExecutor {
-    mutating func carry(_ request: Request) -> Completion {
-        guard case .attributed(let change, let actor, let reason) = request.operation else {
-            return Completion(returnAddress: request.returnAddress, outcome: outcome(of: request, by: nil))
-        }
-        var request = request
-        request.operation = change
-        let author = Author(actor: actor, reason: reason)
-        return Completion(returnAddress: request.returnAddress, outcome: outcome(of: request, by: author))
+/// Executes single requests: operators' changes, and reads of past periods.
+struct SingleExecutor {
+    private let link: LaneConnection
+    private let sender: ExactlyOnceSender
+    private let unknownUsers: UnknownUsers
+    private let errors: DatabaseErrors
+
+    init(sender: ExactlyOnceSender, errors: DatabaseErrors, unknownUsers: UnknownUsers) {
+        self.sender = sender
+        self.errors = errors
+        self.unknownUsers = unknownUsers
+        link = sender.link
     }
 
-    /// - Parameter author: whom the audit log is to name; nil names the service's role.
-    private func outcome(of request: Request, by author: Author?) -> Outcome {
-        let isChange = request.operation.isChange
-        var number = isChange ? link.nextNumber() : nil
+    func execute(_ request: SingleRequest) -> Completion {
+        let user = request.user
+        let outcome =
+            switch request.operation {
+            case .usageInPeriod(let period):
+                read(until: request.deadline) { connection throws(PostgresError) in
+                    try usage(of: user, in: period, on: connection, deadline: request.deadline)
+                }
+            case .history(let count):
+                read(until: request.deadline) { connection throws(PostgresError) in
+                    .history(try history(of: user, count, on: connection, deadline: request.deadline))
+                }
+            case .change(let change, let author):
+                execute(
+                    ChangeStatement(user: user, change: change, author: author, unknownUsers: unknownUsers),
+                    until: request.deadline
+                )
+            }
+        return Completion(returnAddress: request.returnAddress, outcome: outcome)
+    }
+
+    /// Runs statements that change nothing, again after each loss.
+    private func read(
+        until deadline: ContinuousClock.Instant,
+        _ read: (Connection) throws(PostgresError) -> Outcome
+    ) -> Outcome {
+        while let connection = awaitConnection(until: deadline) {
+            do throws(PostgresError) {
+                return try read(connection)
+            } catch {
+                switch StatementEffect(of: error) {
+                case .unknown, .readOnlyServer, .receiptLost: link.drop(error)
+                case .rolledBack: continue
+                case .refused: return .failure(errors.engineError(for: error))
+                }
+            }
+        }
+        return .failure(.unavailable)
+    }
+
+    // MARK: Changes
+
+    /// Makes the change once, as `ExactlyOnceSender` counts a batch once.
+    private func execute(_ statement: ChangeStatement, until deadline: ContinuousClock.Instant) -> Outcome {
+        var number = link.nextNumber()
         var lane = link.lane
         var losses = 0
-        var isDone = false
-        while ContinuousClock.now < request.deadline {
-            link.advance()
-            guard let connection = link.connection else {
-                trips.waitForLink(until: request.deadline)
-                continue
-            }
+        var isMade = false
+        while let connection = awaitConnection(until: deadline) {
             if link.lane != lane {
-                // As in ExactlyOnce.run: the receipt was lost, and with it what became of an earlier attempt.
+                // The database has lost the receipt: what became of an earlier attempt cannot be found out any more.
                 guard losses == 0 else { return unknown }
-                lane = link.lane
-                if isChange { number = link.nextNumber() }
+                (lane, number) = (link.lane, link.nextNumber())
             }
             do throws(PostgresError) {
-                var isReplay = false
-                if let number {
-                    isReplay = try change(request, author, number: number, isRepeated: losses > 0, on: connection)
-                    isDone = true
+                let (isReplay, commit) = try statement.execute(
+                    lane: lane,
+                    number: number,
+                    on: connection,
+                    deadline: deadline
+                )
+                if commit.isUnreplicated || losses > 0 {
+                    try sender.awaitReplication(connection, deadline: deadline)
                 }
-                return try read(request, isReplay: isReplay, on: connection)
+                isMade = true
+                return try answer(statement, isReplay: isReplay, on: connection, deadline: deadline)
             } catch {
-                switch trips.verdict(on: error) {
-                case .lost:
+                switch StatementEffect(of: error) {
+                case .unknown:
                     losses += 1
                     link.drop(error)
-                case .movedAway, .receiptLost:
+                case .readOnlyServer, .receiptLost:
                     link.drop(error)
                 case .rolledBack:
                     rollBack(connection)
                 case .refused:
                     rollBack(connection)
-                    // The change is committed under its number; what was refused is the reading after it.
-                    if isDone { return .failure(failureAfterwards(for: error)) }
-                    if losses > 0 {
-                        // The lost transaction still holds the receipt, most likely; it is no use to ask at once.
-                        trips.waitForLink(until: min(request.deadline, .now + .milliseconds(50)))
-                        break
+                    // The change is committed under its number; what was refused is the read after it.
+                    if isMade { return .failure(errors.engineErrorAfterEffect(for: error)) }
+                    guard losses > 0 else {
+                        link.takeBack(number)
+                        return .failure(errors.engineError(for: error, refusing: statement.change))
                     }
-                    if let number { link.takeBack(number) }
-                    return .failure(refusal(of: request.operation, error))
+                    // Most likely, the lost transaction still holds the receipt, and an attempt at once would fail too.
+                    sender.waitForLink(until: min(deadline, .now + .milliseconds(50)))
                 }
             }
         }
-        guard isChange, losses > 0 else {
-            if let number, link.lane == lane { link.takeBack(number) }
+        guard losses > 0 else {
+            if link.lane == lane { link.takeBack(number) }
             return .failure(.unavailable)
         }
         link.abandon()
@@ -71,8 +112,18 @@ extension BatchExecutor {
     }
 
     private var unknown: Outcome {
-        metrics.countFailures(1, .unknown)
+        sender.metrics.countFailures(1, .unknown)
         return .failure(.unknown)
+    }
+
+    /// The connection, as soon as there is one; nil after the deadline.
+    private func awaitConnection(until deadline: ContinuousClock.Instant) -> Connection? {
+        while ContinuousClock.now < deadline {
+            link.advance()
+            if let connection = link.connection { return connection }
+            sender.waitForLink(until: deadline)
+        }
+        return nil
     }
 
     private func rollBack(_ connection: Connection) {
@@ -85,58 +136,57 @@ extension BatchExecutor {
     }
 
     /// - Parameter isReplay: the change was made before, under its key, and not now.
-    private func read(
-        _ request: Request,
+    private func answer(
+        _ statement: ChangeStatement,
         isReplay: Bool,
-        on connection: Connection
+        on connection: Connection,
+        deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Outcome {
-        switch request.operation {
-        case .forget:
-            return .done
-        case .history(let count):
-            return .history(try history(of: request.user, count, on: connection, deadline: request.deadline))
-        case .usageInPeriod(let period):
-            let row = try usage(of: request.user, in: period, on: connection, deadline: request.deadline)
-            guard case .answer = row else { return row }
-            let now = try snapshot(of: request.user, on: connection, deadline: request.deadline)
-            if let now, now.period == period { return .answer(now.usage(of: request.user)) }
-            return row
-        case .resetUsage(let period?):
-            let now = try snapshot(of: request.user, on: connection, deadline: request.deadline)
-            guard let now, now.period != period else { fallthrough }
-            guard
-                case .answer(var answer) = try usage(
-                    of: request.user,
-                    in: period,
-                    on: connection,
-                    deadline: request.deadline
-                )
-            else { return .failure(BatchExecutor.noSuchPeriod) }
-            answer.isDetailed = false
-            return .answer(answer)
-        case .setPlan, .grant, .resetUsage, .consume, .reserve, .commit, .release, .check, .usage, .attributed:
-            guard let now = try snapshot(of: request.user, on: connection, deadline: request.deadline) else {
-                throw PostgresError(.connectionLost, "a standing was not found")
-            }
-            return .answer(Answer(user: request.user, status: .ok, snapshot: now, isReplay: isReplay))
+        if case .forget = statement.change { return .done }
+        let now = try snapshot(of: statement.user, on: connection, deadline: deadline)
+        guard case .resetUsage(let period?) = statement.change, now.period != period else {
+            return .answer(Answer(user: statement.user, status: .ok, snapshot: now, isReplay: isReplay))
         }
+        let past = try pastUsage(of: statement.user, in: period, on: connection, deadline: deadline)
+        return past.map { .answer(Answer(user: statement.user, status: .ok, snapshot: $0)) } ?? .failure(.noSuchPeriod)
     }
+
+    // MARK: Reads
 
     private func snapshot(
         of user: UserID,
         on connection: Connection,
         deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> UsageSnapshot {
+        // No period is expected: the row is looked up by the user's present entitlement.
+        let parameters = ReadBatchStatement.parameters(
+            count: 1,
+            unknownUsers,
+            user: { _ in user },
+            periodLabel: { _ in "" }
+        )
+        let result = try connection.query(EmbeddedSQL.readBatch, parameters, deadline: deadline)
+        guard result.rowCount == 1 else { throw PostgresError(.connectionLost, "a usage snapshot was not found") }
+        let snapshots = try RenewingSnapshotDecoder(result)
+        refreshCatalog(snapshots.planRevision)
+        return try snapshots.snapshot(0, link.catalog)
+    }
+
+    /// From the row of the period, which another period may have succeeded; nil where there is no row.
+    private func pastUsage(
+        of user: UserID,
+        in period: BillingPeriod,
+        on connection: Connection,
+        deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> UsageSnapshot? {
         var parameters = Parameters()
-        parameters.appendUUIDs(count: 1) { _ in (user.high, user.low) }
-        // No hint: the row is looked up by what the user's entitlement are now.
-        parameters.appendTexts(count: 1) { _ in "" }
-        parameters.append(text: configuration.unknownUsers.rawValue)
-        let result = try connection.query(EmbeddedSQL.readBatch, parameters, deadline: deadline)
+        parameters.append(uuid: (user.high, user.low))
+        parameters.append(text: period.label)
+        let result = try connection.query(EmbeddedSQL.readPeriod, parameters, deadline: deadline)
         guard result.rowCount == 1 else { return nil }
-        let row = UsageSnapshotRow(result, row: 0)
-        refreshCatalog(row.planRevision)
-        return try row.standingWithRenewal(link.catalog)
+        let snapshots = try UsageSnapshotDecoder(result)
+        refreshCatalog(snapshots.planRevision(0))
+        return try snapshots.snapshot(0, link.catalog)
     }
 
     private func usage(
@@ -145,34 +195,35 @@ extension BatchExecutor {
         on connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Outcome {
-        var parameters = Parameters()
-        parameters.append(uuid: (user.high, user.low))
-        parameters.append(text: period.label)
-        let result = try connection.query(EmbeddedSQL.readPeriod, parameters, deadline: deadline)
-        guard result.rowCount == 1 else { return .failure(BatchExecutor.noSuchPeriod) }
-        let row = UsageSnapshotRow(result, row: 0, hasOrdinal: false)
-        refreshCatalog(row.planRevision)
-        return .answer(try row.snapshot(link.catalog, period: period).usage(of: user))
+        guard let past = try pastUsage(of: user, in: period, on: connection, deadline: deadline) else {
+            return .failure(.noSuchPeriod)
+        }
+        let now = try snapshot(of: user, on: connection, deadline: deadline)
+        return .answer((now.period == period ? now : past).usage(of: user))
     }
 
     private func history(
         of user: UserID,
-        _ count: Int,
+        _ periods: Int,
         on connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> [PeriodUsage] {
         var parameters = Parameters()
         parameters.append(uuid: (user.high, user.low))
-        parameters.append(int32: Int32(count))
+        parameters.append(int32: Int32(periods))
         let result = try connection.query(EmbeddedSQL.readHistory, parameters, deadline: deadline)
-        return try (0..<result.rowCount).map { row throws(PostgresError) in
+        return try result.rows { row throws(PostgresError) in
             PeriodUsage(
                 user: user,
-                period: BillingPeriod(storedLabel: result.text(row, 0)),
-                used: try result.count(row, 1, of: .messageCount),
-                limit: try result.countOrNil(row, 2, of: .limit),
-                tier: Tier(rawValue: result.text(row, 3)) ?? .silent
+                period: try row.period("billing_period"),
+                used: try row.count("message_count", of: .messageCount),
+                limit: try row.countOrNil("limit", of: .limit),
+                tier: try row.tier("tier")
             )
         }
+    }
+
+    private func refreshCatalog(_ revision: Int32?) {
+        if let revision { link.refreshCatalog(ifOlderThan: revision, deadline: .now + .milliseconds(500)) }
     }
 }

@@ -1,133 +1,179 @@
 import Postgres
 import Usage
 
-/// What count_batch and count_keyed_batch are asked.
-extension Parameters {
-    /// - Parameters:
-    ///   - known: what is known of each group's user.
-    ///   - month: where a user of whom nothing is known is expected.
-    init(
-        counting groups: ArraySlice<Batch.Group>,
-        _ known: [UserCache.Known?],
-        _ month: BillingPeriod,
-        lane: LaneName,
-        number: Int64
-    ) {
-        self.init(capacity: 160 + groups.count * 64)
+/// Counts the messages of many users, one row each, once per number of a lane's receipt: the fast path.
+/// `headroom.count_batch` documents parameters and result.
+struct CountBatchStatement {
+    static let plain = PreparedQuery(name: "count_batch", sql: EmbeddedSQL.countBatch)
+    /// For batches in which a request has a key.
+    static let keyed = PreparedQuery(name: "count_keyed_batch", sql: EmbeddedSQL.countKeyedBatch)
+
+    let groups: ArraySlice<Batch.Group>
+    /// What is cached of each group's user.
+    let cached: [UserCache.Entry?]
+    /// The period in which a user that is not cached is expected.
+    let month: BillingPeriod
+    let hasKeys: Bool
+
+    init(_ groups: ArraySlice<Batch.Group>, cached: [UserCache.Entry?], month: BillingPeriod) {
+        self.groups = groups
+        self.cached = cached
+        self.month = month
+        hasKeys = groups.contains { $0.keyed != nil }
+    }
+
+    var query: PreparedQuery { hasKeys ? CountBatchStatement.keyed : CountBatchStatement.plain }
+
+    /// The period in which the row of the group at `index` is expected.
+    func period(_ index: Int) -> BillingPeriod { cached[index]?.entitlement.period ?? month }
+
+    func parameters(lane: LaneName, number: Int64) -> Parameters {
+        var parameters = Parameters(capacity: 160 + groups.count * 64)
         let first = groups.startIndex
-        append(uuid: lane.uuid)
-        append(int64: number)
-        appendUUIDs(count: groups.count) {
+        parameters.append(uuid: lane.uuid)
+        parameters.append(int64: number)
+        parameters.appendUUIDs(count: groups.count) {
             let user = groups[first + $0].user
             return (user.high, user.low)
         }
-        let periods = PeriodPlaces(known, month)
-        appendTexts(count: periods.labels.count) { periods.labels[$0] }
-        appendInt32s(count: groups.count) { periods.places[$0] }
-        appendInt64s(count: groups.count) { Int64(groups[first + $0].messages) }
-        appendInt64s(count: groups.count) { known[$0]?.version ?? .min }
+        let periods = PeriodOrdinals(cached, month)
+        parameters.appendTexts(count: periods.labels.count) { periods.labels[$0] }
+        parameters.appendInt32s(count: groups.count) { periods.ordinals[$0] }
+        parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].messages) }
+        parameters.appendInt64s(count: groups.count) { cached[$0]?.version ?? .min }
+        guard hasKeys else { return parameters }
+        parameters.appendTexts(count: groups.count) { groups[first + $0].keyed?.key.text }
+        parameters.appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.messages ?? 0) }
+        parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].keyed?.messagesSoFar ?? 0) }
+        return parameters
     }
 
-    /// What count_keyed_batch is asked besides.
-    mutating func appendKeys(of groups: ArraySlice<Batch.Group>) {
-        let first = groups.startIndex
-        appendTexts(count: groups.count) { groups[first + $0].keyed?.key.text }
-        appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.messages ?? 0) }
-        appendInt64s(count: groups.count) { Int64(groups[first + $0].keyed?.messagesSoFar ?? 0) }
+    /// The counts of all users that were counted, and the rows of those whose entitlement the lane has not cached, or who
+    /// hold messages.
+    struct Result {
+        private let result: QueryResult
+        private let counts: Int
+        /// The database's clock. 1970 where headroom.now() returns null, because nothing is counted then.
+        let observedAt: Instant
+
+        /// Nil when the statement did nothing, because its number had been counted before.
+        ///
+        /// - Throws: if the function was replaced by one that returns something else. Which users were counted is unknown
+        ///   then; the same holds for `forEachCount`.
+        init?(_ result: QueryResult) throws(PostgresError) {
+            guard result.rowCount > 0 else { return nil }
+            self.result = result
+            counts = try result.column("counts")
+            let clock = try result.column("observed_at")
+            observedAt = Instant(microsecondsSince1970: result.isNull(0, clock) ? 0 : try result.timestamp(0, clock))
+        }
+
+        /// Calls `body` with the index of each user that was counted in the arrays that were sent, and with its
+        /// message_count after counting.
+        func forEachCount(_ body: (_ index: Int, _ count: Int) -> Void) throws(PostgresError) {
+            do throws(PostgresError) {
+                try result.forEachInt64(0, counts) { body(Int($0 >> 32) - 1, Int($0 & 0xFFFF_FFFF)) }
+            } catch {
+                throw result.isNull(0, counts)
+                    ? PostgresError.replacedFunction("headroom.count_batch returned no counts") : error
+            }
+        }
+
+        /// The rows of users; nil where there are none.
+        func userRows() throws(PostgresError) -> UserRows? { result.rowCount > 1 ? try UserRows(result) : nil }
+    }
+
+    /// Rows of users, from 1: the first row has the counts.
+    struct UserRows {
+        let entitlements: EntitlementDecoder
+        private let result: QueryResult
+        private let ordinal, held, version: Int
+
+        fileprivate init(_ result: QueryResult) throws(PostgresError) {
+            self.result = result
+            entitlements = try EntitlementDecoder(result)
+            ordinal = try result.column("ordinal")
+            held = try result.column("held")
+            version = try result.column("entitlement_version")
+        }
+
+        var indices: Range<Int> { 1..<result.rowCount }
+
+        /// The index of the row's user in the arrays that were sent. The function returns it, which may have been replaced.
+        func index(_ row: Int, below count: Int) throws(PostgresError) -> Int {
+            let index = Int(try result.int32(row, ordinal)) - 1
+            guard (0..<count).contains(index) else {
+                throw PostgresError.replacedFunction("headroom.count_batch returned a row of none of its users")
+            }
+            return index
+        }
+
+        func held(_ row: Int) throws(PostgresError) -> Int { try result.count(row, held, of: .held) }
+
+        /// Of the entitlement; nil in rows that are older than versions.
+        func version(_ row: Int) throws(PostgresError) -> Int64? {
+            result.isNull(row, version) ? nil : try result.int64(row, version)
+        }
     }
 }
 
-/// The few periods in which the rows of many users are expected, and each user's place among them, from 1.
-struct PeriodPlaces {
+/// The few periods in which the rows of many users are expected, and each user's ordinal among them, from 1.
+struct PeriodOrdinals {
     private(set) var labels: [String] = []
-    private(set) var places: [Int32] = []
+    private(set) var ordinals: [Int32] = []
 
-    init(_ known: [UserCache.Known?], _ month: BillingPeriod) {
-        places.reserveCapacity(known.count)
+    init(_ cached: [UserCache.Entry?], _ month: BillingPeriod) {
+        ordinals.reserveCapacity(cached.count)
         var last: Int32 = 0
-        for known in known {
-            let label = (known?.entitlement.period ?? month).label
+        for entry in cached {
+            let label = (entry?.entitlement.period ?? month).label
             // Nearly always that of the user before.
             if last == 0 || labels[Int(last) - 1] != label {
-                if let place = labels.firstIndex(of: label) {
-                    last = Int32(place) + 1
+                if let index = labels.firstIndex(of: label) {
+                    last = Int32(index) + 1
                 } else {
                     labels.append(label)
                     last = Int32(labels.count)
                 }
             }
-            places.append(last)
-        }
-    }
-}
-
-/// What count_batch and count_keyed_batch return: the counts of all users who were counted, and the rows of those whose
-/// entitlement the lane did not know, or who hold messages.
-struct CountedRows {
-    private let result: QueryResult
-
-    /// Nil when the statement did nothing, because its number had been counted before.
-    init?(_ result: QueryResult) {
-        guard result.rowCount > 0 else { return nil }
-        self.result = result
-    }
-
-    /// The value of headroom.now(). If that function returns null, nothing is counted and this value is not used.
-    var observedAt: Instant { Instant(microsecondsSince1970: (try? result.timestamp(0, 11)) ?? 0) }
-
-    /// In the order of the arrays that were sent.
-    var news: some Sequence<UsageSnapshotRow> {
-        (1..<result.rowCount).lazy.map { UsageSnapshotRow(result, row: $0) }
-    }
-
-    /// Calls `body` with the place in the arrays that were sent, from 0, and message_count after counting, of each user
-    /// who was counted.
-    ///
-    /// - Throws: before the first call, if the function was replaced by one that returns something else. Which users were
-    ///   counted is unknown then.
-    func forEachCount(_ body: (_ ordinal: Int, _ count: Int) -> Void) throws(PostgresError) {
-        do throws(PostgresError) {
-            try result.forEachInt64(0, 13) { body(Int($0 >> 32) - 1, Int($0 & 0xFFFF_FFFF)) }
-        } catch {
-            throw result.isNull(0, 13)
-                ? PostgresError.replacedFunction("headroom.count_batch returned no counts") : error
+            ordinals.append(last)
         }
     }
 }
 
 extension Batch {
-    /// Tells the requests of all groups that were counted, and returns the groups that were not.
+    /// Answers the requests of all groups that were counted, and returns the groups that were not.
     ///
     /// - Parameters:
-    ///   - entitlement: of each group, where they are known.
-    ///   - held: messages held by a group's user, by the group's place, where there are any.
+    ///   - entitlements: of each group, where known.
+    ///   - held: messages held by a group's user, by the group's index, where there are any.
     ///   - learn: called with the snapshot after a group's last request.
-    /// - Throws: before any request was answered, as `CountedRows.forEachCount`.
-    func settle(
-        _ rows: CountedRows,
+    /// - Throws: before any request is answered, as `CountBatchStatement.Result.forEachCount`.
+    func answer(
         _ groups: ArraySlice<Group>,
-        _ entitlement: [Entitlement?],
+        _ counted: CountBatchStatement.Result,
+        _ entitlements: [Entitlement?],
         held: [Int: Int],
         into completions: inout [Completion],
         learn: (Group, UsageSnapshot) -> Void
     ) throws(PostgresError) -> [Group] {
         completions.reserveCapacity(completions.count + requests.count)
         let first = groups.startIndex
-        let observedAt = rows.observedAt
+        let observedAt = counted.observedAt
         var isCounted = Array(repeating: false, count: groups.count)
         var countedGroups = 0
-        try rows.forEachCount { ordinal, count in
-            guard entitlement.indices.contains(ordinal), let entitlement = entitlement[ordinal] else { return }
-            let group = groups[first + ordinal]
-            isCounted[ordinal] = true
+        try counted.forEachCount { index, count in
+            guard entitlements.indices.contains(index), let entitlement = entitlements[index] else { return }
+            let group = groups[first + index]
+            isCounted[index] = true
             countedGroups += 1
             let before = UsageSnapshot(
                 entitlement: entitlement,
                 used: count - group.messages,
-                held: held.isEmpty ? 0 : held[ordinal] ?? 0,
+                held: held.isEmpty ? 0 : held[index] ?? 0,
                 observedAt: observedAt
             )
-            learn(group, settle(group, from: before, into: &completions))
+            learn(group, answer(group, from: before, into: &completions))
         }
         guard countedGroups < groups.count else { return [] }
         return zip(groups, isCounted).compactMap { $1 ? nil : $0 }

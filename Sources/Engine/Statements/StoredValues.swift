@@ -1,8 +1,8 @@
 import Postgres
 import Usage
 
-/// A column whose values the service computes with. A check constraint keeps them in range; a row may hold another value
-/// all the same, where somebody has removed the constraint or has loaded data without it.
+/// A column whose values the service computes with. A check constraint keeps them in range, unless it was dropped or data was
+/// loaded without it.
 struct StoredColumn: Sendable {
     let table: String
     let name: String
@@ -79,7 +79,7 @@ extension QueryResult {
         return count
     }
 
-    /// A `bigint` that sums up many; at most 10^15, so that sums of these fit as well.
+    /// A `bigint` with a sum of counts; at most 10^15, so that sums of sums fit as well.
     func sum(_ row: Int, _ column: Int, of source: StoredColumn) throws(PostgresError) -> Int {
         let sum = try int64(row, column)
         guard (0...1_000_000_000_000_000).contains(sum) else {
@@ -95,14 +95,14 @@ extension PostgresError {
         PostgresError(
             .server(.invalidStoredValue),
             message,
-            hint: "Somebody has replaced the function: compare it with its file in sql/functions, and change it back."
+            hint: "The function was replaced: compare it with its file in sql/functions, and change it back."
         )
     }
 
     var isAboutInvalidValue: Bool { sqlState == .invalidStoredValue }
 
-    /// Data exceptions, constraint violations and what functions raise concern a row; anything else, such as a missing
-    /// table or a full disk, concerns every row alike, and trying halves would only multiply it.
+    /// Data exceptions, constraint violations and errors raised by functions concern a row. Anything else, such as a missing
+    /// table or a full disk, concerns all rows, and trying halves would only repeat it.
     var isAboutOneRow: Bool {
         guard case .server(let state) = kind else { return false }
         return state == .invalidStoredValue || state.isClass("22") || state.isClass("23") || state.isClass("P0")
@@ -118,13 +118,13 @@ extension EngineError {
         )
     }
 
-    /// For no reason that has words of its own.
+    /// Without a more specific message.
     static let unreadableRow = EngineError(
         .internal,
         "a row of this user in the database cannot be read; the service's log says why"
     )
 
-    /// The request had its effect, and only its answer cannot be given.
+    /// The request was executed, and only its answer is impossible.
     static func invalidValueAfterwards(_ error: PostgresError) -> EngineError {
         EngineError(
             .internal,

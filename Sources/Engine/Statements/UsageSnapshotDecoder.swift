@@ -1,98 +1,113 @@
 import Postgres
 import Usage
 
-/// The columns that count_batch (but for its first row), perform_batch, read_batch, read_watched_users and read_period have
-/// in common, in their order.
-struct UsageSnapshotRow {
-    private let result: QueryResult
-    private let row: Int
-    /// read_period has no place for one.
-    private let first: Int
+/// Decodes the columns of an entitlement, which the results of count_batch, perform_batch, read_batch, read_watched_users
+/// and read_period have in common. Looks their positions up once per result.
+struct EntitlementDecoder {
+    let result: QueryResult
+    private let plan, state, limit, startedAt, resetsAt, expiresAt, previousPlan, revision, clock: Int
 
-    init(_ result: QueryResult, row: Int, hasOrdinal: Bool = true) {
+    init(_ result: QueryResult) throws(PostgresError) {
         self.result = result
-        self.row = row
-        first = hasOrdinal ? 1 : 0
+        plan = try result.column("plan")
+        state = try result.column("state")
+        limit = try result.column("limit")
+        startedAt = try result.column("started_at")
+        resetsAt = try result.column("resets_at")
+        expiresAt = try result.column("expires_at")
+        previousPlan = try result.column("previous_plan")
+        revision = try result.column("plan_revision")
+        clock = try result.column("observed_at")
     }
 
-    /// Position in the arrays that were sent, from 0, of the statement's own `WITH ORDINALITY`.
-    var ordinal: Int { result.ordinal(row, 0) }
+    /// Nil when it cannot be read; decoding the row throws the reason.
+    func planRevision(_ row: Int) -> Int32? { try? result.int32(row, revision) }
 
-    /// The same where a function of the database returns it, which somebody may have replaced.
-    func ordinal(below count: Int) throws(PostgresError) -> Int {
-        let ordinal = Int(try result.int32(row, 0)) - 1
-        guard (0..<count).contains(ordinal) else {
-            throw PostgresError.replacedFunction("headroom.count_batch returned a row of none of its users")
-        }
-        return ordinal
+    /// The database's clock. Not checked, because arithmetic with instants does not trap.
+    func observedAt(_ row: Int) throws(PostgresError) -> Instant {
+        Instant(microsecondsSince1970: try result.timestamp(row, clock))
     }
 
-    /// Nil if it cannot be read; decoding the row throws the reason.
-    var planRevision: Int32? { try? result.int32(row, first + 9) }
-    /// The clock's, and no row's: it is not checked, because arithmetic with instants does not trap.
-    private var observedAt: Instant {
-        get throws(PostgresError) { Instant(microsecondsSince1970: try result.timestamp(row, first + 10)) }
-    }
-
-    private var periodLabel: String { result.text(row, first + 11) }
-
-    func held() throws(PostgresError) -> Int { try result.count(row, first + 1, of: .held) }
-
-    /// - Parameter period: the label under which the row was found, where the statement does not return it.
     /// - Throws: as `QueryResult.instantOrNil(_:_:of:)`, where a value is out of range.
-    func entitlement(_ catalog: PlanCatalog, period: BillingPeriod? = nil) throws(PostgresError) -> Entitlement {
-        let startedAt = try result.instantOrNil(row, first + 5, of: .startedAt)
-        let observedAt = try observedAt
+    func entitlement(_ row: Int, _ catalog: PlanCatalog, _ period: BillingPeriod) throws(PostgresError) -> Entitlement {
+        let startedAt = try result.instantOrNil(row, startedAt, of: .startedAt)
+        let observedAt = try observedAt(row)
         return Entitlement(
-            plan: try catalog.plan(named: result.text(row, first + 3)),
-            state: SubscriptionState(rawValue: result.text(row, first + 4)) ?? .active,
-            period: period ?? BillingPeriod(storedLabel: periodLabel),
-            limit: try result.countOrNil(row, first + 2, of: .limit),
+            plan: try catalog.plan(named: result.text(row, plan)),
+            state: SubscriptionState(rawValue: result.text(row, state)) ?? .active,
+            period: period,
+            limit: try result.countOrNil(row, limit, of: .limit),
             startedAt: startedAt ?? observedAt,
-            resetsAt: try result.instantOrNil(row, first + 6, of: .resetsAt),
-            expiresAt: try result.instantOrNil(row, first + 7, of: .expiresAt),
-            previousPlan: result.isNull(row, first + 8) ? nil : result.text(row, first + 8)
+            resetsAt: try result.instantOrNil(row, resetsAt, of: .resetsAt),
+            expiresAt: try result.instantOrNil(row, expiresAt, of: .expiresAt),
+            previousPlan: result.textOrNil(row, previousPlan)
         )
     }
+}
 
-    /// - Throws: as `entitlement`.
-    func snapshot(_ catalog: PlanCatalog, period: BillingPeriod? = nil) throws(PostgresError) -> UsageSnapshot {
+/// Decodes usage snapshots, from the results named above except count_batch.
+struct UsageSnapshotDecoder {
+    private let entitlements: EntitlementDecoder
+    private let used, held, period, denialReason: Int
+    private var result: QueryResult { entitlements.result }
+
+    init(_ result: QueryResult) throws(PostgresError) {
+        entitlements = try EntitlementDecoder(result)
+        used = try result.column("used")
+        held = try result.column("held")
+        period = try result.column("billing_period")
+        denialReason = try result.column("denial_reason")
+    }
+
+    func planRevision(_ row: Int) -> Int32? { entitlements.planRevision(row) }
+
+    /// - Throws: as `EntitlementDecoder.entitlement`.
+    func snapshot(_ row: Int, _ catalog: PlanCatalog) throws(PostgresError) -> UsageSnapshot {
         UsageSnapshot(
-            entitlement: try entitlement(catalog, period: period),
-            used: try result.count(row, first, of: .messageCount),
-            held: try held(),
-            denialReason: period == nil && hasLapse ? DenialReason(rawValue: result.text(row, first + 12)) : nil,
-            observedAt: try observedAt
+            entitlement: try entitlements.entitlement(
+                row,
+                catalog,
+                BillingPeriod(storedLabel: result.text(row, period))
+            ),
+            used: try result.count(row, used, of: .messageCount),
+            held: try result.count(row, held, of: .held),
+            denialReason: result.textOrNil(row, denialReason).flatMap { DenialReason(rawValue: $0) },
+            observedAt: try entitlements.observedAt(row)
         )
     }
+}
 
-    /// From read_batch and read_watched_users, which alone return when a store renews the subscription, and to which plan.
-    func standingWithRenewal(_ catalog: PlanCatalog) throws(PostgresError) -> UsageSnapshot {
-        var snapshot = try snapshot(catalog)
-        snapshot.renewsAt = try result.instantOrNil(row, first + 14, of: .expiresAt)
-        snapshot.nextPlan = result.isNull(row, first + 15) ? nil : result.text(row, first + 15)
+/// Decodes usage snapshots with renewals, from the results of read_batch and read_watched_users.
+struct RenewingSnapshotDecoder {
+    private let result: QueryResult
+    private let snapshots: UsageSnapshotDecoder
+    private let ordinal, renewsAt, nextPlan: Int
+
+    init(_ result: QueryResult) throws(PostgresError) {
+        self.result = result
+        snapshots = try UsageSnapshotDecoder(result)
+        ordinal = try result.column("ordinal")
+        renewsAt = try result.column("renews_at")
+        nextPlan = try result.column("next_plan")
+    }
+
+    /// Of the first row; nil where there is none.
+    var planRevision: Int32? { result.rowCount > 0 ? snapshots.planRevision(0) : nil }
+
+    /// The index of the row's user in the arrays that were sent.
+    func index(_ row: Int) -> Int { result.ordinal(row, ordinal) }
+
+    /// - Throws: as `EntitlementDecoder.entitlement`.
+    func snapshot(_ row: Int, _ catalog: PlanCatalog) throws(PostgresError) -> UsageSnapshot {
+        var snapshot = try snapshots.snapshot(row, catalog)
+        snapshot.renewsAt = try result.instantOrNil(row, renewsAt, of: .expiresAt)
+        snapshot.nextPlan = result.textOrNil(row, nextPlan)
         return snapshot
     }
+}
 
-    private var hasLapse: Bool {
-        result.columnCount > first + 12 && !result.isNull(row, first + 12)
-    }
-
-    /// What perform_batch did for a request.
-    func performed(_ catalog: PlanCatalog) throws(PostgresError) -> Performed {
-        Performed(
-            snapshot: try snapshot(catalog),
-            verdict: Performed.Verdict(rawValue: result.text(row, first + 13)),
-            messages: Int(try result.int64(row, first + 14)),
-            isReplay: try result.bool(row, first + 15)
-        )
-    }
-
-    /// From count_batch: names the row's entitlement; nil in rows from before versions were kept.
-    func termsVersion() throws(PostgresError) -> Int64? { result.isNull(row, 12) ? nil : try result.int64(row, 12) }
-
-    /// From read_batch: a message would write the row anew, even a refused one.
-    func isStale() throws(PostgresError) -> Bool { try result.bool(row, first + 13) }
+extension QueryResult {
+    fileprivate func textOrNil(_ row: Int, _ column: Int) -> String? { isNull(row, column) ? nil : text(row, column) }
 }
 
 /// Where the values of a snapshot come from. Those of subscriptions and plans are checked by headroom.entitlement.

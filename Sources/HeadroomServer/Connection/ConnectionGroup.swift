@@ -167,7 +167,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
                     mailbox: mailbox,
                     connection: connection,
                     slot: slot,
-                    askedAtMicroseconds: stagedAtMicroseconds
+                    receivedAtMicroseconds: stagedAtMicroseconds
                 ),
                 deadline: deadline
             )
@@ -268,10 +268,10 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
         metrics.latencies.begin(second: LoopMetrics.second(now))
         for completion in completions {
             metrics.count(completion.outcome)
-            let askedAt = completion.returnAddress.askedAtMicroseconds
-            if askedAt != 0 {
-                metrics.latencies.record(microseconds: nowMicroseconds &- askedAt)
-                latencySum &+= UInt64(nowMicroseconds &- askedAt)
+            let receivedAt = completion.returnAddress.receivedAtMicroseconds
+            if receivedAt != 0 {
+                metrics.latencies.record(microseconds: nowMicroseconds &- receivedAt)
+                latencySum &+= UInt64(nowMicroseconds &- receivedAt)
             }
             // Without its connection an outcome is dropped. The message stays counted; a retry with its key counts no
             // more.

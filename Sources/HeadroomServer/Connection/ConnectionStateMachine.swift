@@ -173,7 +173,8 @@ struct ConnectionStateMachine {
 
     private mutating func answer(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
         switch command {
-        case .consume(let user, let messages, let key): submit(user, .consume(messages, key: key), .sending(user))
+        case .consume(let user, let messages, let key):
+            submit(user, .batched(.consume(messages, key: key)), .sending(user))
         case .reserve(let user, let messages, let key, let ttlSeconds):
             submit(user, .reserve(messages, key: key, ttlSeconds: ttlSeconds))
         case .commit(let user, let key): submit(user, .commit(key))
@@ -184,11 +185,11 @@ struct ConnectionStateMachine {
         case .history(let user, let months): submit(user, .history(months))
         case .report(let period): read(.report(period ?? .open))
         case .top(let period, let count): read(.top(period ?? .open, count: count))
-        case .setPlan(let change): submit(change.user, attributed(.setPlan(change)))
+        case .setPlan(let change): submit(change.user, authored(.setPlan(change)))
         case .grant(let user, let messages, let key, let reason):
-            submit(user, attributed(.grant(messages, key: key, reason: reason)))
-        case .resetUsage(let user, let period): submit(user, attributed(.resetUsage(period)))
-        case .forget(let user): submit(user, attributed(.forget))
+            submit(user, authored(.grant(messages, key: key, reason: reason)))
+        case .resetUsage(let user, let period): submit(user, authored(.resetUsage(period)))
+        case .forget(let user): submit(user, authored(.forget))
         case .ping(nil): reply(.pong)
         case .ping(let text?), .echo(let text): reply(.text(text))
         case .help(let verb): reply(.help(about: verb))
@@ -231,8 +232,8 @@ struct ConnectionStateMachine {
     }
 
     /// The audit log has an operator's change under the token's name, not the service's role.
-    private func attributed(_ change: EngineOperation) -> EngineOperation {
-        identity.map { .attributed(change, actor: $0.actor) } ?? change
+    private func authored(_ change: OperatorChange) -> EngineOperation {
+        .change(change, by: identity.map { ChangeAuthor(actor: $0.actor) })
     }
 
     private mutating func quit() -> RequestAction {

@@ -9,8 +9,12 @@ struct BatchTests {
     private let start = ContinuousClock.now
     private let noon = at("2026-11-10T12:00:00Z")
 
-    private func request(_ user: UserID, _ operation: EngineOperation, slot: UInt64, afterSeconds: Int = 60) -> Request
-    {
+    private func request(
+        _ user: UserID,
+        _ operation: BatchedOperation,
+        slot: UInt64,
+        afterSeconds: Int = 60
+    ) -> BatchedRequest {
         .fixture(user, operation, slot: slot, deadline: start + .seconds(afterSeconds))
     }
 
@@ -27,7 +31,7 @@ struct BatchTests {
         )
     }
 
-    @Test("holds its users in ascending order, and each user's requests in the order in which they came")
+    @Test("sorts its users, and keeps each user's requests in the order of arrival")
     func grouping() {
         let batch = Batch([
             request(user(2), .consume(1), slot: 1),
@@ -44,35 +48,35 @@ struct BatchTests {
         #expect(batch.groups.map(\.consumes) == [0, 2, 2])
     }
 
-    @Test("of nothing has no groups")
+    @Test("without requests has no groups")
     func empty() {
         let batch = Batch([])
         #expect(batch.groups.isEmpty)
         #expect(batch.nextDeadline(batch.groups) == nil)
     }
 
-    @Test("grants what fits, request by request: of 4, 3 and 1 with 5 left, 4 and 1")
+    @Test("allows what fits, request by request: of 4, 3 and 1 with 5 left, 4 and 1")
     func mixed() {
         let batch = Batch([4, 3, 1].enumerated().map { request(user(1), .consume($1), slot: UInt64($0)) })
         var completions: [Completion] = []
-        let after = batch.settle(batch.groups[0], from: snapshot(used: 5, limit: 10), into: &completions)
+        let after = batch.answer(batch.groups[0], from: snapshot(used: 5, limit: 10), into: &completions)
         #expect(completions.map(\.outcome.isAllowed) == [true, false, true])
         #expect(completions.map { $0.outcome.answer?.snapshot.used } == [9, 9, 10])
         #expect(after.used == 10)
     }
 
-    @Test("is refused throughout only when not one of its messages fits")
-    func refusedThroughout() {
+    @Test("denies a user throughout only if none of its requests fits")
+    func deniedThroughout() {
         let batch = Batch([
             request(user(1), .consume(3), slot: 1), request(user(1), .usage, slot: 2),
             request(user(1), .consume(2), slot: 3), request(user(2), .check(1), slot: 4),
         ])
-        #expect(batch.isRefusedThroughout(batch.groups[0], at: snapshot(used: 9, limit: 10)))
-        #expect(!batch.isRefusedThroughout(batch.groups[0], at: snapshot(used: 8, limit: 10)))
-        #expect(batch.isRefusedThroughout(batch.groups[1], at: snapshot(used: 0, limit: 10)), "nothing to count")
+        #expect(batch.isDeniedThroughout(batch.groups[0], at: snapshot(used: 9, limit: 10)))
+        #expect(!batch.isDeniedThroughout(batch.groups[0], at: snapshot(used: 8, limit: 10)))
+        #expect(batch.isDeniedThroughout(batch.groups[1], at: snapshot(used: 0, limit: 10)), "nothing to count")
     }
 
-    @Test("tells each request once that it failed")
+    @Test("fails each request once")
     func failing() {
         var batch = Batch([
             request(user(1), .consume(1), slot: 1, afterSeconds: 1),
@@ -82,14 +86,14 @@ struct BatchTests {
         var completions: [Completion] = []
         batch.expire(batch.groups.prefix(1), at: start + .seconds(5), .unknown, into: &completions)
         batch.expire(batch.groups.prefix(1), at: start + .seconds(5), .unknown, into: &completions)
-        #expect(completions.map(\.returnAddress.slot) == [1], "not the one with time left, nor another group's")
+        #expect(completions.map(\.returnAddress.slot) == [1], "neither the one with time left nor another group's")
         #expect(completions.map(\.outcome) == [.failure(.unknown)])
         batch.fail(batch.groups, .busy, into: &completions)
         #expect(completions.map(\.returnAddress.slot) == [1, 2, 3])
         #expect(completions.last?.outcome == .failure(.busy))
     }
 
-    @Test("knows the next deadline among those it has not answered")
+    @Test("returns the next deadline among the requests that have not expired")
     func deadlines() {
         var batch = Batch([
             request(user(1), .consume(1), slot: 1, afterSeconds: 3),
@@ -105,24 +109,24 @@ struct BatchTests {
         #expect(batch.nextDeadline(batch.groups) == nil)
     }
 
-    @Test("counts a request that was told its outcome is unknown, without telling it again")
-    func settlingExpired() {
+    @Test("counts a request that has expired, without answering it again")
+    func answeringExpired() {
         var batch = Batch([
             request(user(1), .consume(2), slot: 1, afterSeconds: 1), request(user(1), .consume(3), slot: 2),
         ])
         var completions: [Completion] = []
         batch.expire(batch.groups, at: start + .seconds(1), .unknown, into: &completions)
-        let after = batch.settle(batch.groups[0], from: snapshot(used: 0, limit: 10), into: &completions)
+        let after = batch.answer(batch.groups[0], from: snapshot(used: 0, limit: 10), into: &completions)
         #expect(completions.map(\.returnAddress.slot) == [1, 2])
         #expect(completions.last?.outcome.answer?.snapshot.used == 5)
         #expect(after.used == 5)
     }
 
-    @Test("answers what carrying its requests one after the other would", arguments: 1...40)
+    @Test("answers as if its requests were executed one after the other", arguments: 1...40)
     func serialEquivalence(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let users = (0..<5).map { user($0) }
-        let standings = Dictionary(
+        let snapshots = Dictionary(
             uniqueKeysWithValues: users.map { user in
                 let limit = generator.chance(20) ? nil : Int.random(in: 0...30, using: &generator)
                 return (user, snapshot(used: Int.random(in: 0...30, using: &generator), limit: limit))
@@ -131,12 +135,12 @@ struct BatchTests {
         let arrived = (0..<Int.random(in: 1...60, using: &generator)).map { slot in
             let messages = Int.random(in: 1...6, using: &generator)
             let operation = generator.element(of: [
-                EngineOperation.consume(1), .consume(messages), .consume(messages), .check(messages), .usage,
+                BatchedOperation.consume(1), .consume(messages), .consume(messages), .check(messages), .usage,
             ])
             return request(generator.element(of: users), operation, slot: UInt64(slot))
         }
         var expected: [UInt64: Answer] = [:]
-        var serial = standings
+        var serial = snapshots
         for request in arrived {
             let user = request.user
             expected[request.returnAddress.slot] =
@@ -149,8 +153,8 @@ struct BatchTests {
         let batch = Batch(arrived)
         var completions: [Completion] = []
         for group in batch.groups {
-            guard let before = standings[group.user] else { continue }
-            let after = batch.settle(group, from: before, into: &completions)
+            guard let before = snapshots[group.user] else { continue }
+            let after = batch.answer(group, from: before, into: &completions)
             #expect(after == serial[group.user], "seed \(seed)")
         }
         #expect(completions.count == arrived.count, "seed \(seed)")

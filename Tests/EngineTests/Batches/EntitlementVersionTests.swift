@@ -4,12 +4,11 @@ import Usage
 
 @testable import Engine
 
-/// A lane that counts for a user again and again is told the entitlement once. Whatever changes them, with a plain UPDATE too,
-/// must be in the very next answer.
-@Suite("Entitlement that a lane knows already")
-struct TermsVersionTests {
-
-    /// Runs with Ada on the paid plan, her entitlement known to the engine by a first message.
+/// The database returns a user's entitlement to a lane once. Every change of it, also by a plain UPDATE, must be in the next
+/// answer.
+@Suite("A cached entitlement")
+struct EntitlementVersionTests {
+    /// Runs with Ada on the paid plan, whose entitlement the engine has cached.
     private func running(
         _ body: @Sendable (_ database: TestDatabase, _ engine: EngineHarness) async throws -> Void
     ) async throws {
@@ -26,21 +25,21 @@ struct TermsVersionTests {
         try await database.psql.number("select entitlement_version from message_usage where user_id = '\(ada)'")
     }
 
-    @Test("are not sent again while they stay")
+    @Test("is not returned again while it is unchanged")
     func unchanged() async throws {
         try await running { database, engine in
             let before = try await version(database)
             #expect(before != nil)
             let first = try #require(try await engine.execute(ada, .consume(1)).answer)
             let second = try #require(try await engine.execute(ada, .consume(2)).answer)
-            // The lane gives out what it knows; entitlement that come from the database are new each time.
+            // The lane's answers share the cached one; one from the database is a new object each time.
             #expect(first.snapshot.entitlement === second.snapshot.entitlement)
             #expect(second.snapshot.used == 6)
             #expect(try await version(database) == before)
         }
     }
 
-    @Test("follow a plain UPDATE of the limit")
+    @Test("follows a plain UPDATE of the limit")
     func limit() async throws {
         try await running { database, engine in
             let before = try await version(database)
@@ -52,7 +51,7 @@ struct TermsVersionTests {
     }
 
     @Test(
-        "follow a plain UPDATE of what Headroom derives",
+        "follows a plain UPDATE of derived columns",
         arguments: [
             ("plan = 'pro'", "pro active nil"), ("state = 'cancelled'", "paid cancelled nil"),
             ("previous_plan = 'pro'", "paid active pro"),
@@ -67,7 +66,7 @@ struct TermsVersionTests {
         }
     }
 
-    @Test("follow a plain UPDATE of a date", arguments: ["started_at", "resets_at", "expires_at"])
+    @Test("follows a plain UPDATE of a date", arguments: ["started_at", "resets_at", "expires_at"])
     func date(column: String) async throws {
         try await running { database, engine in
             try await database.psql.execute("update message_usage set \(column) = '2099-01-02'")
@@ -79,7 +78,7 @@ struct TermsVersionTests {
         }
     }
 
-    @Test("follow an edit of the plan that changes no number in the row")
+    @Test("follows an edit of the plan that changes no number in the row")
     func planEdited() async throws {
         try await running { database, engine in
             try await database.psql.execute(
@@ -92,8 +91,8 @@ struct TermsVersionTests {
         }
     }
 
-    @Test("follow a row that was deleted and made anew by hand")
-    func rowMadeAnew() async throws {
+    @Test("follows a row that was deleted and inserted again by hand")
+    func rowInsertedAgain() async throws {
         try await running { database, engine in
             try await database.psql.execute(
                 #"""
@@ -114,7 +113,7 @@ struct TermsVersionTests {
         }
     }
 
-    @Test("come with what is held, as long as something is")
+    @Test("comes with held messages while there are any")
     func held() async throws {
         try await running { database, engine in
             _ = try await engine.execute(ada, .reserve(5, key: messageKey("hold"), ttlSeconds: 60))
@@ -126,7 +125,7 @@ struct TermsVersionTests {
         }
     }
 
-    @Test("are sent each time by a row from before versions were kept, and right")
+    @Test("is returned each time from a row without a version")
     func noVersion() async throws {
         try await running { database, engine in
             try await database.psql.execute("update message_usage set entitlement_version = null")

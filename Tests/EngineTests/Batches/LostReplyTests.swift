@@ -9,7 +9,7 @@ import Usage
 struct LostReplyTests {
     private let noon = at("2026-11-30T12:00:00Z")
 
-    /// What a test of lost replies works with. `engine` is connected through the proxy, `other` does not.
+    /// `engine` is connected through the proxy, `other` directly.
     private struct Scene: Sendable {
         let database: TestDatabase
         let proxy: Proxy
@@ -35,7 +35,7 @@ struct LostReplyTests {
         }
     }
 
-    /// Ada is on the paid plan, and her row is known to the engine, so that she is counted on the fast path.
+    /// Runs with Ada on the paid plan and cached, so that the fast path counts her messages.
     private func running(_ body: @Sendable (Scene) async throws -> Void) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
@@ -57,16 +57,16 @@ struct LostReplyTests {
         }
     }
 
-    @Test("of a message with a key is told truly, counted once, and repeated alike")
+    @Test("of a message with a key: it is counted once, and its answer equals that of a repetition")
     func keyed() async throws {
         try await running { scene in
             for round in 0..<10 {
                 let key = messageKey("round \(round)")
-                let told = try #require(try await scene.losing(ada, .consume(3, key: key)).answer)
-                #expect(!told.isReplay && told.snapshot.used == 4 + 3 * round)
+                let answer = try #require(try await scene.losing(ada, .consume(3, key: key)).answer)
+                #expect(!answer.isReplay && answer.snapshot.used == 4 + 3 * round)
                 for engine in [scene.engine, scene.other] {
-                    let again = try #require(try await engine.execute(ada, .consume(3, key: key)).answer)
-                    #expect(again.isReplay && again.firstNumbers == told.firstNumbers)
+                    let repeated = try #require(try await engine.execute(ada, .consume(3, key: key)).answer)
+                    #expect(repeated.isReplay && repeated.firstNumbers == answer.firstNumbers)
                 }
             }
             #expect(try await scene.database.count(of: ada, period: "2026-11") == 31)
@@ -74,28 +74,28 @@ struct LostReplyTests {
         }
     }
 
-    @Test("of a message whose user has no row yet is told truly, counted once, and repeated alike")
+    @Test("of a new user's message: it is counted once, and its answer equals that of a repetition")
     func keyedAndNew() async throws {
         try await running { scene in
             for round in 0..<5 {
                 let user = user(UInt64(100 + round))
                 let key = messageKey("first")
-                // The hot statement finds no row, and its reply is lost; then the slow path's is.
+                // The reply of the fast path is lost, which finds no row; then that of the slow path.
                 for messages in [2, 4] {
                     let key = messages == 2 ? key : messageKey("second")
-                    let told = try #require(try await scene.losing(user, .consume(messages / 2, key: key)).answer)
-                    #expect(!told.isReplay)
-                    let again = try #require(
+                    let answer = try #require(try await scene.losing(user, .consume(messages / 2, key: key)).answer)
+                    #expect(!answer.isReplay)
+                    let repeated = try #require(
                         try await scene.other.execute(user, .consume(messages / 2, key: key)).answer
                     )
-                    #expect(again.isReplay && again.firstNumbers == told.firstNumbers)
+                    #expect(repeated.isReplay && repeated.firstNumbers == answer.firstNumbers)
                 }
                 #expect(try await scene.database.count(of: user, period: "trial") == 3)
             }
         }
     }
 
-    @Test("of a RESERVE, a COMMIT or a RELEASE is told as the first time, and does its work once")
+    @Test("of a RESERVE, a COMMIT or a RELEASE: it takes effect once, and its answer is that of a first request")
     func holds() async throws {
         try await running { scene in
             for round in 0..<5 {
@@ -121,7 +121,7 @@ struct LostReplyTests {
         }
     }
 
-    @Test("is not told with what changed after it: a hold, a limit, a plan's change, a reset")
+    @Test("is answered without later changes: a hold, a limit, a plan, a reset")
     func changedMeanwhile() async throws {
         try await running { scene in
             let row = "where user_id = '\(ada)'"
@@ -143,16 +143,16 @@ struct LostReplyTests {
                     (ada, .consume(1)), (ada, .consume(2, key: key)), (ada, .consume(1)),
                 ]
                 let outcomes = try await scene.losing(asked, meanwhile: change)
-                let told = try #require(outcomes[1].answer)
-                let again = try #require(try await scene.other.execute(ada, .consume(2, key: key)).answer)
-                #expect(!told.isReplay && again.isReplay)
-                #expect(told.firstNumbers == again.firstNumbers, "change \(round)")
-                #expect(outcomes.map { $0.answer?.snapshot.used } == [-2, 0, 1].map { told.snapshot.used + $0 })
+                let answer = try #require(outcomes[1].answer)
+                let repeated = try #require(try await scene.other.execute(ada, .consume(2, key: key)).answer)
+                #expect(!answer.isReplay && repeated.isReplay)
+                #expect(answer.firstNumbers == repeated.firstNumbers, "change \(round)")
+                #expect(outcomes.map { $0.answer?.snapshot.used } == [-2, 0, 1].map { answer.snapshot.used + $0 })
             }
         }
     }
 
-    @Test("over the month's end is told with the month in which the message counted", arguments: [true, false])
+    @Test("over the month's end is answered with the month in which the message counted", arguments: [true, false])
     func monthEndMeanwhile(hasKey: Bool) async throws {
         try await running { scene in
             let key = messageKey("late")
@@ -161,14 +161,14 @@ struct LostReplyTests {
                 try await scene.database.moveClock(to: at("2026-12-01T00:00:01Z"))
                 _ = try await scene.other.execute(ada, .consume(40))
             }
-            let told = try #require(outcomes[0].answer)
-            #expect(told.status == .allowed && told.snapshot.period == billingPeriod("2026-11"))
-            #expect(told.snapshot.used == 3 && told.snapshot.held == 0 && told.snapshot.remaining == 797)
+            let answer = try #require(outcomes[0].answer)
+            #expect(answer.status == .allowed && answer.snapshot.period == billingPeriod("2026-11"))
+            #expect(answer.snapshot.used == 3 && answer.snapshot.held == 0 && answer.snapshot.remaining == 797)
             #expect(try await scene.database.count(of: ada, period: "2026-11") == 3)
             #expect(try await scene.database.count(of: ada, period: "2026-12") == 40)
             guard hasKey else { return }
-            let again = try #require(try await scene.engine.execute(ada, operation).answer)
-            #expect(again.isReplay && again.firstNumbers == told.firstNumbers)
+            let repeated = try #require(try await scene.engine.execute(ada, operation).answer)
+            #expect(repeated.isReplay && repeated.firstNumbers == answer.firstNumbers)
         }
     }
 }

@@ -1,42 +1,34 @@
-import Logging
 import Postgres
 import TestSupport
 import Testing
 
 @testable import Engine
 
-@Suite("What became of a statement that failed")
-struct VerdictTests {
-    private let trips: ExactlyOnce = {
-        let logger = Logger.silent
-        let wake = WakePipe()
-        let link = LaneConnection(options: ConnectionOptions(conninfo: ""), wake: wake, logger: logger)
-        return ExactlyOnce(link: link, wake: wake, metrics: LaneMetrics(), logger: logger)
-    }()
-
+@Suite("The effect of a statement that failed")
+struct StatementEffectTests {
     @Test(
-        "is not known when the connection failed",
+        "is unknown when the connection failed",
         arguments: [PostgresError.Kind.connectionLost, .connectFailed, .timedOut, .misuse]
     )
-    func lost(kind: PostgresError.Kind) {
-        #expect(trips.verdict(on: PostgresError(kind, "")) == .lost)
+    func unknown(kind: PostgresError.Kind) {
+        #expect(StatementEffect(of: PostgresError(kind, "")) == .unknown)
     }
 
-    @Test("is nothing, and it can be sent again, after a deadlock", arguments: ["40P01", "40001"])
+    @Test("is none after a deadlock, and the statement can be sent again", arguments: ["40P01", "40001"])
     func rolledBack(state: String) {
-        #expect(trips.verdict(on: PostgresError(.server(SQLState(rawValue: state)), "")) == .rolledBack)
+        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .rolledBack)
     }
 
-    @Test("is nothing, and another server may take it, when this one takes no writes")
-    func movedAway() {
-        #expect(trips.verdict(on: PostgresError(.server(.readOnlySQLTransaction), "")) == .movedAway)
+    @Test("is none when the server takes no writes, and another server may take it")
+    func readOnlyServer() {
+        #expect(StatementEffect(of: PostgresError(.server(.readOnlySQLTransaction), "")) == .readOnlyServer)
     }
 
     @Test(
-        "is nothing, for good, after any other refusal",
+        "is none, and would be none again, after any other refusal",
         arguments: ["22003", "23514", "P0001", "55P03", "57014", "53100", "42P01", "XX000"]
     )
     func refused(state: String) {
-        #expect(trips.verdict(on: PostgresError(.server(SQLState(rawValue: state)), "")) == .refused)
+        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .refused)
     }
 }

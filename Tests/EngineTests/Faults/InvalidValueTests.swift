@@ -5,17 +5,17 @@ import Usage
 
 @testable import Engine
 
-/// A value that its table's constraint refuses, planted in one user's row after the constraint was dropped.
+/// A value that violates its table's constraint, written into one user's row after the constraint was dropped.
 struct PlantedValue: Sendable, CustomTestStringConvertible {
     var table: String
     var column: String
-    /// As SQL writes it.
+    /// As an SQL literal.
     var value: String
-    /// Makes the next message derive the user's row anew; otherwise it is counted in the row as it stands.
+    /// Whether the next message derives the user's row anew; otherwise it is counted in the row as it is.
     var isStale: Bool
 
     var name: String { "\(table).\(column)" }
-    /// Reading derives what is out of date in a usage row anew, but for its count and its limit.
+    /// A read derives an outdated usage row anew, except for its count and limit.
     var isShown: Bool {
         switch column {
         case "updated_at", "released", "granted", "plan_limit": false
@@ -50,7 +50,7 @@ struct InvalidValueTests {
     private static let ofUsageRows =
         values("message_usage", ["message_count", "held", "limit"], negatives, stale: [false, true])
         + values("message_usage", ["started_at", "resets_at", "expires_at"], instants, stale: [false, true])
-        // What only the slow path reads.
+        // Read by the slow path only.
         + values("message_usage", ["released", "granted", "plan_limit"], negatives, stale: [true])
         + values("message_usage", ["updated_at"], instants, stale: [true])
 
@@ -68,7 +68,7 @@ struct InvalidValueTests {
         values("headroom.plans", ["allowance"], negatives, stale: [true])
         + values("headroom.plans", ["gentle_percent", "prominent_percent"], negatives + ["2147483647"], stale: [true])
 
-    /// The one with the planted value; the others are the neighbours in the same batches.
+    /// The user with the invalid value; the others are in the same batches.
     private let ada = user(5)
     private let users = (0..<8).map { user($0) }
 
@@ -108,7 +108,7 @@ struct InvalidValueTests {
         }
     }
 
-    /// The row in which a value is planted, and where it is kept meanwhile.
+    /// The row with the invalid value, and where its original is stored meanwhile.
     private func condition(_ table: String) -> String {
         table == "headroom.plans" ? "plan = 'team'" : "user_id = '\(ada)'"
     }
@@ -161,7 +161,7 @@ struct InvalidValueTests {
                     }
                 }
                 try await mend(planted, database.psql)
-                // Nothing was counted while the value was there.
+                // Nothing was counted while the value was invalid.
                 let after = try await harness.execute(ada, .usage)
                 #expect(after.answer?.snapshot.used == 1, "\(planted.testDescription): \(after)")
             }
@@ -175,13 +175,13 @@ struct InvalidValueTests {
         }
     }
 
-    @Test("of message_usage is answered -INTERNAL to this user alone, logged once, and gone when it is corrected")
+    @Test("of message_usage fails this user alone with -INTERNAL, is logged once, and can be corrected")
     func usageRows() async throws { try await check(Self.ofUsageRows) }
 
-    @Test("of subscriptions or subscribers is answered -INTERNAL to this user alone, and logged once")
+    @Test("of subscriptions or subscribers fails this user alone with -INTERNAL, and is logged once")
     func subscriptions() async throws { try await check(Self.ofSubscriptions) }
 
-    @Test("of a plan is answered -INTERNAL to the users of this plan alone, and logged once")
+    @Test("of a plan fails the users of this plan alone with -INTERNAL, and is logged once")
     func plans() async throws { try await check(Self.ofPlans) }
 
     @Test("does not fail HISTORY, SUBSCRIBE, TOP and REPORT of others")
@@ -203,7 +203,7 @@ struct InvalidValueTests {
             else { return #expect(Bool(false), "no readings") }
             #expect(Set(top.map(\.user)) == Set(users.filter { $0 != ada }))
             #expect(report.messages == users.count - 1)
-            // One whose statement fails as a whole, which a subscription must not do to those beside it.
+            // One that fails its statement as a whole must not fail the other subscriptions.
             try await mend(planted, database.psql)
             let other = PlantedValue(
                 table: "headroom.subscriptions",
@@ -221,7 +221,7 @@ struct InvalidValueTests {
         }
     }
 
-    @Test("of a key is answered -INTERNAL to a repetition with this key, and nothing is counted")
+    @Test("of a key fails a repetition with this key with -INTERNAL, and nothing is counted")
     func keys() async throws {
         try await withStore { database, harness in
             let key = messageKey("once")
@@ -239,7 +239,7 @@ struct InvalidValueTests {
         }
     }
 
-    @Test("that a change meets after its commit does not lose the lane's receipt, and the change is made")
+    @Test("that is read after a change's commit does not lose the lane's receipt, and the change is made")
     func afterChange() async throws {
         try await withStore { database, harness in
             try await plant(
@@ -260,7 +260,7 @@ struct InvalidValueTests {
         }
     }
 
-    @Test("is refused where a result is decoded, whatever it is")
+    @Test("is rejected when a result is decoded, whatever its type")
     func decoding() async throws {
         let psql = try await TestDatabase.fresh().psql
         let column = StoredColumn("message_usage", "limit")

@@ -4,11 +4,11 @@ import Usage
 
 @testable import Engine
 
-@Suite("One user's trouble", .serialized)
+@Suite("An error of one user", .serialized)
 struct NeighbourTests {
     private let users = (0..<16).map { user($0) }
 
-    /// - Parameter requestTimeout: a row that is locked is waited for for a quarter of it.
+    /// - Parameter requestTimeout: the lane waits a quarter of it for a locked row.
     private func withStore(
         requestTimeout: Duration = .seconds(12),
         _ body: @Sendable (TestDatabase, EngineHarness) async throws -> Void
@@ -20,12 +20,12 @@ struct NeighbourTests {
 
     private func expectCounted(_ outcomes: [Outcome], used: Int, except troubled: Set<Int>) {
         for (index, outcome) in outcomes.enumerated() where !troubled.contains(index) {
-            #expect(outcome.isAllowed, "user \(index) was told \(outcome)")
+            #expect(outcome.isAllowed, "user \(index): \(outcome)")
             #expect(outcome.answer?.snapshot.used == used)
         }
     }
 
-    @Test("with a row that the database refuses fails only this user's requests", arguments: [false, true])
+    @Test("whose row the database refuses fails only this user's requests", arguments: [false, true])
     func badRow(isKnown: Bool) async throws {
         try await withStore(requestTimeout: waitLimit) { database, harness in
             if isKnown { _ = try await harness.execute(users.map { ($0, .consume(1)) }) }
@@ -53,7 +53,7 @@ struct NeighbourTests {
     }
 
     @Test(
-        "with a row that another session holds locked is told so while it is locked, and so are the others that they are counted"
+        "whose row another session has locked fails only this user's requests, at once"
     )
     func lockedRow() async throws {
         try await withStore { database, harness in
@@ -73,7 +73,7 @@ struct NeighbourTests {
         }
     }
 
-    @Test("with a change of plan that is not committed yet does not fail others who are new")
+    @Test("with an uncommitted change of plan does not fail other new users")
     func lockedSubscriber() async throws {
         try await withStore { database, harness in
             try await database.psql.execute("select set_plan('\(user(5))', 'pro')")
@@ -89,7 +89,7 @@ struct NeighbourTests {
         }
     }
 
-    @Test("with a row that cannot be read keeps nobody else from being watched, and is logged once")
+    @Test("whose row cannot be read does not fail other subscriptions, and is logged once")
     func unreadableRow() async throws {
         let database = try await TestDatabase.fresh()
         let harness = EngineHarness(database.conninfo, lanes: 1)

@@ -6,7 +6,7 @@ import Usage
 
 @Suite("A connection that is cut around a statement")
 struct ReceiptTests {
-    /// Where a connection ends: before the server sees the statement, or after it has committed and answered.
+    /// When a connection is cut: before the server receives the statement, or after it has committed and replied.
     enum Moment: CaseIterable, Sendable {
         case before, after
 
@@ -28,7 +28,7 @@ struct ReceiptTests {
         #expect(harness.engine.snapshot.reconnects == 1)
     }
 
-    @Test("counts a batch of known users once, and answers it truly", arguments: Moment.allCases)
+    @Test("counts a batch of cached users once, with the right answers", arguments: Moment.allCases)
     func counting(moment: Moment) async throws {
         try await withStore { database, proxy, harness in
             _ = try await harness.execute([(user(1), .consume(78)), (user(2), .consume(10))])
@@ -39,7 +39,7 @@ struct ReceiptTests {
             ])
             #expect(outcomes.map { $0.answer?.snapshot.used } == [11, 79, 79, 81, 16, 81])
             #expect(outcomes.map(\.isAllowed) == [true, true, true, true, true, false])
-            #expect(outcomes.map { $0.answer?.crossed } == [nil, nil, nil, .gentle, nil, nil], "said once, as ever")
+            #expect(outcomes.map { $0.answer?.crossed } == [nil, nil, nil, .gentle, nil, nil], "reported once")
             #expect(try await database.count(of: user(1), period: "trial") == 81)
             #expect(try await database.count(of: user(2), period: "trial") == 16)
         }
@@ -105,7 +105,7 @@ struct ReceiptTests {
         }
     }
 
-    @Test("tells a grant that was granted before so, when the reply is lost", arguments: Moment.allCases)
+    @Test("answers a repeated grant as a repetition when the reply is lost", arguments: Moment.allCases)
     func grantingAgain(moment: Moment) async throws {
         try await withStore { _, proxy, harness in
             let grant = EngineOperation.grant(5, key: messageKey("ticket"), reason: nil)
@@ -116,7 +116,7 @@ struct ReceiptTests {
         }
     }
 
-    @Test("forgets once: who came between the deletion and its repetition stays")
+    @Test("forgets once: a row from between the deletion and its repetition stays")
     func forgetting() async throws {
         try await withStore { database, proxy, harness in
             _ = try await harness.execute(user(1), .consume(7))
@@ -133,7 +133,7 @@ struct ReceiptTests {
         }
     }
 
-    @Test("resets once: what was counted between the reset and its repetition stays")
+    @Test("resets once: messages counted between the reset and its repetition stay")
     func resetting() async throws {
         try await withStore { database, proxy, harness in
             _ = try await harness.execute(user(1), .consume(7))
@@ -152,7 +152,7 @@ struct ReceiptTests {
         }
     }
 
-    @Test("counts once across the end of a month, in the month in which it was counted")
+    @Test("counts a message once across the end of a month, in the first one")
     func monthEnd() async throws {
         try await withStore { database, proxy, harness in
             try await database.moveClock(to: at("2026-11-30T23:59:59Z"))

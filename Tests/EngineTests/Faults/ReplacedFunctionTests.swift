@@ -5,7 +5,7 @@ import Usage
 
 @testable import Engine
 
-/// What somebody with the rights of the tables' owner may do by hand. The service does not know what was counted then.
+/// The owner of the tables may replace functions. The service cannot know what was counted then.
 @Suite("A function that was replaced and returns something else")
 struct ReplacedFunctionTests {
     private static let parameters = """
@@ -50,7 +50,7 @@ struct ReplacedFunctionTests {
             grant execute on function headroom.count_batch, headroom.sound_count_batch to headroom_service;
             """
         )
-        // It does not know these users, so their rows come with the counts.
+        // These users are not cached, so their rows are returned with the counts.
         let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running {
             for round in 1...2 {
@@ -77,7 +77,7 @@ struct ReplacedFunctionTests {
         }
     }
 
-    @Test("perform_batch: no request is left without an answer")
+    @Test("perform_batch: every request is answered")
     func performing() async throws {
         let database = try await TestDatabase.fresh()
         let harness = EngineHarness(database.conninfo, lanes: 1)

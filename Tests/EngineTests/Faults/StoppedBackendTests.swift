@@ -5,8 +5,8 @@ import Usage
 
 @testable import Engine
 
-/// A process that was stopped may go on at any time, with a statement that its lane has long given up.
-@Suite("A backend that is stopped and goes on later", .serialized)
+/// A stopped process may continue at any time, with a statement that its lane has abandoned.
+@Suite("A backend that is stopped and continues later", .serialized)
 struct StoppedBackendTests {
     private func withStore(
         requestTimeout: Duration = waitLimit,
@@ -17,7 +17,7 @@ struct StoppedBackendTests {
         defer { proxy.close() }
         let harness = EngineHarness(database.conninfo(through: proxy), lanes: 1, requestTimeout: requestTimeout)
         try await harness.running {
-            // Makes the row, so that what follows is counted on the fast path.
+            // Creates the row, so that the fast path counts the next message.
             #expect(try await harness.execute(user(1), .consume(1)).isAllowed)
             try await body(database, proxy, harness)
         }
@@ -55,7 +55,7 @@ struct StoppedBackendTests {
         }
     }
 
-    @Test("is waited for until the deadline, and only then is the outcome unknown")
+    @Test("is waited for until the deadline, after which the outcome is unknown")
     func silent() async throws {
         try await withStore { database, _, harness in
             let process = try await backend(database)
@@ -63,19 +63,19 @@ struct StoppedBackendTests {
             defer { kill(process, SIGCONT) }
             let start = ContinuousClock.now
             let outcomes = try await harness.execute([(user(1), .consume(2)), (user(1), .usage)], within: .seconds(2))
-            // Told while the backend is stopped, and so by nothing but the deadline.
+            // Answered while the backend is stopped, so only because of the deadline.
             #expect(outcomes.map(\.failure) == [.unknown, .unknown])
             #expect(ContinuousClock.now - start >= .seconds(2))
             try await waitUntil("the lane connects again") { harness.isConnected }
             #expect(try await harness.execute(user(1), .consume(4)).answer?.snapshot.used == 5)
             try await goOn(process, database)
-            // It was told as unknown: it may count now, and by no more than it asked for.
+            // The outcome was unknown: it may count now, at most once.
             let count = try await database.count(of: user(1), period: "trial")
             #expect(count == 5 || count == 7)
         }
     }
 
-    @Test("keeps its receipt locked, so that its batch is not counted beside it, and the outcome is unknown")
+    @Test("keeps its receipt locked, so that its batch is not counted twice, and the outcome is unknown")
     func holdsReceipt() async throws {
         let requestTimeout = Duration.seconds(8)
         try await withStore(requestTimeout: requestTimeout) { database, proxy, harness in

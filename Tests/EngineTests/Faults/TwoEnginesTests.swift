@@ -19,13 +19,13 @@ struct TwoEnginesTests {
             try await other.running { try await body(database, [one, other]) }
         }
         for harness in [one, other] {
-            // A deadlock costs a second and is then sent again: nobody would notice but for the log.
+            // After a deadlock the statement is sent again, so only the log shows it.
             #expect(harness.log.count(of: "statement rolled back, sent again") == 0)
             #expect(harness.log.count(of: "statement refused") == 0)
         }
     }
 
-    /// Every engine executes requests again and again for each user, in batches whose users come in changing order.
+    /// Each engine executes batches of requests, with the users in random order.
     private func consume(
         _ engines: [EngineHarness],
         rounds: Int
@@ -37,10 +37,10 @@ struct TwoEnginesTests {
                         var random = SeededGenerator(seed: UInt64(number * 10 + client))
                         var answers: [Answer] = []
                         for _ in 0..<rounds {
-                            let asked = users.shuffled(using: &random).map { ($0, EngineOperation.consume(1)) }
-                            let outcomes = try await engine.execute(asked + asked.reversed())
+                            let requests = users.shuffled(using: &random).map { ($0, EngineOperation.consume(1)) }
+                            let outcomes = try await engine.execute(requests + requests.reversed())
                             for outcome in outcomes {
-                                answers.append(try #require(outcome.answer, "told \(outcome)"))
+                                answers.append(try #require(outcome.answer, "\(outcome)"))
                             }
                         }
                         return answers
@@ -51,18 +51,18 @@ struct TwoEnginesTests {
         }
     }
 
-    @Test("hand out each used value once, up to the limit and not beyond")
+    @Test("answer each used value once, up to the limit")
     func usedValues() async throws {
         try await withEngines { database, engines in
             try await database.psql.execute("update headroom.plans set allowance = 250 where plan = 'trial'")
             let answers = try await consume(engines, rounds: 30)
-            let askedPerUser = TwoEnginesTests.clients * 30 * 2
+            let requestsPerUser = TwoEnginesTests.clients * 30 * 2
             for user in users {
                 let own = answers.filter { $0.user == user }
                 let used = own.filter { $0.status == .allowed }.map(\.snapshot.used)
                 #expect(used.sorted() == Array(1...250))
                 let refused = own.filter { $0.status != .allowed }
-                #expect(refused.count == askedPerUser - 250)
+                #expect(refused.count == requestsPerUser - 250)
                 #expect(refused.allSatisfy { $0.status == .blocked(.trialLimitReached) && $0.snapshot.used == 250 })
                 #expect(own.filter { $0.crossed != nil }.map(\.snapshot.used).sorted() == [200, 238, 250])
                 #expect(try await database.count(of: user, period: "trial") == 250)
@@ -76,7 +76,7 @@ struct TwoEnginesTests {
             // A subscription that ends the trial's limit, so that counting goes on whatever the resets do.
             try await database.psql.execute("update headroom.plans set allowance = 1000000 where plan = 'trial'")
             let other = try await Session.open(database.conninfo)
-            // From before the first message until after the last one, however long that takes.
+            // From before the first message until after the last one.
             let resets = Task {
                 while !Task.isCancelled { try await other.execute("select reset_billing_period('trial')") }
             }

@@ -7,8 +7,8 @@ import Usage
 
 @testable import Engine
 
-/// A server that has to wait for a standby which never comes, with a migrated database whose sessions would not be told
-/// that a wait was cancelled: PostgreSQL says so in a WARNING, and client_min_messages is error.
+/// A server that waits for a standby which never connects, with a migrated database whose sessions would not see the WARNING of
+/// a cancelled wait, because client_min_messages is error.
 private struct LonelyPrimary {
     private let directory: TemporaryDirectory
     private let server: PrivateServer
@@ -45,7 +45,7 @@ private struct LonelyPrimary {
         try await psql.execute("select pg_reload_conf()")
     }
 
-    /// The commit of a lane that waits for the standby, told apart from the one before; nil while none does.
+    /// Identifies the commit of a lane that waits for the standby; nil while none does.
     func waitingCommit() async throws -> String? {
         try await psql.text(
             """
@@ -71,7 +71,7 @@ struct UnconfirmedCommitTests {
         .consume(1), .setPlan(PlanChange(user: user(1), plan: "paid")), .resetUsage(nil),
     ]
 
-    @Test("is answered once the standby has it, and not before, whatever client_min_messages database and login say")
+    @Test("is answered only after the standby has it, whatever client_min_messages of database and login")
     func cancelled() async throws {
         let primary = try await LonelyPrimary.start()
         let harness = EngineHarness(primary.conninfo, lanes: 1)
@@ -88,7 +88,7 @@ struct UnconfirmedCommitTests {
 
     private func check(_ operation: EngineOperation, _ primary: LonelyPrimary, _ harness: EngineHarness) async throws {
         try await primary.waitForStandby("nobody")
-        // The setting is in force a moment after the reload; what is committed before that is answered at once.
+        // The setting takes effect shortly after the reload; earlier commits are answered at once.
         var slots = harness.submit([(user(1), operation)])
         var commit: String?
         try await waitUntil("a commit waits for the standby") {
@@ -113,7 +113,7 @@ struct UnconfirmedCommitTests {
         for outcome in outcomes {
             #expect(outcome.answer?.status == .allowed || outcome.answer?.status == .ok, "\(outcome)")
         }
-        guard case .consume = operation else { return }
+        guard case .batched(.consume) = operation else { return }
         #expect(outcomes.map { $0.answer?.snapshot.used } == outcomes.indices.map { $0 + 2 }, "each is counted once")
     }
 

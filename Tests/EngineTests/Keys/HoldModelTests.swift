@@ -4,10 +4,10 @@ import Usage
 
 @testable import Engine
 
-/// One history after the other: each has a handful of database sessions.
-@Suite("Keys and holds, held against the model", .serialized)
+/// Serialized, because each history has several database sessions.
+@Suite("Keys and holds, compared with the model", .serialized)
 struct HoldModelTests {
-    @Test("answer random histories as the model does", arguments: SeededGenerator.seeds(always: [1, 2, 3, 4]))
+    @Test("are answered in random histories as by the model", arguments: SeededGenerator.seeds(always: [1, 2, 3, 4]))
     func randomHistory(seed: UInt64) async throws {
         print("keys and holds, history of seed \(seed)")
         let database = try await TestDatabase.fresh()
@@ -26,7 +26,7 @@ struct HoldModelTests {
         }
     }
 
-    @Test("answer so also when replies are lost again and again", arguments: SeededGenerator.seeds(always: [1, 2]))
+    @Test("are answered as by the model also when replies are lost", arguments: SeededGenerator.seeds(always: [1, 2]))
     func randomLosses(seed: UInt64) async throws {
         print("keys, holds and lost replies, history of seed \(seed)")
         let database = try await TestDatabase.fresh()
@@ -56,7 +56,7 @@ struct HoldModelTests {
         var generator: SeededGenerator
         var replays = 0
         var commits = 0
-        /// What the first use of each key was told, commits apart.
+        /// The answer to the first use of each key, with commits separate.
         private var firsts: [FirstUse: Answer] = [:]
 
         private struct FirstUse: Hashable {
@@ -74,7 +74,7 @@ struct HoldModelTests {
             generator = SeededGenerator(seed: ~seed)
         }
 
-        /// False when the two disagree, after which comparing further tells nothing.
+        /// False when the two disagree, because then all later answers may differ.
         mutating func take(_ number: Int) async throws -> Bool {
             let now = history.now
             switch history.next() {
@@ -91,16 +91,16 @@ struct HoldModelTests {
                     "delete from message_usage where user_id = '\(user)' and billing_period = '\(period)'"
                 )
                 model.deleteRow(user, period: period)
-            case .execute(let asked):
+            case .execute(let requests):
                 if let proxy, generator.chance(40) { proxy.arm(.reply("_batch")) }
-                let outcomes = try await generator.element(of: engines).execute(asked)
-                for (index, (user, operation)) in asked.enumerated() {
+                let outcomes = try await generator.element(of: engines).execute(requests)
+                for (index, (user, operation)) in requests.enumerated() {
                     let place = "seed \(seed), step \(number), request \(index): \(operation) of \(user)"
                     let expected = model.outcome(of: operation, user: user, at: now)
                     let period = model.usage(user, at: now).snapshot.period
-                    let (told, said) = (outcomes[index].comparable(in: period), expected.comparable(in: period))
-                    #expect(told == said, "\(place)")
-                    guard told == said, tellsTheSame(outcomes[index], operation, place) else { return false }
+                    let (actual, modelled) = (outcomes[index].comparable(in: period), expected.comparable(in: period))
+                    #expect(actual == modelled, "\(place)")
+                    guard actual == modelled, repeats(outcomes[index], operation, place) else { return false }
                 }
             }
             return true
@@ -112,14 +112,14 @@ struct HoldModelTests {
             )
         }
 
-        /// Whether a repetition has the numbers of the first time, as the engine itself answered it.
-        private mutating func tellsTheSame(_ outcome: Outcome, _ operation: EngineOperation, _ place: String) -> Bool {
+        /// Whether a repetition has the numbers of the engine's own first answer.
+        private mutating func repeats(_ outcome: Outcome, _ operation: EngineOperation, _ place: String) -> Bool {
             guard let answer = outcome.answer, answer.status == .allowed || answer.status == .held else { return true }
             let use: FirstUse
             switch operation {
-            case .consume(_, let key?), .reserve(_, let key, _):
+            case .batched(.consume(_, let key?)), .batched(.reserve(_, let key, _)):
                 use = FirstUse(user: answer.user, key: key, isCommit: false)
-            case .commit(let key):
+            case .batched(.commit(let key)):
                 use = FirstUse(user: answer.user, key: key, isCommit: true)
                 if !answer.isReplay { commits += 1 }
             default:

@@ -4,19 +4,19 @@ import Usage
 
 @testable import Engine
 
-/// Keyed messages are counted by the hot statement, or on the slow path when another request of their user needs it.
-@Suite("A keyed message, counted by the hot statement and on the slow path")
-struct KeyWaysTests {
+/// The fast path counts keyed messages, and the slow path if another request of their user needs it.
+@Suite("A keyed message, on the fast and on the slow path")
+struct KeyPathTests {
     private let noon = at("2026-11-10T12:00:00Z")
 
-    private struct Event: Equatable {
+    private struct History: Equatable {
         var outcomes: [Outcome]
         var keys: String?
         var counts: String?
     }
 
-    /// What is answered and kept when the hot statement counts each load, or, with a release of an unknown key in it, the slow path.
-    private func run(seed: UInt64, isSlow: Bool) async throws -> Event {
+    /// Executes a random history on the fast path or, by a release of an unknown key in each batch, on the slow path.
+    private func run(seed: UInt64, isSlow: Bool) async throws -> History {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
         let harness = EngineHarness(database.conninfo, lanes: 1)
@@ -25,23 +25,23 @@ struct KeyWaysTests {
             let users = (0..<4).map { user(UInt64($0)) }
             for user in users { _ = try await harness.execute(user, .setPlan(PlanChange(user: user, plan: "paid"))) }
             for user in users { _ = try await harness.execute(user, .consume(600)) }
-            var told: [Outcome] = []
+            var outcomesOfAll: [Outcome] = []
             for round in 0..<60 {
-                var asked: [(user: UserID, operation: EngineOperation)] = []
+                var requests: [(user: UserID, operation: EngineOperation)] = []
                 for user in users {
                     let age = Int.random(in: 0...min(3, round), using: &generator)
                     let messages = generator.element(of: [1, 1, 1, 2, 9])
                     let keyed = EngineOperation.consume(messages, key: messageKey("key \(round - age)"))
                     let others = [EngineOperation.consume(messages), .check(1), .usage].shuffled(using: &generator)
                     let own = ([keyed] + others.prefix(2)).shuffled(using: &generator)
-                    asked += own.map { (user, $0) }
-                    if isSlow { asked.append((user, .release(messageKey("never used")))) }
+                    requests += own.map { (user, $0) }
+                    if isSlow { requests.append((user, .release(messageKey("never used")))) }
                 }
-                let outcomes = try await harness.execute(asked)
-                told += zip(asked, outcomes).compactMap { request, outcome in
-                    if case .release = request.operation { nil } else { outcome }
+                let outcomes = try await harness.execute(requests)
+                outcomesOfAll += zip(requests, outcomes).compactMap { request, outcome in
+                    if case .batched(.release) = request.operation { nil } else { outcome }
                 }
-                try await expectWay(isSlow, database, isFirst: round == 0)
+                try await expectPath(isSlow, database, isFirst: round == 0)
             }
             let keys = """
                 select string_agg(concat_ws(' ', user_id, key, messages, used, held, "limit", verb, status,
@@ -50,24 +50,24 @@ struct KeyWaysTests {
             let counts = """
                 select string_agg(concat_ws(' ', user_id, message_count), ',' order by user_id) from message_usage
                 """
-            return Event(
-                outcomes: told,
+            return History(
+                outcomes: outcomesOfAll,
                 keys: try await database.psql.text(keys),
                 counts: try await database.psql.text(counts)
             )
         }
     }
 
-    /// The receipt says which way the lane's newest batch went; in the first, every key is new.
-    private func expectWay(_ isSlow: Bool, _ database: TestDatabase, isFirst: Bool) async throws {
+    /// The receipt shows the path of the lane's newest batch; in the first, every key is new.
+    private func expectPath(_ isSlow: Bool, _ database: TestDatabase, isFirst: Bool) async throws {
         guard isFirst else { return }
-        let way = try await database.psql.text(
+        let path = try await database.psql.text(
             "select answers is not null from headroom.lane_receipts order by moved_at desc limit 1"
         )
-        #expect(way == (isSlow ? "true" : "false"))
+        #expect(path == (isSlow ? "true" : "false"))
     }
 
-    @Test("is answered and remembered alike", arguments: SeededGenerator.seeds(always: [1, 2]))
+    @Test("has the same answers and rows", arguments: SeededGenerator.seeds(always: [1, 2]))
     func alike(seed: UInt64) async throws {
         print("keys on the fast and the slow path, seed \(seed)")
         let fast = try await run(seed: seed, isSlow: false)

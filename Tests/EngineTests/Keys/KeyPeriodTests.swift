@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-/// Keys and holds at the end of a period, and rows that an operator takes away.
+/// Keys and holds at the end of a period, and after an operator has deleted rows.
 @Suite("A key, in its period and after it")
 struct KeyPeriodTests {
     private let eve = at("2026-11-30T23:59:00Z")
@@ -26,7 +26,7 @@ struct KeyPeriodTests {
         }
     }
 
-    @Test("that was counted in one month replays in the next, through another engine, and counts once")
+    @Test("that was counted in one month is replayed in the next, by another engine, and counts once")
     func monthEnd() async throws {
         try await running { database, engine, other in
             let key = messageKey("late")
@@ -47,7 +47,7 @@ struct KeyPeriodTests {
         }
     }
 
-    @Test("that holds over the month's end takes nothing from the new month and is counted in the old")
+    @Test("that holds over the month's end is counted in the old month")
     func holdOverMonthEnd() async throws {
         try await running { database, engine, other in
             _ = try await engine.execute(ada, .reserve(700, key: messageKey("late"), ttlSeconds: 120))
@@ -62,7 +62,7 @@ struct KeyPeriodTests {
         }
     }
 
-    @Test("that held and expired counts nowhere: not in USAGE or HISTORY of the past, the view or the older function")
+    @Test("whose hold expired counts neither in USAGE or HISTORY of the past nor in the view or the older function")
     func expiredHoldsShowNowhere() async throws {
         try await running { database, engine, _ in
             _ = try await engine.execute(ada, .reserve(800, key: messageKey("late"), ttlSeconds: 80))
@@ -85,7 +85,7 @@ struct KeyPeriodTests {
         }
     }
 
-    @Test("that held in a row which an operator deleted is over, and does not come back in a new row")
+    @Test("whose hold was in a deleted row ends with it, and is not in a new row")
     func deletedRow() async throws {
         try await running { database, engine, other in
             let (first, second) = (messageKey("first"), messageKey("second"))
@@ -115,7 +115,7 @@ struct KeyPeriodTests {
         }
     }
 
-    @Test("that holds more than a number can tell stops at the largest, and fails nothing")
+    @Test("whose holds exceed the largest integer shows the largest, and fails no request")
     func manyHeldUnlimited() async throws {
         try await running { database, engine, _ in
             _ = try await engine.execute(ada, .setPlan(PlanChange(user: ada, plan: "pro")))

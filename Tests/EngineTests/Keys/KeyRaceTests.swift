@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-@Suite("The same key, from two engines at once")
+@Suite("The same key, used through two engines at once")
 struct KeyRaceTests {
     private let noon = at("2026-11-10T12:00:00Z")
 
@@ -29,11 +29,11 @@ struct KeyRaceTests {
             answers.append(try #require(try await engine.outcomes(of: slots)[0].answer))
         }
         #expect(answers.count { !$0.isReplay } == 1, "counted once: \(operation)")
-        #expect(answers.allSatisfy { $0.firstNumbers == answers[0].firstNumbers }, "told the same: \(operation)")
+        #expect(answers.allSatisfy { $0.firstNumbers == answers[0].firstNumbers }, "answered alike: \(operation)")
         return answers[0]
     }
 
-    @Test("counts it once and tells both the same", arguments: SeededGenerator.seeds(always: []))
+    @Test("counts it once and answers both alike", arguments: SeededGenerator.seeds(always: []))
     func random(seed: UInt64) async throws {
         print("same key from two engines, seed \(seed)")
         try await running { database, engines in
@@ -93,12 +93,12 @@ struct KeyRaceTests {
         }
     }
 
-    @Test("counts it once also when both have passed the look at the known keys, which the loser's insert shows")
+    @Test("counts it once also when both have found the key unused, and the second insert fails")
     func uniqueViolation() async throws {
         try await running { database, engines in
             let user = user(7)
             for engine in engines {
-                // Both lanes have to expect the row where it is, or they would take the slow path.
+                // Makes both lanes cache the user, so that they take the fast path.
                 _ = try await engine.execute(user, .consume(1))
             }
             for round in 0..<10 {

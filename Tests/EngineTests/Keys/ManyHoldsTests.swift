@@ -11,23 +11,23 @@ struct ManyHoldsTests {
     private static let holdsPerUser = 500
     private let start = at("2026-11-10T12:00:00Z")
 
-    /// What each user has used and holds, by simple sums.
+    /// The used and held messages of each user, as simple sums.
     private struct Tally {
         var used: [UserID: Int] = [:]
         var held: [UserID: Int] = [:]
 
         mutating func apply(_ operation: EngineOperation, of user: UserID) {
             switch operation {
-            case .reserve: held[user, default: 0] += 1
-            case .commit:
+            case .batched(.reserve): held[user, default: 0] += 1
+            case .batched(.commit):
                 held[user, default: 0] -= 1
                 used[user, default: 0] += 1
-            case .release: held[user, default: 0] -= 1
+            case .batched(.release): held[user, default: 0] -= 1
             default: break
             }
         }
 
-        /// Checks one answer's numbers; false stops the test, which has ten thousand more.
+        /// Checks one answer's numbers; false ends the test.
         func agrees(with answer: Answer?, of user: UserID, seed: UInt64) -> Bool {
             guard let snapshot = answer?.snapshot else {
                 Issue.record("seed \(seed): no answer")
@@ -42,7 +42,7 @@ struct ManyHoldsTests {
         }
     }
 
-    @Test("of which a third commits, a third releases and a third is left to expire add up at every step")
+    @Test("add up at every step when a third is committed, a third released and a third expires")
     func addUp() async throws {
         let seed = SeededGenerator.newSeed()
         print("ten thousand holds, seed \(seed)")
@@ -55,7 +55,7 @@ struct ManyHoldsTests {
             }
             var generator = SeededGenerator(seed: seed)
             var tally = Tally()
-            var waiting = asked(&generator)[...]
+            var waiting = requests(&generator)[...]
             while !waiting.isEmpty {
                 let load = waiting.prefix(Int.random(in: 1...500, using: &generator))
                 waiting = waiting.dropFirst(load.count)
@@ -70,22 +70,22 @@ struct ManyHoldsTests {
     }
 
     /// Ten thousand reserves with the commits and releases of two thirds of them, each somewhere after its reserve.
-    private func asked(_ generator: inout SeededGenerator) -> [(user: UserID, operation: EngineOperation)] {
-        var asked: [(place: Double, user: UserID, operation: EngineOperation)] = []
+    private func requests(_ generator: inout SeededGenerator) -> [(user: UserID, operation: EngineOperation)] {
+        var requests: [(place: Double, user: UserID, operation: EngineOperation)] = []
         for user in Self.users {
             for number in 0..<Self.holdsPerUser {
                 let key = messageKey("hold \(number)")
                 let place = Double.random(in: 0..<1, using: &generator)
                 let later = Double.random(in: place..<1.2, using: &generator)
-                asked.append((place, user, .reserve(1, key: key, ttlSeconds: 3_600)))
+                requests.append((place, user, .reserve(1, key: key, ttlSeconds: 3_600)))
                 switch number % 3 {
-                case 0: asked.append((later, user, .commit(key)))
-                case 1: asked.append((later, user, .release(key)))
+                case 0: requests.append((later, user, .commit(key)))
+                case 1: requests.append((later, user, .release(key)))
                 default: break
                 }
             }
         }
-        return asked.sorted { $0.place < $1.place }.map { ($0.user, $0.operation) }
+        return requests.sorted { $0.place < $1.place }.map { ($0.user, $0.operation) }
     }
 
     /// Before the holds end, at the instant at which they end, and in the database.

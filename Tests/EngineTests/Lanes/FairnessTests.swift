@@ -4,11 +4,11 @@ import Usage
 
 @testable import Engine
 
-@Suite("Connections that wait for a lane")
+@Suite("Connections with requests that wait for a lane")
 struct FairnessTests {
     private let start = ContinuousClock.now
 
-    /// Requests of one connection, told apart by their slots.
+    /// Requests of one connection, each with a slot of its own.
     private func requests(
         _ connection: Int,
         _ slots: Range<UInt64>,
@@ -27,28 +27,28 @@ struct FairnessTests {
     }
 
     private func queue(capacity: Int = 10_000) -> LaneQueue {
-        LaneQueue(capacity: capacity, loadMaximum: 10)
+        LaneQueue(capacity: capacity, batchMaximum: 10)
     }
 
-    private func load(_ queue: inout LaneQueue) -> [Request] {
+    private func take(_ queue: inout LaneQueue) -> [Request] {
         switch queue.take(atMost: 10, at: start) {
-        case .batch(let requests): requests
-        case .single(let request): [request]
+        case .batch(let requests): requests.map { .batched($0) }
+        case .single(let request): [.single(request)]
         case nil: []
         }
     }
 
-    @Test("have their requests in the next load but one at the latest, however many another connection has waiting")
-    func greedy() {
+    @Test("have their requests in the second batch at the latest, however many another connection has waiting")
+    func longBacklog() {
         var queue = queue()
         _ = queue.enqueue(requests(1, 0..<1_000))
         _ = queue.enqueue(requests(2, 0..<1))
-        var next = load(&queue)
-        #expect(next == requests(1, 0..<10), "these stood there before")
-        next = load(&queue)
+        var next = take(&queue)
+        #expect(next == requests(1, 0..<10), "these waited before")
+        next = take(&queue)
         #expect(next.contains(requests(2, 0..<1)[0]))
         _ = queue.enqueue(requests(2, 1..<3))
-        next = load(&queue)
+        next = take(&queue)
         #expect(next.filter { $0.returnAddress.connection == 2 } == requests(2, 1..<3))
     }
 
@@ -57,52 +57,52 @@ struct FairnessTests {
         var queue = queue()
         _ = queue.enqueue(requests(9, 0..<10))
         _ = queue.enqueue(requests(1, 0..<6) + requests(2, 0..<2) + requests(3, 0..<9))
-        _ = load(&queue)
-        let next = load(&queue)
+        _ = take(&queue)
+        let next = take(&queue)
         #expect(next.map(\.returnAddress.connection) == [1, 2, 3, 1, 2, 3, 1, 3, 1, 3])
         for connection in 1...3 {
             let slots = next.filter { $0.returnAddress.connection == connection }.map(\.returnAddress.slot)
             #expect(slots == Array(0..<UInt64(slots.count)))
         }
-        let (rest, none) = (load(&queue), load(&queue))
+        let (rest, none) = (take(&queue), take(&queue))
         #expect(rest.count == 7)
         #expect(none.isEmpty)
     }
 
-    @Test("all have their turn, however many there are, while one always has a request that goes alone")
+    @Test("all get their turn, however many there are, while one always has a single request")
     func turnsBesideSingles() {
         var queue = queue()
         _ = queue.enqueue(requests(99, 0..<10))
-        // More lines than a load takes.
+        // More connections than a batch has requests.
         for connection in 1...25 { _ = queue.enqueue(requests(connection, 0..<4)) }
         _ = queue.enqueue(requests(98, 0..<100, .history(12)))
         var served: Set<Int> = []
-        for _ in 0..<8 { served.formUnion(load(&queue).map(\.returnAddress.connection)) }
+        for _ in 0..<8 { served.formUnion(take(&queue).map(\.returnAddress.connection)) }
         #expect(served.isSuperset(of: 1...25))
     }
 
-    @Test("take turns with what goes alone, too, while loads are full")
+    @Test("take turns with single requests, too, while batches are full")
     func singlesTakeTurns() {
         var queue = queue()
         for connection in 1...25 { _ = queue.enqueue(requests(connection, 0..<20)) }
         _ = queue.enqueue(requests(97, 0..<50, .history(12)))
         _ = queue.enqueue(requests(98, 0..<1, .history(12)))
-        let next = (0..<8).flatMap { _ in load(&queue) }
+        let next = (0..<8).flatMap { _ in take(&queue) }
         #expect(next.contains { $0.returnAddress.connection == 98 })
     }
 
-    @Test("do not wait for another's requests that go alone, and those do not wait for ever")
+    @Test("do not wait for another's single requests, and those do not wait for ever")
     func singles() {
         var queue = queue()
         _ = queue.enqueue(requests(1, 0..<50, .history(12)))
         _ = queue.enqueue(requests(2, 0..<20))
         var taken: [Int] = []
-        for _ in 0..<4 { taken.append(contentsOf: Set(load(&queue).map(\.returnAddress.connection))) }
+        for _ in 0..<4 { taken.append(contentsOf: Set(take(&queue).map(\.returnAddress.connection))) }
         #expect(taken == [1, 2, 1, 2])
         #expect(queue.count == 48)
     }
 
-    @Test("keep the order of requests of which some go alone")
+    @Test("keep the order of their batched and single requests")
     func orderWithSingles() {
         var queue = queue()
         let mixed =
@@ -110,17 +110,17 @@ struct FairnessTests {
             + requests(1, 5..<6, .history(1))
         _ = queue.enqueue(mixed + requests(2, 0..<30))
         var taken: [Request] = []
-        while queue.count > 0 { taken += load(&queue) }
+        while queue.count > 0 { taken += take(&queue) }
         #expect(taken.filter { $0.returnAddress.connection == 1 } == mixed)
         #expect(taken.count == 36)
     }
 
-    @Test("are all carried, each request once, whatever comes and goes")
+    @Test("have every request executed once, in any sequence of arrivals")
     func property() {
         var random = SeededGenerator(seed: 20_261_121)
         var queue = queue()
         var next: [Int: UInt64] = [:]
-        var carried: [Int: UInt64] = [:]
+        var executed: [Int: UInt64] = [:]
         for _ in 0..<2_000 {
             let connection = Int.random(in: 0..<12, using: &random)
             let first = next[connection, default: 0]
@@ -129,19 +129,19 @@ struct FairnessTests {
             let refused = queue.enqueue(requests(connection, first..<first + count, operation)).refused
             #expect(refused == nil)
             next[connection] = first + count
-            for request in load(&queue) {
+            for request in take(&queue) {
                 let connection = request.returnAddress.connection
-                #expect(request.returnAddress.slot == carried[connection, default: 0])
-                carried[connection] = request.returnAddress.slot + 1
+                #expect(request.returnAddress.slot == executed[connection, default: 0])
+                executed[connection] = request.returnAddress.slot + 1
             }
         }
         while queue.count > 0 {
-            for request in load(&queue) { carried[request.returnAddress.connection] = request.returnAddress.slot + 1 }
+            for request in take(&queue) { executed[request.returnAddress.connection] = request.returnAddress.slot + 1 }
         }
-        #expect(carried == next.filter { $0.value > 0 })
+        #expect(executed == next.filter { $0.value > 0 })
     }
 
-    @Test("lose the requests whose deadline has passed, in every line")
+    @Test("lose the requests whose deadline has passed, in every queue")
     func expiry() {
         var queue = queue()
         _ = queue.enqueue(requests(1, 0..<12, afterSeconds: 5))
@@ -153,7 +153,7 @@ struct FairnessTests {
         #expect(queue.nextDeadline == start + .seconds(5))
         let second = queue.expire(at: start + .seconds(8))
         #expect(second.count == 12)
-        let left = load(&queue)
+        let left = take(&queue)
         #expect(left == requests(2, 1..<2, afterSeconds: 9))
         #expect(queue.nextDeadline == nil)
         _ = queue.enqueue(requests(4, 0..<30))
@@ -162,20 +162,20 @@ struct FairnessTests {
         #expect(queue.count == 0)
     }
 
-    @Test("find room when others have filled the queue, and the others do not")
-    func roomForTheFew() throws {
+    @Test("may add requests below their share when others have filled the queue")
+    func shares() throws {
         var queue = queue(capacity: 1_280)
         let refusal = queue.enqueue(requests(1, 0..<1_400)).refused
         let (refused, error) = try #require(refusal)
         #expect(error.code == .overloaded)
-        #expect(refused.count == 120, "alone it may have all of it")
+        #expect(refused.count == 120, "a single connection may use the whole capacity")
         let whenFull = queue.enqueue(requests(2, 0..<1)).refused?.0.count
-        #expect(whenFull == 1, "full is full")
+        #expect(whenFull == 1, "at the capacity everything is refused")
         _ = queue.take(atMost: 10, at: start)
-        let ofTheFew = queue.enqueue(requests(2, 0..<1)).refused
-        #expect(ofTheFew == nil)
-        let ofTheMany = queue.enqueue(requests(1, 1_400..<1_410)).refused?.0.count
-        #expect(ofTheMany == 10, "it has more than its share")
+        let belowShare = queue.enqueue(requests(2, 0..<1)).refused
+        #expect(belowShare == nil)
+        let aboveShare = queue.enqueue(requests(1, 1_400..<1_410)).refused?.0.count
+        #expect(aboveShare == 10, "it has more than its share")
         let more = queue.enqueue(requests(2, 1..<8)).refused
         #expect(more == nil)
     }

@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-@Suite("The requests that wait for a lane")
+@Suite("Requests that wait for a lane")
 struct LaneQueueTests {
     private let start = ContinuousClock.now
 
@@ -20,19 +20,27 @@ struct LaneQueueTests {
         slots.map { request($0) }
     }
 
-    @Test("are taken in the order in which they came, as many as asked for")
+    private func batch(_ requests: [Request]) -> LaneQueue.Work {
+        .batch(requests.compactMap { if case .batched(let request) = $0 { request } else { nil } })
+    }
+
+    private func single(_ request: Request) -> LaneQueue.Work? {
+        if case .single(let request) = request { .single(request) } else { nil }
+    }
+
+    @Test("are taken in the order of arrival, up to a limit")
     func order() {
         var queue = LaneQueue(capacity: 100)
         _ = queue.enqueue(requests(1...3))
         _ = queue.enqueue(requests(4...6))
         #expect(queue.count == 6)
-        #expect(queue.take(atMost: 4) == .batch(requests(1...4)))
-        #expect(queue.take(atMost: 4) == .batch(requests(5...6)))
+        #expect(queue.take(atMost: 4) == batch(requests(1...4)))
+        #expect(queue.take(atMost: 4) == batch(requests(5...6)))
         #expect(queue.take(atMost: 4) == nil)
         #expect(queue.count == 0)
     }
 
-    @Test("are taken in up to the capacity; the rest is handed back as overload")
+    @Test("are accepted up to the capacity; the others are returned as overload")
     func capacity() throws {
         var queue = LaneQueue(capacity: 3)
         #expect(queue.enqueue(requests(1...2)).refused == nil)
@@ -40,56 +48,42 @@ struct LaneQueueTests {
         let (refused, error) = try #require(refusal)
         #expect(Array(refused) == requests(4...5))
         #expect(error == .overloaded)
-        #expect(queue.take(atMost: 10) == .batch(requests(1...3)))
+        #expect(queue.take(atMost: 10) == batch(requests(1...3)))
         #expect(queue.enqueue(requests(6...8)).refused == nil)
     }
 
-    @Test("wake the lane only when it sleeps, and once")
+    @Test("wake the lane only if it sleeps, and once")
     func waking() {
         var queue = LaneQueue(capacity: 100)
         #expect(queue.enqueue(requests(1...1)).action == .none)
         _ = queue.take(atMost: 10)
-        #expect(queue.enqueue(requests(2...2)).action == .none, "the lane is at work and will look again")
+        #expect(queue.enqueue(requests(2...2)).action == .none, "a busy lane takes it without being woken")
         _ = queue.take(atMost: 10)
         #expect(queue.take(atMost: 10) == nil)
         #expect(queue.enqueue(requests(3...3)).action == .wakeLane)
         #expect(queue.enqueue(requests(4...4)).action == .none)
     }
 
-    @Test("do not wake the lane when not one of them was taken in")
+    @Test("do not wake the lane when none of them was accepted")
     func noWakingForNothing() {
         var queue = LaneQueue(capacity: 0)
         #expect(queue.take(atMost: 10) == nil)
         #expect(queue.enqueue(requests(1...1)).action == .none)
     }
 
-    @Test("that go alone are carried between two batches, in their place")
+    @Test("that are single are executed between two batches, in their order")
     func singles() {
         var queue = LaneQueue(capacity: 100)
-        let reset = request(3, .resetUsage(nil))
-        let history = request(4, .history(12))
+        let (reset, history) = (request(3, .resetUsage(nil)), request(4, .history(12)))
         _ = queue.enqueue([request(1), request(2, .check(1)), reset, history, request(5, .usage), request(6)])
-        #expect(queue.take(atMost: 10) == .batch([request(1), request(2, .check(1))]))
-        #expect(queue.take(atMost: 10) == .single(reset))
-        #expect(queue.take(atMost: 10) == .single(history))
-        #expect(queue.take(atMost: 10) == .batch([request(5, .usage), request(6)]))
+        #expect(queue.take(atMost: 10) == batch([request(1), request(2, .check(1))]))
+        #expect(queue.take(atMost: 10) == single(reset))
+        #expect(queue.take(atMost: 10) == single(history))
+        #expect(queue.take(atMost: 10) == batch([request(5, .usage), request(6)]))
         #expect(queue.take(atMost: 10) == nil)
     }
 
-    @Test(
-        "go alone when they change a plan, grant, reset, forget, or look at the past",
-        arguments: [
-            (EngineOperation.consume(1), true), (.check(1), true), (.usage, true),
-            (.usageInPeriod(billingPeriod("2026-11")), false), (.history(1), false), (.resetUsage(nil), false),
-            (.setPlan(PlanChange(user: user(1), plan: "paid")), false), (.forget, false),
-            (.grant(1, key: messageKey("a"), reason: nil), false),
-        ]
-    )
-    func alone(operation: EngineOperation, isBatched: Bool) {
-        #expect(operation.isBatched == isBatched)
-    }
-
-    @Test("are refused as unavailable while the database is away, and taken in again when it is back")
+    @Test("are refused as unavailable during a long outage, and accepted again after it")
     func refusing() throws {
         var queue = LaneQueue(capacity: 100)
         _ = queue.enqueue(requests(1...1))
@@ -99,12 +93,12 @@ struct LaneQueueTests {
         #expect(Array(refused) == requests(2...3))
         #expect(error == .unavailable)
         #expect(refusal.action == .none)
-        #expect(queue.take(atMost: 10) == .batch(requests(1...1)), "what waits stays")
+        #expect(queue.take(atMost: 10) == batch(requests(1...1)), "waiting requests stay")
         queue.reopen()
         #expect(queue.enqueue(requests(4...4)).refused == nil)
     }
 
-    @Test("are refused for good after closing, while what waits is still carried")
+    @Test("are refused after closing, while waiting ones are still executed")
     func closing() throws {
         var queue = LaneQueue(capacity: 100)
         _ = queue.enqueue(requests(1...1))
@@ -115,7 +109,7 @@ struct LaneQueueTests {
         let (_, error) = try #require(refusal)
         #expect(error == .unavailable)
         #expect(!queue.isDrained)
-        #expect(queue.take(atMost: 10) == .batch(requests(1...1)))
+        #expect(queue.take(atMost: 10) == batch(requests(1...1)))
         #expect(queue.isDrained)
     }
 
@@ -128,7 +122,7 @@ struct LaneQueueTests {
         #expect(queue.isDrained)
     }
 
-    @Test("leave when their deadline has passed, the oldest first, and not before")
+    @Test("expire at their deadline, the oldest first")
     func expiry() {
         var queue = LaneQueue(capacity: 100)
         let waiting = (1...4).map { request(UInt64($0), afterSeconds: $0) }
@@ -138,6 +132,6 @@ struct LaneQueueTests {
         #expect(queue.expire(at: start + .milliseconds(999)).isEmpty)
         #expect(queue.expire(at: start + .seconds(2)) == Array(waiting[..<2]))
         #expect(queue.nextDeadline == start + .seconds(3))
-        #expect(queue.take(atMost: 10) == .batch(Array(waiting[2...])))
+        #expect(queue.take(atMost: 10) == batch(Array(waiting[2...])))
     }
 }

@@ -4,8 +4,8 @@ import Usage
 
 @testable import Engine
 
-@Suite("What a lane remembers of users")
-struct KnownUsersTests {
+@Suite("A lane's cache of users")
+struct UserCacheTests {
     private let november = billingPeriod("2026-11")
 
     private func snapshot(
@@ -27,7 +27,7 @@ struct KnownUsersTests {
         )
     }
 
-    @Test("users are expected in the calendar month until seen elsewhere")
+    @Test("users are expected in the calendar month until seen in another period")
     func calendarMonth() {
         var users = UserCache(calendarMonth: november)
         #expect(users.period(of: user(1)) == november)
@@ -39,7 +39,7 @@ struct KnownUsersTests {
         #expect(users.period(of: user(1)) == november)
     }
 
-    @Test("the database's clock moves the calendar month, and who was not met is expected there")
+    @Test("the database's clock moves the calendar month, in which users that are not cached are expected")
     func newMonth() {
         var users = UserCache(calendarMonth: november)
         users.learn(user(1), snapshot("2026-10"))
@@ -51,19 +51,19 @@ struct KnownUsersTests {
         #expect(users.calendarMonth.label == "2027-12")
     }
 
-    @Test("terms that a row had under a version are known by it until other terms are seen")
+    @Test("an entitlement keeps its version until another entitlement is seen")
     func versions() {
         var users = UserCache(calendarMonth: november)
         let entitlement = snapshot("2026-11").entitlement
         users.learn(user(1), entitlement, version: 7)
-        #expect(users.known(user(1))?.version == 7)
-        // The same entitlement, read by a statement that tells no version.
+        #expect(users.entry(of: user(1))?.version == 7)
+        // The same entitlement, from a statement that returns no version.
         users.learn(user(1), snapshot("2026-11", used: 3))
-        #expect(users.known(user(1))?.version == 7)
-        #expect(users.known(user(1))?.entitlement === entitlement)
+        #expect(users.entry(of: user(1))?.version == 7)
+        #expect(users.entry(of: user(1))?.entitlement === entitlement)
         users.learn(user(1), snapshot("2026-11", limit: 20))
-        #expect(users.known(user(1))?.version == nil)
-        #expect(users.known(user(1))?.entitlement.limit == 20)
+        #expect(users.entry(of: user(1))?.version == nil)
+        #expect(users.entry(of: user(1))?.entitlement.limit == 20)
     }
 
     @Test("a user with nothing left is exhausted until something is left, or the month is new")
@@ -82,33 +82,33 @@ struct KnownUsersTests {
         #expect(!users.isExhausted(user(3)))
     }
 
-    @Test("at least half of the capacity is remembered, whoever was met last, and never more than all of it")
+    @Test("the latest users stay, at least half of the capacity and at most all of it")
     func capacity() {
         var users = UserCache(calendarMonth: november, capacity: 8)
         for number: UInt64 in 1...100 { users.learn(user(number), snapshot("trial")) }
-        let remembered = (1...100 as ClosedRange<UInt64>).filter { users.period(of: user($0)).label == "trial" }
-        #expect(remembered.count <= 8)
-        #expect(remembered.suffix(4) == [97, 98, 99, 100])
+        let cached = (1...100 as ClosedRange<UInt64>).filter { users.period(of: user($0)).label == "trial" }
+        #expect(cached.count <= 8)
+        #expect(cached.suffix(4) == [97, 98, 99, 100])
     }
 
-    @Test("who is met again while others come and go is not forgotten")
-    func metAgain() {
+    @Test("a user that is looked up again and again is not evicted")
+    func lookedUpAgain() {
         var users = UserCache(calendarMonth: november, capacity: 8)
         users.learn(user(1), snapshot("trial"))
         for number: UInt64 in 2...100 {
             users.learn(user(number), snapshot("trial"))
-            #expect(users.known(user(1)) != nil, "after \(number)")
+            #expect(users.entry(of: user(1)) != nil, "after \(number)")
         }
     }
 
-    @Test("each user's period is named by its place among the few there are")
-    func places() {
+    @Test("each user's period is named by its ordinal among the few there are")
+    func periodOrdinals() {
         let entitlement = ["trial", "trial", "2026-10", "trial"].map { snapshot($0).entitlement }
-        var known: [UserCache.Known?] = entitlement.map { UserCache.Known(entitlement: $0, version: nil) }
-        known.insert(nil, at: 1)
-        let places = PeriodPlaces(known, november)
-        #expect(places.labels == ["trial", "2026-11", "2026-10"])
-        #expect(places.places == [1, 2, 1, 3, 1])
-        #expect(PeriodPlaces([], november).labels.isEmpty)
+        var cached: [UserCache.Entry?] = entitlement.map { UserCache.Entry(entitlement: $0, version: nil) }
+        cached.insert(nil, at: 1)
+        let periods = PeriodOrdinals(cached, november)
+        #expect(periods.labels == ["trial", "2026-11", "2026-10"])
+        #expect(periods.ordinals == [1, 2, 1, 3, 1])
+        #expect(PeriodOrdinals([], november).labels.isEmpty)
     }
 }

@@ -4,11 +4,11 @@ import Usage
 
 @testable import Engine
 
-@Suite("What lanes count")
+@Suite("Metrics of lanes")
 struct LaneMetricsTests {
     private let noon = at("2026-11-30T12:00:00Z")
 
-    @Test("is each message that was counted, once, however it was counted, and each request that was refused")
+    @Test("count each message once on every path, and each denied request")
     func activity() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
@@ -17,19 +17,19 @@ struct LaneMetricsTests {
             for number in 1...3 as ClosedRange<UInt64> {
                 _ = try await engine.execute(user(number), .setPlan(PlanChange(user: user(number), plan: "paid")))
             }
-            // New, known, with a key, and that key again.
+            // New, cached, with a key, and that key again.
             _ = try await engine.execute(user(1), .consume(1))
             _ = try await engine.execute((0..<5).map { _ in (user(1), .consume(2)) })
             _ = try await engine.execute(user(1), .consume(3, key: messageKey("a")))
             _ = try await engine.execute(user(1), .consume(3, key: messageKey("a")))
             #expect(engine.engine.activity == Activity(messages: 14, blocked: 0))
-            // Held is not counted, committed is, once.
+            // Held messages are not counted, committed ones are, once.
             _ = try await engine.execute(user(2), .reserve(4, key: messageKey("b"), ttlSeconds: 60))
             #expect(engine.engine.activity.messages == 14)
             _ = try await engine.execute(user(2), .commit(messageKey("b")))
             _ = try await engine.execute(user(2), .commit(messageKey("b")))
             #expect(engine.engine.activity.messages == 18)
-            // Refused on the slow path, then by reading; what only asks is no refusal.
+            // Denied on the slow path, then on the read path; a denied CHECK does not count.
             _ = try await engine.execute(user(3), .consume(800))
             for _ in 0..<3 { _ = try await engine.execute(user(3), .consume(1)) }
             _ = try await engine.execute(user(3), .reserve(1, key: messageKey("c"), ttlSeconds: 60))
@@ -40,7 +40,7 @@ struct LaneMetricsTests {
         #expect(try await database.psql.number("select sum(message_count) from message_usage") == 818)
     }
 
-    @Test("is a message whose reply was lost as well, counted by whichever connection it was")
+    @Test("count a message whose reply was lost")
     func lostReply() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
@@ -58,13 +58,13 @@ struct LaneMetricsTests {
             #expect(try await engine.execute(user(1), .commit(messageKey("a"))).isAllowed)
             #expect(proxy.cuts == 3)
             #expect(engine.engine.activity == Activity(messages: 13, blocked: 0))
-            // The lane tells it after it has answered.
-            try await waitUntil("three losses are told") { engine.engine.snapshot.reconnects == 3 }
+            // The lane updates it after it has answered.
+            try await waitUntil("three losses are reported") { engine.engine.snapshot.reconnects == 3 }
         }
         #expect(try await database.count(of: user(1), period: "2026-11") == 13)
     }
 
-    @Test("are batches by size, and times of waiting and of each kind of statement, one for each")
+    @Test("have the sizes of batches, their queue waits and the times of statements")
     func times() async throws {
         let database = try await TestDatabase.fresh()
         let engine = EngineHarness(database.conninfo, lanes: 1)
@@ -81,9 +81,9 @@ struct LaneMetricsTests {
         #expect(sizes.counts[0] == 4 && sizes.counts[3] == 1 && sizes.counts[6] == 1)
         #expect(metrics.queueWaits.count == 6)
         let counts = Dictionary(uniqueKeysWithValues: metrics.statements.map { ($0.kind, $0.times.count) })
-        // New users are counted after all, on the slow path: the first, six more, thirty-three more.
+        // New users are counted on the slow path: the first, six more, thirty-three more.
         #expect(counts == [.count: 3, .perform: 3, .read: 3])
-        // One after the other, so together they took no longer than the test.
+        // Sequential, so together they took no longer than the test.
         let elapsed = ContinuousClock.now - start
         #expect(metrics.statements.allSatisfy { $0.times.sum > 0 })
         #expect(.microseconds(metrics.statements.reduce(0) { $0 + $1.times.sum }) <= elapsed)
@@ -91,7 +91,7 @@ struct LaneMetricsTests {
         #expect(metrics.queueDepths == [0])
     }
 
-    @Test("are requests that were told that nobody knows what became of them")
+    @Test("count requests whose outcome is unknown")
     func unknown() async throws {
         let database = try await TestDatabase.fresh()
         let proxy = try await database.proxy()
@@ -102,8 +102,8 @@ struct LaneMetricsTests {
             #expect(engine.engine.metrics.outcomesUnknown == 0)
             proxy.refusesConnectionsAfterCut = true
             proxy.arm(.reply("_batch"))
-            let asked: [(UserID, EngineOperation)] = [(user(1), .consume(1)), (user(2), .consume(1))]
-            let outcomes = try await engine.execute(asked, within: .seconds(4))
+            let requests: [(UserID, EngineOperation)] = [(user(1), .consume(1)), (user(2), .consume(1))]
+            let outcomes = try await engine.execute(requests, within: .seconds(4))
             #expect(outcomes.allSatisfy { $0.failure?.code == .unknown })
             proxy.refusesConnections = false
         }

@@ -4,13 +4,13 @@ import Usage
 
 @testable import Engine
 
-@Suite("The engine, over random histories")
+@Suite("The engine, in random histories")
 struct EngineModelTests {
     private static let steps = 300
 
-    // One after the other: each takes three connections, and a long list of seeds would take all that there are.
+    // Serialized, because each has three connections, and a long list of seeds would use up all of the server's.
     @Test(
-        "tells each request what the reference model tells it",
+        "answers each request as the reference model does",
         .serialized,
         arguments: SeededGenerator.seeds(always: [1, 2, 3, 4, 5])
     )

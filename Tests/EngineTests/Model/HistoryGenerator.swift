@@ -3,7 +3,7 @@ import Usage
 
 @testable import Engine
 
-/// One step of a history: what backends ask at once, or what somebody does beside them.
+/// One step of a history: requests that arrive together, or another change of the database.
 enum HistoryStep {
     case requests([(user: UserID, operation: EngineOperation)])
     case moveClock(Instant)
@@ -13,7 +13,7 @@ enum HistoryStep {
     case consumeBySQL(UserID, Int)
 }
 
-/// Makes histories in which limits are small, dates are near, and time likes to stand exactly on a boundary.
+/// Generates histories in which limits are small, dates are near, and time is often exactly on a boundary.
 struct HistoryGenerator {
     private var random: SeededGenerator
     let users = (0..<6).map { user($0) }
@@ -23,7 +23,7 @@ struct HistoryGenerator {
         random = SeededGenerator(seed: seed)
     }
 
-    /// What the plans are before the first step.
+    /// The plans before the first step.
     var initialPlans: [Plan] {
         [
             Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 20),

@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-/// Runs a history against the model and against the engine, and compares what each request is told.
+/// Executes a history with the model and with the engine, and compares the outcomes.
 struct ModelRun {
     let seed: UInt64
     let database: TestDatabase
@@ -23,12 +23,12 @@ struct ModelRun {
         for plan in generator.initialPlans { try await define(plan) }
     }
 
-    /// - Returns: false once an answer differed, after which everything would.
+    /// - Returns: false once an answer differed, because then all later ones may.
     mutating func step() async throws -> Bool {
         stepNumber += 1
         switch generator.step(model) {
-        case .requests(let asked):
-            return try await compare(asked)
+        case .requests(let requests):
+            return try await compare(requests)
         case .moveClock(let instant):
             try await database.moveClock(to: instant)
         case .setLimit(let user, let period, let limit):
@@ -57,93 +57,50 @@ struct ModelRun {
         try await database.psql.run { connection in try PlanRow.write(plan, connection) }
     }
 
-    private mutating func compare(_ asked: [(user: UserID, operation: EngineOperation)]) async throws -> Bool {
-        let expected = asked.map { expectedOutcome(of: $0.user, $0.operation) }
-        let outcomes = try await harness.execute(asked)
-        for (index, (user, operation)) in asked.enumerated() {
-            let place = "request \(index + 1) of \(asked.count): user \(user.low & 0xFF) \(operation)"
+    private mutating func compare(_ requests: [(user: UserID, operation: EngineOperation)]) async throws -> Bool {
+        let expected = requests.map { model.outcome(of: $0.operation, user: $0.user, at: generator.now) }
+        let outcomes = try await harness.execute(requests)
+        for (index, (user, operation)) in requests.enumerated() {
+            let place = "request \(index + 1) of \(requests.count): user \(user.low & 0xFF) \(operation)"
             guard expect(comparable(outcomes[index]), equals: comparable(expected[index]), place) else { return false }
         }
         return true
     }
 
-    private mutating func expectedOutcome(of user: UserID, _ operation: EngineOperation) -> ExpectedOutcome {
-        let now = generator.now
-        switch operation {
-        case .consume(let messages, _): return .answer(model.consume(user, messages: messages, at: now))
-        case .reserve, .commit, .release: preconditionFailure("the keyed histories have a run of their own")
-        case .check(let messages): return .answer(model.check(user, messages: messages, at: now))
-        case .usage: return .answer(model.usage(user, at: now))
-        case .usageInPeriod(let period):
-            return model.usage(user, period: period, at: now).map { .answer($0) } ?? .failure(.notFound)
-        case .history(let count): return .history(model.history(user, months: count, at: now))
-        case .resetUsage(let period):
-            return model.resetUsage(user, period: period, at: now).map { .answer($0) } ?? .failure(.notFound)
-        case .setPlan(let change):
-            do {
-                return .answer(try model.setPlan(change, at: now))
-            } catch {
-                return .failure(error.code)
-            }
-        case .grant(let messages, let key, _):
-            do {
-                return .answer(try model.grant(user, messages: messages, key: key, at: now))
-            } catch {
-                return .failure(error.code)
-            }
-        case .attributed: preconditionFailure("histories have no actors")
-        case .forget:
-            model.forget(user)
-            return .done
-        }
-    }
-
-    private enum ExpectedOutcome: Equatable {
-        case answer(Answer)
-        case history([PeriodUsage])
-        case done
-        case failure(EngineError.Code)
-    }
-
-    private func comparable(_ outcome: Outcome) -> ExpectedOutcome {
+    /// Without the message of an error, and without the start of a plan that never resets, which no answer shows.
+    private func comparable(_ outcome: Outcome) -> Outcome {
         switch outcome {
-        case .answer(let answer): comparable(ExpectedOutcome.answer(answer))
-        case .history(let periods): .history(periods)
-        case .done: .done
-        case .failure(let error): .failure(error.code)
-        // No lane answers so.
-        case .report, .periods, .subscribed: .failure(.internal)
+        case .failure(let error):
+            return .failure(EngineError(error.code, ""))
+        case .answer(var answer) where answer.snapshot.plan.cycle == .lifetime:
+            answer.snapshot.startedAt = answer.snapshot.observedAt
+            return .answer(answer)
+        default:
+            return outcome
         }
     }
 
-    /// A plan that never resets has no day that any answer counts from: when it started is told to nobody.
-    private func comparable(_ outcome: ExpectedOutcome) -> ExpectedOutcome {
-        guard case .answer(var answer) = outcome, answer.snapshot.plan.cycle == .lifetime else { return outcome }
-        answer.snapshot.startedAt = answer.snapshot.observedAt
-        return .answer(answer)
-    }
-
-    private mutating func expect<Value: Equatable>(_ told: Value, equals expected: Value, _ place: String) -> Bool {
+    private mutating func expect<Value: Equatable>(_ actual: Value, equals expected: Value, _ place: String) -> Bool {
         compared += 1
-        guard told != expected else { return true }
+        guard actual != expected else { return true }
         Issue.record(
             """
             seed \(seed), step \(stepNumber), \(place), at \(generator.now)
-            told \(difference(told, from: expected))
+            actual \(difference(actual, from: expected))
             """
         )
         return false
     }
 
-    /// Only the parts that differ, with what the model says.
-    private func difference(_ told: Any, from expected: Any, path: String = "") -> String {
-        let (toldParts, expectedParts) = (Mirror(reflecting: told).children, Mirror(reflecting: expected).children)
-        guard !toldParts.isEmpty, toldParts.count == expectedParts.count, !(told is BillingPeriod), !(told is Instant)
+    /// The parts that differ, each with the model's value.
+    private func difference(_ actual: Any, from expected: Any, path: String = "") -> String {
+        let (parts, expectedParts) = (Mirror(reflecting: actual).children, Mirror(reflecting: expected).children)
+        guard !parts.isEmpty, parts.count == expectedParts.count, !(actual is BillingPeriod), !(actual is Instant)
         else {
-            return "\(told)" == "\(expected)" ? "" : "\(path): \(told), expected \(expected)\n"
+            return "\(actual)" == "\(expected)" ? "" : "\(path): \(actual), expected \(expected)\n"
         }
-        return zip(toldParts, expectedParts).map { told, expected in
-            difference(told.value, from: expected.value, path: "\(path).\(told.label ?? "")")
+        return zip(parts, expectedParts).map { actual, expected in
+            difference(actual.value, from: expected.value, path: "\(path).\(actual.label ?? "")")
         }.joined()
     }
 }

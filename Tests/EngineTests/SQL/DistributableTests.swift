@@ -1,4 +1,5 @@
 import Foundation
+import Postgres
 import TestSupport
 import Testing
 
@@ -134,7 +135,7 @@ struct DistributableTests {
 
     /// The statements of lanes, except open_lane: it has such a CTE, and is sent once per connection.
     private static let sent =
-        PreparedStatement.allCases.map(\.sql) + [
+        PreparedQuery.lane.map(\.sql) + [
             EmbeddedSQL.moveReceipt, EmbeddedSQL.readReceiptAnswer, EmbeddedSQL.grantMessages,
             EmbeddedSQL.readLockedUsers,
         ]

@@ -13,7 +13,7 @@ struct LockOrderTests {
         case keyed = ", array['k1', 'k2', null], array[1, 1, 0], array[1, 1, 0]::bigint[]"
         case severalPeriods = "several periods and numbers"
 
-        var statement: PreparedStatement { self == .keyed ? .countKeyedBatch : .countBatch }
+        var statement: PreparedQuery { self == .keyed ? CountBatchStatement.keyed : CountBatchStatement.plain }
 
         /// Counts three users.
         func call(number: Int = 1) -> String {
@@ -24,7 +24,7 @@ struct LockOrderTests {
                 : "array['2026-11'], array[1, 1, 1], array[1, 1, 1]::bigint[]"
             let keys = self == .keyed ? rawValue : ""
             return """
-                execute \(statement.rawValue)(
+                execute \(statement.name)(
                     '00000000-0000-0000-0000-000000000001', \(number), \(users), \(counts), array[0, 0, 0]::bigint[]\(keys)
                 )
                 """
@@ -47,7 +47,7 @@ struct LockOrderTests {
             """
         )
         try await database.psql.execute("analyze")
-        return try await Session.lane(database, preparing: counting.statement.rawValue, counting.statement.sql)
+        return try await Session.lane(database, preparing: counting.statement.name, counting.statement.sql)
     }
 
     @Test("locks users in the order of their ids", arguments: [0, 1, 10, 100, 20_000], Counting.allCases)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Engine
 
-/// Keeps each outcome until the test asks for it, and sees to it that none comes twice.
+/// Stores each outcome until the test awaits it, and reports a second one for the same request.
 final class CollectingMailbox: Mailbox {
     private struct State {
         var outcomes: [UInt64: Outcome] = [:]
@@ -43,12 +43,12 @@ final class CollectingMailbox: Mailbox {
         state.withLock { $0.publications += publications }
     }
 
-    /// All that was published so far, in its order.
+    /// All publications so far, in order.
     var publications: [Publication] { state.withLock { $0.publications } }
 
-    /// The outcome of a request; nil if none comes.
+    /// The outcome of a request; nil if none arrives.
     func outcome(of slot: UInt64) async -> Outcome? {
-        // A request's deadline is at most `waitLimit` away, and its outcome comes soon after.
+        // A request's deadline is at most `waitLimit` away, and its outcome arrives soon after.
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(2 * Int(waitLimit.components.seconds))) {
             self.state.withLock { $0.waiters.removeValue(forKey: slot) }?.resume(returning: nil)
         }
@@ -62,7 +62,7 @@ final class CollectingMailbox: Mailbox {
         }
     }
 
-    /// Whether the outcome is there, and nobody has asked for it.
+    /// Whether the outcome has arrived and is not awaited yet.
     func hasOutcome(of slot: UInt64) -> Bool {
         state.withLock { $0.outcomes[slot] != nil }
     }

@@ -15,7 +15,7 @@ final class EngineHarness: Sendable {
     private let number: Int
     private let nextSlot = Mutex<UInt64>(0)
 
-    /// - Parameter requestTimeout: long, so that a busy machine does not fail the tests in which time is no matter.
+    /// - Parameter requestTimeout: long, so that tests that are not about time do not fail on a busy machine.
     init(
         _ conninfo: String,
         unknownUsers: UnknownUsers = .trial,
@@ -33,7 +33,7 @@ final class EngineHarness: Sendable {
         number = engine.register(mailbox)
     }
 
-    /// Runs the engine while `body` does its work, and closes it after.
+    /// Runs the engine during `body`, and closes it afterwards.
     func running<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
         let engine = engine
         let run = Task { await engine.run() }
@@ -59,14 +59,14 @@ final class EngineHarness: Sendable {
     ///
     /// - Parameter timeout: until the requests' deadline; the engine's own unless given.
     /// - Returns: a slot for each request.
-    func submit(_ asked: [(user: UserID, operation: EngineOperation)], within timeout: Duration? = nil) -> [UInt64] {
+    func submit(_ requests: [(user: UserID, operation: EngineOperation)], within timeout: Duration? = nil) -> [UInt64] {
         let deadline = ContinuousClock.now + (timeout ?? engine.configuration.requestTimeout)
         let first = nextSlot.withLock { next in
-            defer { next += UInt64(asked.count) }
+            defer { next += UInt64(requests.count) }
             return next
         }
         var staged: [[Request]] = Array(repeating: [], count: engine.configuration.lanes)
-        for (index, (user, operation)) in asked.enumerated() {
+        for (index, (user, operation)) in requests.enumerated() {
             staged[engine.lane(of: user)].append(
                 Request(
                     user: user,
@@ -80,7 +80,7 @@ final class EngineHarness: Sendable {
             guard let (refused, error) = engine.enqueue(staged[lane], lane: lane) else { continue }
             mailbox.deliver(refused.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(error)) })
         }
-        return asked.indices.map { first + UInt64($0) }
+        return requests.indices.map { first + UInt64($0) }
     }
 
     /// Outcomes in the order of the slots.
@@ -94,16 +94,16 @@ final class EngineHarness: Sendable {
     }
 
     func execute(
-        _ asked: [(user: UserID, operation: EngineOperation)],
+        _ requests: [(user: UserID, operation: EngineOperation)],
         within timeout: Duration? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> [Outcome] {
-        try await outcomes(of: submit(asked, within: timeout), sourceLocation: sourceLocation)
+        try await outcomes(of: submit(requests, within: timeout), sourceLocation: sourceLocation)
     }
 
-    /// Asks the reader.
+    /// Sends a request to the reader.
     ///
-    /// - Returns: the slot, whose outcome may be there already where the reader refuses.
+    /// - Returns: the slot, whose outcome may have arrived already if the reader refuses.
     func submit(_ reading: ReportQuery, within timeout: Duration = waitLimit) -> UInt64 {
         let slot = nextSlot.withLock { next in
             defer { next += 1 }
@@ -117,7 +117,7 @@ final class EngineHarness: Sendable {
         return slot
     }
 
-    /// Asks the watcher, as the connection with this number.
+    /// Sends a request to the watcher, as the connection with this number.
     func watch(_ users: [UserID], connection: Int, within timeout: Duration = waitLimit) -> UInt64 {
         let slot = nextSlot.withLock { next in
             defer { next += 1 }

@@ -3,7 +3,7 @@ import Usage
 @testable import Engine
 
 extension Request {
-    /// A request of a pure test: its slot tells it apart.
+    /// A request of a test without a database, identified by its slot.
     static func fixture(
         _ user: UserID,
         _ operation: EngineOperation,
@@ -12,6 +12,23 @@ extension Request {
         deadline: ContinuousClock.Instant
     ) -> Request {
         Request(
+            user: user,
+            operation: operation,
+            returnAddress: ReturnAddress(mailbox: 0, connection: connection, slot: slot),
+            deadline: deadline
+        )
+    }
+}
+
+extension BatchedRequest {
+    static func fixture(
+        _ user: UserID,
+        _ operation: BatchedOperation,
+        slot: UInt64 = 0,
+        connection: Int = 0,
+        deadline: ContinuousClock.Instant
+    ) -> BatchedRequest {
+        BatchedRequest(
             user: user,
             operation: operation,
             returnAddress: ReturnAddress(mailbox: 0, connection: connection, slot: slot),

@@ -17,11 +17,11 @@ struct HoldHistory {
         update headroom.plans set allowance = 30 where plan = 'trial';
         """
 
-    /// What happens between two readings of the clock.
+    /// What happens at one instant.
     enum Step {
         /// Requests that arrive together.
         case execute([(user: UserID, operation: EngineOperation)])
-        /// An operator's plain UPDATE of `message_count`, raised or lowered by so many.
+        /// An operator's plain UPDATE of `message_count`, by a positive or negative difference.
         case raise(UserID, by: Int)
         /// An operator's plain DELETE of the current period's row.
         case delete(UserID)
@@ -32,7 +32,7 @@ struct HoldHistory {
 
     static let start = at("2026-11-28T12:00:00Z")
     static let users = (0..<5).map { user(UInt64($0)) }
-    /// Few, so that most are used again. Their characters mean something in arrays, strings and lines.
+    /// Few, so that most are used again. Their characters need escapes in arrays, strings and lines.
     private static let keys = ["a", "b", "{c,\"d\"}", "e\\'f", "NULL", "ключ"]
 
     private(set) var now = HoldHistory.start
@@ -86,7 +86,7 @@ struct HoldHistory {
         }
     }
 
-    /// Keys change with time, or soon all would be spent; an old one is remembered now and then.
+    /// Keys change with time, or soon all would have been used; sometimes an old one is used again.
     private mutating func key() -> MessageKey {
         let newest = steps / 20
         let age = Int.random(in: 0...(generator.chance(90) ? 1 : 9), using: &generator)
@@ -103,7 +103,7 @@ struct HoldHistory {
         return PlanChange(user: user, plan: plan, state: state)
     }
 
-    /// By a little, to the very end of a hold or just before, or to the next month.
+    /// A little later, at or just before the end of a hold, or in the next month.
     private mutating func later() -> Instant {
         ends.removeAll { $0 <= now }
         switch Int.random(in: 0..<10, using: &generator) {

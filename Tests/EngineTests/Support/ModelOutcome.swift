@@ -4,45 +4,12 @@ import Usage
 @testable import Engine
 
 extension ReferenceModel {
-    private static let noSuchPeriod = EngineError(
-        .notFound,
-        "this user has no usage in that period; HISTORY lists the periods"
-    )
-
-    /// What the model does with a request, in the engine's terms.
+    /// What the model does with a request, as the engine's outcome.
     mutating func outcome(of operation: EngineOperation, user: UserID, at now: Instant) -> Outcome {
         do {
             switch operation {
-            case .consume(let messages, nil):
-                return .answer(consume(user, messages: messages, at: now))
-            case .consume(let messages, let key?):
-                return .answer(try consume(user, messages: messages, key: key, at: now))
-            case .reserve(let messages, let key, let ttlSeconds):
-                return .answer(try reserve(user, messages: messages, key: key, ttlSeconds: ttlSeconds, at: now))
-            case .commit(let key):
-                return .answer(try commit(user, key: key, at: now))
-            case .release(let key):
-                return .answer(try release(user, key: key, at: now))
-            case .check(let messages):
-                return .answer(check(user, messages: messages, at: now))
-            case .usage:
-                return .answer(usage(user, at: now))
-            case .usageInPeriod(let period):
-                return usage(user, period: period, at: now).map { .answer($0) } ?? .failure(ReferenceModel.noSuchPeriod)
-            case .history(let months):
-                return .history(history(user, months: months, at: now))
-            case .setPlan(let change):
-                return .answer(try setPlan(change, at: now))
-            case .grant(let messages, let key, _):
-                return .answer(try grant(user, messages: messages, key: key, at: now))
-            case .attributed(let change, _, _):
-                return outcome(of: change, user: user, at: now)
-            case .forget:
-                forget(user)
-                return .done
-            case .resetUsage(let period):
-                return resetUsage(user, period: period, at: now).map { .answer($0) }
-                    ?? .failure(ReferenceModel.noSuchPeriod)
+            case .batched(let operation): return .answer(try answer(to: operation, user: user, at: now))
+            case .single(let operation): return try outcome(of: operation, user: user, at: now)
             }
         } catch let error as ReferenceModel.KeyError {
             return .failure(EngineError(error))
@@ -50,6 +17,37 @@ extension ReferenceModel {
             return .failure(EngineError(error.code, "\(error)"))
         } catch {
             return .failure(EngineError(.internal, "\(error)"))
+        }
+    }
+
+    private mutating func answer(to operation: BatchedOperation, user: UserID, at now: Instant) throws -> Answer {
+        switch operation {
+        case .consume(let messages, nil): consume(user, messages: messages, at: now)
+        case .consume(let messages, let key?): try consume(user, messages: messages, key: key, at: now)
+        case .reserve(let messages, let key, let ttlSeconds):
+            try reserve(user, messages: messages, key: key, ttlSeconds: ttlSeconds, at: now)
+        case .commit(let key): try commit(user, key: key, at: now)
+        case .release(let key): try release(user, key: key, at: now)
+        case .check(let messages): check(user, messages: messages, at: now)
+        case .usage: usage(user, at: now)
+        }
+    }
+
+    private mutating func outcome(of operation: SingleOperation, user: UserID, at now: Instant) throws -> Outcome {
+        switch operation {
+        case .usageInPeriod(let period):
+            return usage(user, period: period, at: now).map { .answer($0) } ?? .failure(.noSuchPeriod)
+        case .history(let months):
+            return .history(history(user, months: months, at: now))
+        case .change(.setPlan(let change), _):
+            return .answer(try setPlan(change, at: now))
+        case .change(.grant(let messages, let key, _), _):
+            return .answer(try grant(user, messages: messages, key: key, at: now))
+        case .change(.resetUsage(let period), _):
+            return resetUsage(user, period: period, at: now).map { .answer($0) } ?? .failure(.noSuchPeriod)
+        case .change(.forget, _):
+            forget(user)
+            return .done
         }
     }
 }
@@ -77,9 +75,9 @@ extension EngineError {
 }
 
 extension Outcome {
-    /// Without what nobody promises: an answer about another period than the user's current one has that period's
-    /// numbers, and the rest of its snapshot, the limit too, as its row was last written, which a mere reading on
-    /// the slow path may do. When a plan that never resets began shows nowhere.
+    /// Without what is not specified. Of an answer about a period other than the current one, only the numbers are: the rest,
+    /// also the limit, is as its row was last written, which a read on the slow path may do. The start of a plan that never
+    /// resets is not shown.
     func comparable(in current: BillingPeriod) -> Outcome {
         guard case .answer(var answer) = self else { return self }
         if answer.snapshot.period != current {
@@ -93,7 +91,7 @@ extension Outcome {
 }
 
 extension Answer {
-    /// Status and numbers, what a repetition has to tell again; the same for any plan, state and instant.
+    /// Status and numbers, which a repetition must repeat; plan, state and instants are constants.
     var numbers: Answer {
         var numbers = self
         numbers.snapshot = UsageSnapshot(
@@ -110,7 +108,7 @@ extension Answer {
         return numbers
     }
 
-    /// The numbers of the first outcome, as both the first answer and its repetitions tell them.
+    /// The numbers of the first outcome, which the first answer and its repetitions have in common.
     var firstNumbers: Answer {
         var first = numbers
         first.isReplay = false

@@ -6,22 +6,23 @@ import Usage
 
 @Suite("The actor of a change")
 struct ActorTests {
+    private let app = ChangeAuthor(actor: "token:app")
 
     @Test("is recorded for that change only")
     func actor() async throws {
         let database = try await TestDatabase.fresh()
         let harness = EngineHarness(database.conninfo, lanes: 1)
         let log = "select string_agg(action || ' ' || actor, ', ' order by id) from headroom.audit_log"
-        let changes: [(EngineOperation, action: String)] = [
+        let changes: [(OperatorChange, action: String)] = [
             (.setPlan(PlanChange(user: ada, plan: "paid")), "plan"),
             (.grant(5, key: messageKey("g"), reason: nil), "grant"), (.resetUsage(nil), "reset"),
         ]
         try await harness.running {
-            for (change, _) in changes { _ = try await harness.execute(ada, .attributed(change, actor: "token:app")) }
+            for (change, _) in changes { _ = try await harness.execute(ada, .change(change, by: app)) }
             _ = try await harness.execute(ada, .resetUsage(nil))
             let named = changes.map { "\($0.action) token:app" }.joined(separator: ", ")
             #expect(try await database.psql.text(log) == named + ", reset headroom_service")
-            _ = try await harness.execute(ada, .attributed(.forget, actor: "token:app"))
+            _ = try await harness.execute(ada, .change(.forget, by: app))
             #expect(try await database.psql.text(log)?.hasSuffix("forget token:app") == true)
         }
     }
@@ -32,13 +33,9 @@ struct ActorTests {
         let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running {
             _ = try await harness.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
-            let reset = EngineOperation.attributed(
-                .resetUsage(nil),
-                actor: "token:ann",
-                reason: "ticket 4711, it's \"late\""
-            )
-            _ = try await harness.execute(ada, reset)
-            _ = try await harness.execute(ada, .attributed(.resetUsage(nil), actor: "token:ann"))
+            let ann = ChangeAuthor(actor: "token:ann", reason: "ticket 4711, it's \"late\"")
+            _ = try await harness.execute(ada, .change(.resetUsage(nil), by: ann))
+            _ = try await harness.execute(ada, .change(.resetUsage(nil), by: ChangeAuthor(actor: "token:ann")))
             _ = try await harness.execute(ada, .resetUsage(nil))
             let log =
                 "select string_agg(coalesce(reason, 'none'), '; ' order by id) from headroom.audit_log where action = 'reset'"
@@ -51,12 +48,12 @@ struct ActorTests {
         let database = try await TestDatabase.fresh()
         let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running {
-            let changes: [EngineOperation] = [
+            let changes: [OperatorChange] = [
                 .setPlan(PlanChange(user: ada, plan: "none")), .resetUsage(billingPeriod("2020-01")),
             ]
             for change in changes {
-                let plain = try await harness.execute(ada, change)
-                #expect(try await harness.execute(ada, .attributed(change, actor: "token:app")) == plain)
+                let plain = try await harness.execute(ada, .change(change))
+                #expect(try await harness.execute(ada, .change(change, by: app)) == plain)
                 guard case .failure(let error) = plain else {
                     Issue.record("\(change) was done")
                     return

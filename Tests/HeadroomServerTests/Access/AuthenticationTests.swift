@@ -87,14 +87,14 @@ struct AuthenticationTests {
         let forget = DecodedRequest.command(.forget(user: ada))
         #expect(machine.receive(forget, dependencies) == .submit(ada, .forget, slot: 0))
         machine.completeAuthentication(.success(identity), hello: nil, dependencies)
-        let asked: [(Command, EngineOperation)] = [
+        let asked: [(Command, OperatorChange)] = [
             (.forget(user: ada), .forget), (.resetUsage(user: ada, period: nil), .resetUsage(nil)),
             (.setPlan(PlanChange(user: ada, plan: "paid")), .setPlan(PlanChange(user: ada, plan: "paid"))),
         ]
-        for (index, (command, operation)) in asked.enumerated() {
+        for (index, (command, change)) in asked.enumerated() {
             #expect(
                 machine.receive(.command(command), dependencies)
-                    == .submit(ada, .attributed(operation, actor: "token:app"), slot: UInt64(index + 2))
+                    == .submit(ada, .change(change, by: ChangeAuthor(actor: "token:app")), slot: UInt64(index + 2))
             )
         }
         let consume = DecodedRequest.command(.consume(user: ada, messages: 1))

@@ -135,16 +135,18 @@ struct UserActionHandler: Sendable {
     }
 
     private func perform(_ form: ActionForm, key: String, _ user: UserID, _ viewer: Viewer) async -> Response {
-        let change: EngineOperation
-        switch form.action {
-        case .grant(let messages):
-            let messageKey = MessageKey(validated: "dashboard:\(key)")
-            change = .attributed(.grant(messages, key: messageKey, reason: form.reason), actor: viewer.actor)
-        case .reset:
-            change = .attributed(.resetUsage(nil), actor: viewer.actor, reason: form.reason)
-        }
+        let operation: EngineOperation =
+            switch form.action {
+            case .grant(let messages):
+                .change(
+                    .grant(messages, key: MessageKey(validated: "dashboard:\(key)"), reason: form.reason),
+                    by: ChangeAuthor(actor: viewer.actor)
+                )
+            case .reset:
+                .change(.resetUsage(nil), by: ChangeAuthor(actor: viewer.actor, reason: form.reason))
+            }
         let result: ActionResult
-        switch await engine.perform(change, for: user) {
+        switch await engine.perform(operation, for: user) {
         case .answer(let answer):
             result = ActionResult(
                 action: form.action.name,

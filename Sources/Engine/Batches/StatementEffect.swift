@@ -1,0 +1,35 @@
+import Postgres
+
+/// What follows from the failure of a statement.
+enum StatementEffect {
+    /// It was executed or not: the connection failed.
+    case unknown
+    /// It had no effect; the same statement can succeed.
+    case rolledBack
+    /// It had no effect; this server takes no writes, another may.
+    case readOnlyServer
+    /// It had no effect; the database has no receipt of the lane, or one with another number.
+    case receiptLost
+    /// It had no effect; the same statement would fail again.
+    case refused
+
+    init(of error: PostgresError) {
+        self =
+            switch error.kind {
+            case .connectionLost, .connectFailed, .timedOut, .misuse: .unknown
+            // Not unique: another session used the same new key at the same moment, and is committed by the next attempt.
+            case .server(.deadlockDetected), .server(.serializationFailure), .server(.uniqueViolation): .rolledBack
+            case .server(.readOnlySQLTransaction): .readOnlyServer
+            case .server(StatementEffect.receiptUnknown): .receiptLost
+            case .server: .refused
+            }
+    }
+
+    /// Raised by headroom.perform_batch.
+    private static let receiptUnknown = SQLState(rawValue: "HR001")
+}
+
+extension QueryResult {
+    /// Whether the commit succeeded with the warning that no standby has confirmed it.
+    var isUnreplicated: Bool { warnings.contains { $0.sqlState == .warning } }
+}

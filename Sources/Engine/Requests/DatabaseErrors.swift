@@ -1,0 +1,89 @@
+import Logging
+import Postgres
+import Usage
+
+/// Translates errors of the database into answers, and logs those that an operator has to act upon.
+struct DatabaseErrors {
+    let link: LaneConnection
+    let invalidValues: InvalidValueLog
+    let logger: Logger
+
+    /// The answer to a request that the database refused.
+    func engineError(for refusal: PostgresError) -> EngineError {
+        let error = link.connection?.explaining(refusal, deadline: .now + .milliseconds(250)) ?? refusal
+        switch error.kind {
+        case .server(.unknownUser):
+            return EngineError(.notFound, error.message)
+        case .server(.lockNotAvailable), .server(.queryCanceled):
+            return .busy
+        case .server(.invalidStoredValue):
+            invalidValues.record(error)
+            return .invalidValue(error)
+        case .server(let state) where state.isClass("53"):
+            logger.error("database is out of resources", metadata: ["error": "\(error)"])
+            return EngineError(.unavailable, "the database is out of resources; nothing was counted, try again later")
+        default:
+            let reference = String(UInt32.random(in: 0 ... .max), radix: 16)
+            logger.error("statement refused", metadata: ["error": "\(error)", "error.reference": "\(reference)"])
+            return EngineError(
+                .internal,
+                "the database refused the request and nothing was counted; see the log for reference \(reference)"
+            )
+        }
+    }
+
+    /// The answer to a request that took effect before the error.
+    func engineErrorAfterEffect(for error: PostgresError) -> EngineError {
+        let failure = engineError(for: error)
+        return error.isAboutInvalidValue ? .invalidValueAfterwards(error) : failure
+    }
+
+    /// The answer to a change that the SQL functions refused on purpose. It repeats nothing of the request.
+    func engineError(for error: PostgresError, refusing change: OperatorChange) -> EngineError {
+        switch (error.sqlState, change) {
+        case (SQLState(rawValue: "P0002"), .setPlan):
+            EngineError(.notFound, "there is no such plan; select plan from headroom.plans lists them")
+        case (SQLState(rawValue: "P0002"), _):
+            .noSuchPeriod
+        case (SQLState(rawValue: "HR002"), .grant):
+            .grantConflict
+        case (SQLState(rawValue: "22003"), .grant):
+            .grantTooLarge
+        case (SQLState(rawValue: "22023"), _):
+            EngineError(.badArgument, "that state does not fit the plan. " + (error.hint ?? ""))
+        default:
+            engineError(for: error)
+        }
+    }
+}
+
+/// An application's `message_usage` may refer to a table of its users, such as Supabase's `auth.users`. A user that is missing
+/// there cannot have a row; the request succeeds once the user is added.
+extension SQLState {
+    /// Ours: replaces a foreign key's 23503 once the table that lacks the user is known.
+    package static let unknownUser = SQLState(rawValue: "HR008")
+}
+
+extension Connection {
+    /// If a foreign key of `message_usage` refused a row, an error that names the table without the user; every other error as
+    /// it is, and this one too where the table cannot be looked up.
+    func explaining(_ error: PostgresError, deadline: ContinuousClock.Instant) -> PostgresError {
+        guard case .server(.foreignKeyViolation) = error.kind, error.table == "public.message_usage",
+            let constraint = error.constraint, isUsable
+        else { return error }
+        var parameters = Parameters()
+        parameters.append(text: constraint)
+        do throws(PostgresError) {
+            let found = try query(EmbeddedSQL.readForeignKey, parameters, deadline: deadline)
+            guard found.rowCount == 1 else { return error }
+            return PostgresError(
+                .server(.unknownUser),
+                "user is not in \(found.text(0, 0)), which message_usage refers to, so nothing was changed; add the user "
+                    + "there, then try again"
+            )
+        } catch {
+            // The next statement on the connection reports the error.
+            return error
+        }
+    }
+}

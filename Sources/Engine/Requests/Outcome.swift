@@ -1,0 +1,140 @@
+import Usage
+
+/// Where an outcome is delivered: the mailbox of an event loop, a connection there, and that connection's slot for the reply.
+public struct ReturnAddress: Sendable, Hashable {
+    public var mailbox: Int { Int(mailboxNumber) }
+    /// Four bytes and four for the time, because an address is copied with every request and every outcome.
+    private let mailboxNumber: Int32
+    /// When the request was received, in microseconds of the mailbox's own clock, which may wrap; 0 where its latency is
+    /// not measured. The engine does not read it.
+    public var receivedAtMicroseconds: UInt32
+    public var connection: Int
+    public var slot: UInt64
+
+    public init(mailbox: Int, connection: Int, slot: UInt64, receivedAtMicroseconds: UInt32 = 0) {
+        mailboxNumber = Int32(truncatingIfNeeded: mailbox)
+        self.receivedAtMicroseconds = receivedAtMicroseconds
+        self.connection = connection
+        self.slot = slot
+    }
+}
+
+/// The result of a request.
+public enum Outcome: Sendable, Equatable {
+    case answer(Answer)
+    /// Billing periods of one user, or of the users with the most messages.
+    case history([PeriodUsage])
+    /// Executed; there is nothing to return.
+    case done
+    case report(PeriodReport)
+    case periods(AllPeriods)
+    /// From now on, changes are published.
+    case subscribed
+    case failure(EngineError)
+}
+
+/// An outcome and where it is delivered.
+public struct Completion: Sendable, Equatable {
+    public var returnAddress: ReturnAddress
+    public var outcome: Outcome
+
+    public init(returnAddress: ReturnAddress, outcome: Outcome) {
+        self.returnAddress = returnAddress
+        self.outcome = outcome
+    }
+}
+
+/// Receives the outcomes of a batch, those of one event loop together: one hop per loop and batch.
+public protocol Mailbox: AnyObject, Sendable {
+    /// Called on a lane's thread; must not block.
+    func deliver(_ completions: [Completion])
+    /// Called on the watcher's thread; must not block.
+    func publish(_ publications: [Publication])
+}
+
+/// Why a request failed.
+public struct EngineError: Error, Sendable, Equatable {
+    public enum Code: Sendable, Equatable {
+        /// The database could not be reached in time; nothing was counted.
+        case unavailable
+        /// The database received the request and did not reply in time; the request may have been counted.
+        case unknown
+        /// Too many requests wait; nothing was counted.
+        case overloaded
+        /// There is no such period or plan; nothing was changed.
+        case notFound
+        /// The database rejected a value; nothing was changed.
+        case badArgument
+        /// The key was used for another message; nothing was counted.
+        case conflict
+        /// The hold's time has passed; nothing was counted.
+        case expired
+        /// A bug; the log has the details.
+        case `internal`
+    }
+
+    public var code: Code
+    /// What was wrong and what to do.
+    public var message: String
+    /// When a retry may succeed, where that is known.
+    public var retryAfterMilliseconds: Int?
+
+    public init(_ code: Code, _ message: String, retryAfterMilliseconds: Int? = nil) {
+        self.code = code
+        self.message = message
+        self.retryAfterMilliseconds = retryAfterMilliseconds
+    }
+
+    /// Whether the same request may succeed later.
+    public var isTransient: Bool {
+        switch code {
+        case .unavailable, .overloaded: true
+        case .unknown, .notFound, .badArgument, .conflict, .expired, .internal: false
+        }
+    }
+
+    static let unavailable = EngineError(.unavailable, "the database cannot be reached; nothing was counted, try again")
+    static let busy = EngineError(
+        .unavailable,
+        "another session holds this user's usage locked; nothing was counted, try again"
+    )
+    static let unknown = EngineError(
+        .unknown,
+        "the database did not answer in time and the message may have been counted; sending it again is safe with the same "
+            + "key only"
+    )
+    static let keyConflict = EngineError(
+        .conflict,
+        "this key was used with another verb or number of messages; use a new key for a new message"
+    )
+    static let keyReleased = EngineError(
+        .conflict,
+        "this key was released; reserve again with a new key"
+    )
+    static let holdExpired = EngineError(
+        .expired,
+        "the hold's time has passed and nothing was counted; CONSUME the message with a new key"
+    )
+    static let noSuchKey = EngineError(
+        .notFound,
+        "this user has no such key; RESERVE or CONSUME with it first"
+    )
+    static let grantConflict = EngineError(
+        .conflict,
+        "this key granted another number of messages; use a new key for a new grant"
+    )
+    static let grantTooLarge = EngineError(
+        .badArgument,
+        "the limit would be more than 2147483647; grant fewer messages"
+    )
+    static let noSuchPeriod = EngineError(
+        .notFound,
+        "this user has no usage in that period; HISTORY lists the periods"
+    )
+    /// Only a bug of the service leads to it.
+    static let notExecuted = EngineError(
+        .internal,
+        "the service did not execute this request; please report it"
+    )
+    static let overloaded = EngineError(.overloaded, "too many requests are waiting; nothing was counted, try again")
+}

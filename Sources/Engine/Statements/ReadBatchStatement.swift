@@ -1,0 +1,41 @@
+import Postgres
+import Usage
+
+/// Reads the usage of many users; locks and writes nothing. `read_batch.sql` documents parameters and result.
+enum ReadBatchStatement {
+    static let query = PreparedQuery(name: "read_batch", sql: EmbeddedSQL.readBatch)
+
+    /// - Parameter periodLabel: of the period in which a user's row is expected; an empty one is never found.
+    static func parameters(
+        count: Int,
+        _ unknownUsers: UnknownUsers,
+        user: (_ index: Int) -> UserID,
+        periodLabel: (_ index: Int) -> String
+    ) -> Parameters {
+        var parameters = Parameters(capacity: 128 + count * 32)
+        parameters.appendUUIDs(count: count) {
+            let user = user($0)
+            return (user.high, user.low)
+        }
+        parameters.appendTexts(count: count) { periodLabel($0) }
+        parameters.append(text: unknownUsers.rawValue)
+        return parameters
+    }
+
+    struct Result {
+        let snapshots: RenewingSnapshotDecoder
+        private let result: QueryResult
+        private let isStaleColumn: Int
+
+        init(_ result: QueryResult) throws(PostgresError) {
+            self.result = result
+            snapshots = try RenewingSnapshotDecoder(result)
+            isStaleColumn = try result.column("is_stale")
+        }
+
+        var rows: Range<Int> { 0..<result.rowCount }
+
+        /// Whether a message, even a denied one, would write the user's row anew.
+        func isStale(_ row: Int) throws(PostgresError) -> Bool { try result.bool(row, isStaleColumn) }
+    }
+}

@@ -1,0 +1,36 @@
+import Postgres
+
+/// Statements about a lane's receipt, by which a batch takes effect once. Each of their files documents its parameters.
+enum ReceiptStatement {
+    static let read = PreparedQuery(name: "read_receipt", sql: EmbeddedSQL.readReceipt)
+    static let touch = PreparedQuery(name: "touch_receipt", sql: EmbeddedSQL.touchReceipt)
+
+    static func parameters(lane: LaneName, number: Int64? = nil) -> Parameters {
+        var parameters = Parameters()
+        parameters.append(uuid: lane.uuid)
+        if let number { parameters.append(int64: number) }
+        return parameters
+    }
+
+    /// What the batch with this number counted: message_count after it, by the index of the user in the arrays that were
+    /// sent. Nil when the receipt is of another batch.
+    static func counts(_ result: QueryResult, number: Int64) throws(PostgresError) -> [Int: Int]? {
+        let (numberColumn, countsColumn) = (try result.column("number"), try result.column("counts"))
+        guard result.rowCount == 1, try result.int64(0, numberColumn) == number, !result.isNull(0, countsColumn) else {
+            return nil
+        }
+        var counts: [Int: Int] = [:]
+        for case .some(let entry) in try result.int64s(0, countsColumn) {
+            counts[Int(entry >> 32) - 1] = Int(entry & 0xFFFF_FFFF)
+        }
+        return counts
+    }
+}
+
+extension PreparedQuery {
+    /// Prepared on each connection of a lane.
+    static let lane = [
+        CountBatchStatement.plain, CountBatchStatement.keyed, PerformBatchStatement.query, ReadBatchStatement.query,
+        RepeatedKeys.query, ReceiptStatement.read, ReceiptStatement.touch,
+    ]
+}

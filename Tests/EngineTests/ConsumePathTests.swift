@@ -1,0 +1,24 @@
+import Foundation
+import Testing
+
+/// The table in docs/architecture.md: the files that somebody reads to understand how a message is counted.
+@Suite("The path of one CONSUME")
+struct ConsumePathTests {
+    private static let filesMaximum = 12
+
+    @Test("passes through at most twelve files, which exist")
+    func files() throws {
+        let root = URL(filePath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let page = try String(contentsOf: root.appending(path: "docs/architecture.md"), encoding: .utf8)
+        let start = try #require(page.range(of: "\n## The path of one CONSUME\n")).upperBound
+        let rest = page[start...]
+        let section = rest[..<(rest.range(of: "\n## ")?.lowerBound ?? rest.endIndex)]
+        let files = Set(section.split(separator: "`").filter { $0.contains("/") && !$0.contains(" ") })
+        #expect(files.contains("sql/functions/headroom/count_batch.sql"))
+        #expect(files.count <= ConsumePathTests.filesMaximum)
+        for file in files {
+            #expect(FileManager.default.fileExists(atPath: root.appending(path: String(file)).path), "\(file)")
+        }
+    }
+}
