@@ -195,7 +195,6 @@ let package = Package(
                 "HeadroomClient",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -206,8 +205,7 @@ let package = Package(
             ],
             path: "Examples/ChatBackend",
             exclude: ["Demo", "README.md"],
-            // The page, so that the program needs nothing beside it.
-            resources: [.embedInCode("Page")]
+            resources: [.copy("Page")]
         ),
         // sql/*.sql become constants in Engine, so that the binary needs nothing beside it.
         .executableTarget(name: "embed-sql", path: "Plugins/embed-sql"),

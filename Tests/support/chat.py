@@ -1,13 +1,17 @@
 """The example's chat: a running chat-backend, and its page in a browser."""
 
+import contextlib
+import http.server
 import json
 import os
 import re
 import signal
 import subprocess
+import threading
 import unittest
 
-from . import browser, http, processes, settings
+from . import browser, processes, settings
+from . import http as web
 from .browser import Browser
 from .case import Case
 from .service import environment
@@ -17,19 +21,19 @@ from .wire import Answer
 
 
 def binary():
-    """Beside the service's."""
+    """The path of chat-backend, beside the service's binary."""
     return os.path.join(os.path.dirname(settings.binary), "chat-backend")
 
 
 def missing():
-    """What is not there; None when everything is."""
+    """The missing program; None when everything is installed."""
     if not os.access(binary(), os.X_OK):
         return "chat-backend beside headroom (swift build --product chat-backend)"
     return browser.missing()
 
 
 class ChatBackend:
-    """Starts `chat-backend` on a free port and waits for the line that says so."""
+    """Starts `chat-backend` on a free port and waits for its ready line."""
 
     def __init__(self, service, *flags, people=(), has_store=True):
         self.directory = processes.directory()
@@ -39,12 +43,12 @@ class ChatBackend:
             with open(self.directory + "/people.json", "w") as file:
                 json.dump(people, file)
             self.flags += ["--people", file.name]
-        # Nobody else is given it while the chat is away.
+        # Reserved, so that no other process takes the port while the chat is stopped.
         self.listen = f"127.0.0.1:{processes.free_port()}"
         self.start()
 
     def start(self):
-        """Always on the same port, so that open pages find it again."""
+        """Starts on the same port each time, so that open pages reconnect."""
         self.stdout, self.stderr = self.directory + "/stdout", self.directory + "/stderr"
         with open(self.stdout, "wb") as out, open(self.stderr, "ab") as err:
             self.process = processes.start(
@@ -70,7 +74,7 @@ class ChatBackend:
             return file.read()
 
     def request(self, method, path, body=None, headers=None, timeout=TIMEOUT_SECONDS):
-        return http.request(self.port, method, path, body, headers, timeout)
+        return web.request(self.port, method, path, body, headers, timeout)
 
     def state(self, user):
         answer = self.request("GET", f"/users/{user}")
@@ -86,27 +90,26 @@ class ChatBackend:
 
 
 class ChatBrowser(Browser):
-    """A browser in which somebody chats."""
+    """A browser with the chat's page."""
 
-    # The driver takes a page with an open stream for one that is still loading, and waits for its end.
+    # The driver would wait for the end of the page's stream of events.
     PAGE_LOAD = "none"
 
     def chat(self, user):
-        """Opens the page, and reads nothing before it has come and has said what it begins with."""
-        return self._arrive(lambda: self.open(f"/chat/{user}"))
+        """Opens the page and waits until it has loaded its data."""
+        return self._load(lambda: self.open(f"/chat/{user}"))
 
     def reload(self):
-        return self._arrive(self.driver.refresh)
+        return self._load(self.driver.refresh)
 
-    def _arrive(self, leave):
+    def _load(self, navigate):
         self.run("window.isBefore = true")
-        leave()
+        navigate()
         wait_until(lambda: self.is_another_page() and self.has_loaded(), "the chat has loaded")
         return self
 
     def wait_until_it_shows(self, usage):
-        """Waits until the page shows this usage. On a busy machine the chat's backend may give up reading the usage when the
-        page loads; the page then gets it from the stream of changes."""
+        """Waits until the page shows this usage. On a busy machine the page may receive it late, from the stream of changes."""
 
         def shown():
             return self.run(
@@ -116,7 +119,7 @@ class ChatBrowser(Browser):
             )
 
         wanted = [usage["display"], usage["tier"], usage["label"], False]
-        wait_until(lambda: shown() == wanted, lambda: f"{wanted} shows; there is {shown()}, and the page says\n{self.text('body')}")
+        wait_until(lambda: shown() == wanted, lambda: f"{wanted} shows; there is {shown()}, and the page shows\n{self.text('body')}")
 
     def has_loaded(self):
         return self.run("return document.documentElement.dataset.loaded") == "true"
@@ -124,8 +127,8 @@ class ChatBrowser(Browser):
     def write(self, text):
         self.fill("#text", text)
 
-    def say(self, text):
-        """Writes and sends, by the keyboard."""
+    def send_message(self, text):
+        """Writes and sends a message by the keyboard."""
         from selenium.webdriver.common.keys import Keys
 
         self.write(text)
@@ -135,32 +138,32 @@ class ChatBrowser(Browser):
         return self.run("const e = document.querySelector(arguments[0]); return e !== null && e.checkVisibility()", selector)
 
     def wait_for(self, selector):
-        return wait_until(lambda: self.is_shown(selector), lambda: f"{selector} shows; the page says\n{self.text('body')}")
+        return wait_until(lambda: self.is_shown(selector), lambda: f"{selector} shows; the page shows\n{self.text('body')}")
 
     def wait_for_text(self, selector, text):
-        def says():
+        def matches():
             return text in self.text(selector)
 
-        return wait_until(says, lambda: f"{selector} says {text!r}; the page says\n{self.text('body')}")
+        return wait_until(matches, lambda: f"{selector} says {text!r}; the page shows\n{self.text('body')}")
 
     def wait_for_answer(self, text):
-        """To what was said: the article after it, whole."""
-        return wait_until(lambda: self.answer(text), lambda: f"an answer to {text!r}; the page says\n{self.text('body')}")
+        """Waits for the complete answer to a message, and returns it."""
+        return wait_until(lambda: self.answer(text), lambda: f"an answer to {text!r}; the page shows\n{self.text('body')}")
 
     def answer(self, text):
         return self.run(
-            "const said = [...document.querySelectorAll('.message.user')].findLast(m => m.querySelector('.text').innerText === arguments[0]);"
-            "const next = said?.nextElementSibling;"
-            "return next?.matches('.assistant[aria-busy=false]') && !said.matches('.sending') ? next.querySelector('.text').innerText : ''",
+            "const message = [...document.querySelectorAll('.message.user')].findLast(m => m.querySelector('.text').innerText === arguments[0]);"
+            "const next = message?.nextElementSibling;"
+            "return next?.matches('.assistant[aria-busy=false]') && !message.matches('.sending') ? next.querySelector('.text').innerText : ''",
             text,
         )
 
-    def said(self):
-        """What the user said, as the page shows it in the conversation."""
+    def user_messages(self):
+        """The user's messages on the page."""
         return self.run("return [...document.querySelectorAll('.message.user .text')].map(text => text.innerText)")
 
     def show_window(self, window):
-        """In front of the others, as a person sees it."""
+        """Brings a window to the front."""
         self.driver.switch_to.window(window)
         self.driver.execute_cdp_cmd("Page.bringToFront", {})
         wait_until(lambda: self.run("return document.visibilityState") == "visible", "the window is in front")
@@ -173,12 +176,12 @@ class ChatBrowser(Browser):
         return self.run("return document.getElementById('indicator').dataset.display")
 
     def focus(self):
-        """What has the focus: its id, or what it says."""
+        """The focused element: its id or its text."""
         return self.run("const e = document.activeElement; return e.id || e.innerText || e.tagName")
 
 
 class ChatCase(Case):
-    """A service that takes a store's events, a chat on it, and a browser."""
+    """A service with a webhook, a chat on it, and a browser."""
 
     CHAT_FLAGS = ("--pace-ms", "0")
     FLAGS = None
@@ -207,10 +210,106 @@ class ChatCase(Case):
         self.browser.complaints()
 
     def assert_count(self, user, count):
-        """In the database, and nothing held."""
+        """Waits for this count in the database, without a hold."""
         wait_until(lambda: self.count(user) == count, lambda: f"{count} counted; there are {self.count(user)}")
         wait_until(lambda: "held=" not in self.send_command(f"USAGE {user}"), "nothing is held")
 
     def usage(self, user):
-        """USAGE's fields."""
+        """The fields of USAGE."""
         return Answer(self.send_command(f"USAGE {user}"))
+
+
+class FlowCase(ChatCase):
+    def tearDown(self):
+        self.assertEqual(self.unexpected(), [], "the browser's console")
+
+    # The console reports unreachable addresses as errors.
+    EXPECTED_COMPLAINTS = ()
+
+    def unexpected(self):
+        return [line for line in self.browser.complaints() if not any(part in line for part in self.EXPECTED_COMPLAINTS)]
+
+    def trial_user(self, used=58):
+        user = self.user()
+        self.assertIn("+ALLOWED", self.send_command(f"CONSUME {user} {used}"))
+        return user
+
+    def trial_count(self, user):
+        return self.psql.number(f"select message_count from message_usage where user_id = '{user}' and billing_period = 'trial'")
+
+    def conversation_count(self, user, text):
+        """How often the backend's conversation contains the text."""
+        return [message["text"] for message in self.chat.state(user)["messages"] if message["role"] == "user"].count(text)
+
+    def second_window(self):
+        """Opens a second window of the same browser and switches to it; closed after the test. Returns both handles."""
+        driver = self.browser.driver
+        first = driver.current_window_handle
+        driver.switch_to.new_window("tab")
+        second = driver.current_window_handle
+
+        def close():
+            driver.switch_to.window(second)
+            driver.close()
+            self.browser.show_window(first)
+
+        self.addCleanup(close)
+        return first, second
+
+    def watch(self, selector):
+        """Records every text of an element from now on, in order."""
+        self.browser.run(
+            "window.watched = []; const part = document.querySelector(arguments[0]);"
+            "const look = () => { const text = part.innerText; if (watched.at(-1) !== text) watched.push(text); };"
+            "look(); new MutationObserver(look).observe(part, {subtree: true, childList: true, characterData: true})",
+            selector,
+        )
+
+    def watched(self):
+        return self.browser.run("return window.watched")
+
+
+class HeldModel:
+    """An API like OpenAI's that sends the first words of each answer at once, and the rest when the test releases it."""
+
+    FIRST, REST = "Let me think ", "about that."
+
+    def __init__(self):
+        self.released = threading.Event()
+        model = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.end_headers()
+                # The backend closes the connection when the user stops the answer.
+                with contextlib.suppress(OSError):
+                    self.send_piece(model.FIRST)
+                    while not model.released.wait(1):
+                        self.wfile.write(b": still thinking\n\n")
+                    self.send_piece(model.REST)
+                    self.wfile.write(b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
+
+            def send_piece(self, text):
+                piece = {"choices": [{"delta": {"content": text}, "finish_reason": None}]}
+                self.wfile.write(f"data: {json.dumps(piece)}\n\n".encode())
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.flags = ("--model", f"http://127.0.0.1:{self.server.server_port}/v1", "--model-name", "test")
+
+    def hold(self):
+        self.released.clear()
+
+    def release(self):
+        self.released.set()
+
+    def close(self):
+        self.release()
+        self.server.shutdown()
+        self.server.server_close()

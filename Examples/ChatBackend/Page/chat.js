@@ -1,237 +1,250 @@
-// One user's chat: what is known of it, and what a person can do. Without anything of how it looks.
+// One user's chat: its state and what the user can do. Touches no element of the page.
 
-import { Changes } from "./changes.js";
-import { emptyCounter } from "./counter.js";
-import { Keeping } from "./keeping.js";
-import { LiveUsage } from "./liveUsage.js";
-import { Sending } from "./sending.js";
-import { failureWords, managementFailed, restored, restoreWords } from "./screenWords.js";
-import { Service } from "./service.js";
-import { Store } from "./store.js";
-import { counted, isSameAllowance } from "./usageFigures.js";
+import { purchaseFailure, restoreFailure, restored } from "./screenTexts.js";
+import { Service, ServiceError } from "./service.js";
+import { isBlocked } from "./usage.js";
 
-/** Changes come in twos and threes; the conversation is read once for them. */
-const gatheringTime_ms = 300;
-const timerMaximum_ms = 24 * 3600 * 1000;
+const retryPause_ms = 1000;
+const stopped = "Stopped. I gave this message back.";
 
 export class Chat {
+    state = {
+        hasLoaded: false,
+        name: "",
+        /** The conversation: `{id, role, text}`. */
+        messages: [],
+        /** Messages that are not answered yet: `{id, text, failure}`. One with a failure waits for the user. */
+        outbox: [],
+        /** The message under way and its answer so far: `{id, text, answer}`. */
+        answering: null,
+        /** The latest usage of the backend; null before the first. */
+        usage: null,
+        isConnected: true,
+        /** The sentence to show while Headroom is unreachable. */
+        offlineMessage: null,
+        canSubscribe: true,
+        /** The change of the subscription that is under way. */
+        changing: null,
+        problem: null,
+        /** The result of restoring purchases: `{place, text}`. */
+        restored: null,
+        /** For screen readers. */
+        announcement: "",
+    };
     #service;
-    #usage;
-    #sending;
-    #changes;
-    #timers = {};
-    #needsReading = false;
-    #readings = 0;
-    /** How often the stream of changes has said whether Headroom can be reached. */
-    #reachabilityNews = 0;
+    #outboxKey;
+    #onChange;
+    #changes = null;
+    #abort = null;
+    #isPaused = false;
+    #pauseTimer = null;
+    /** Counts what the backend has sent, so that an older read does not replace it. */
+    #version = 0;
 
-    constructor(user) {
-        this.keeping = new Keeping(user);
-        this.store = new Store({
-            name: "",
-            messages: [],
-            counter: emptyCounter,
-            outbox: this.keeping.load(),
-            /** The message under way: `{id, text, answer, isHeld}`. */
-            answering: null,
-            connection: "opening",
-            /** What Headroom's absence is told with; null while it can be reached. */
-            offlineWords: null,
-            /** The action that the store was told and that has not shown yet. */
-            subscribing: null,
-            problem: null,
-            /** Where a subscription is being restored from: "gate" or "settings". */
-            restoring: null,
-            /** What came of it: `{place, words}`. */
-            restored: null,
-            /** The plan that was switched to and that begins later. */
-            canSubscribe: true,
-            announcement: null,
-            hasLoaded: false,
-        });
+    /** `onChange(state)` is called after each change. */
+    constructor(user, onChange) {
         this.#service = new Service(user);
-        this.#usage = new LiveUsage(this.store, () => this.#sending.wake("allowance"));
-        this.#sending = new Sending({
-            store: this.store,
-            service: this.#service,
-            usage: this.#usage,
-            keeping: this.keeping,
-            onSettled: (isUncertain) => (isUncertain || this.#needsReading) && this.#readSoon(),
-        });
-        this.#changes = new Changes(this.#service.changesAddress, {
-            usage: (usage) => this.#told(usage),
-            offline: (words) => this.#isOffline(words),
-            online: () => this.#isOnline(),
-            opened: () => this.#isOpened(),
-            lost: () => this.store.update({ connection: "lost" }),
-        });
-        this.keeping.onChangeElsewhere((id, kept) => this.#sending.changedElsewhere(id, kept));
-        document.addEventListener("visibilitychange", () => {
-            if (this.store.state.hasLoaded) this.#followWhileNeeded();
-            if (document.visibilityState === "visible") this.#readSoon();
-        });
+        this.#outboxKey = `hearth.outbox.${user}`;
+        this.#onChange = onChange;
+        this.state.outbox = JSON.parse(sessionStorage.getItem(this.#outboxKey) ?? "[]");
     }
 
     async start() {
         await this.#read();
-        this.store.update({ hasLoaded: true });
-        this.store.subscribe(() => this.#followWhileNeeded());
-        this.#followWhileNeeded();
-        this.#sending.wake("elsewhere");
+        this.#update({ hasLoaded: true });
+        document.addEventListener("visibilitychange", () => {
+            this.#connect();
+            if (document.visibilityState === "visible") this.#read();
+        });
+        this.#connect();
+        this.#sendNext();
     }
 
     send(text) {
-        this.#sending.add(text);
+        this.#update({ outbox: [...this.state.outbox, { id: crypto.randomUUID(), text, failure: null }] });
+        this.#sendNext();
     }
 
     stop() {
-        this.#sending.stop();
+        this.#abort?.abort();
     }
 
     retry(id) {
-        this.#sending.retry(id);
+        this.#setFailure(id, null);
+        this.#sendNext();
     }
 
+    /** Removes a message that is not sent; returns its text. */
     takeBack(id) {
-        return this.#sending.takeBack(id);
+        const message = this.state.outbox.find((each) => each.id === id);
+        this.#remove(id);
+        this.#sendNext();
+        return message?.text ?? "";
     }
 
-    /** Tells the store. What changes by it comes as any change does. */
     async changeSubscription(action, plan) {
-        this.store.update({ subscribing: action, problem: null, restored: null });
+        if (this.state.changing) return;
+        this.#update({ changing: action, problem: null, restored: null });
         try {
             await this.#service.changeSubscription(action, plan);
             await this.#read();
-            // Whatever came of it, and whether or not it shows.
-            this.store.update({ subscribing: null });
         } catch (error) {
-            this.store.update({ subscribing: null, problem: failureWords(action, error) });
+            this.#update({ problem: purchaseFailure(action, error) });
         }
+        this.#update({ changing: null });
     }
 
-    /** Looks for what was bought before; `place` is where this was asked for. */
+    /** `place` is "gate" or "settings", where the result is shown. */
     async restore(place) {
-        this.store.update({ restoring: place, restored: null, problem: null });
-        let words = restored;
+        if (this.state.changing) return;
+        this.#update({ changing: "restore", problem: null, restored: null });
+        let text = restored;
         try {
             await this.#service.changeSubscription("restore");
             await this.#read();
         } catch (error) {
-            words = restoreWords(place, error);
+            text = restoreFailure(place, error);
         }
-        this.store.update({ restoring: null, restored: { place, words } });
+        this.#update({ changing: null, restored: { place, text } });
     }
 
-    /** There is no store to manage a subscription in. */
-    managementFailed() {
-        this.store.update({ problem: managementFailed });
+    /** Shows a text in the dialog; null removes it and the result of restoring. */
+    setProblem(problem) {
+        this.#update({ problem, restored: null });
     }
 
-    /** Forgets the messages of a screen that the user has closed. */
-    dismiss() {
-        this.store.update({ problem: null, restored: null });
+    #update(changes) {
+        this.state = { ...this.state, ...changes };
+        if (changes.outbox) sessionStorage.setItem(this.#outboxKey, JSON.stringify(changes.outbox));
+        this.#onChange(this.state);
     }
 
-    #told(usage) {
-        const before = this.#usage.usage;
-        this.#take(usage);
-        // Counted in another window, or on another device: the conversation went on there.
-        if (before && !this.store.state.answering && counted(before) !== counted(usage)) this.#readSoon();
-    }
-
-    #take(usage) {
-        const before = this.#usage.usage;
-        this.#usage.told(usage);
-        this.#readWhenTimeChangesIt(usage);
-        if (before && !isSameAllowance(before, usage)) {
-            this.store.update({ subscribing: null, problem: null });
-        }
-    }
-
-    /**
-     * A browser has six connections to a host for all of its windows, and an open stream takes one: a window that
-     * nobody sees, and that has nothing to send, gives its own to the others.
-     */
-    #followWhileNeeded() {
-        const { answering, outbox } = this.store.state;
-        const isSending = answering !== null || outbox.some((message) => message.waitsFor !== "person");
-        const isNeeded = document.visibilityState === "visible" || isSending;
-        if (isNeeded === this.#changes.isOpen) return;
-        if (isNeeded) this.#changes.open();
-        else this.#changes.close();
-    }
-
-    #isOffline(words) {
-        this.#reachabilityNews += 1;
-        this.store.update({ offlineWords: words });
-    }
-
-    #isOnline() {
-        this.#reachabilityNews += 1;
-        const wasAway = this.store.state.offlineWords !== null;
-        this.store.update({ offlineWords: null });
-        if (wasAway) this.#readSoon();
-        this.#sending.wake("headroom");
-    }
-
-    #isOpened() {
-        const wasLost = this.store.state.connection === "lost";
-        this.store.update({ connection: "open" });
-        if (wasLost) {
-            this.store.update({ announcement: { words: "We're back." } });
-            this.#readSoon();
-        }
-        this.#sending.wake("connection");
-    }
-
-    #readSoon() {
-        clearTimeout(this.#timers.reading);
-        this.#timers.reading = setTimeout(() => this.#read(), gatheringTime_ms);
+    /** Follows the changes while the window is visible: a browser has six connections to a host for all its windows. */
+    #connect() {
+        this.#changes?.close();
+        if (document.visibilityState !== "visible") return;
+        const changes = new EventSource(this.#service.changesAddress);
+        this.#changes = changes;
+        const on = (name, call) => changes.addEventListener(name, ({ data }) => call(data && JSON.parse(data)));
+        on("open", () => {
+            if (!this.state.isConnected) {
+                this.#update({ isConnected: true, announcement: "We're back." });
+                this.#read();
+            }
+            this.#resume();
+        });
+        on("error", () => {
+            this.#update({ isConnected: false });
+            // The browser reconnects after a lost connection, but not after an error status.
+            if (changes.readyState === EventSource.CLOSED) setTimeout(() => this.#connect(), retryPause_ms);
+        });
+        on("usage", (usage) => {
+            const before = this.state.usage?.used;
+            this.#setUsage(usage);
+            // A message was sent in another window or on another device.
+            if (before !== usage.used) this.#read();
+        });
+        on("offline", ({ message }) => this.#update({ offlineMessage: message }));
+        on("online", () => {
+            this.#update({ offlineMessage: null });
+            this.#resume();
+        });
     }
 
     async #read() {
-        // What is under way would be missing from what is read.
-        if (this.store.state.answering) {
-            this.#needsReading = true;
-            return;
-        }
-        this.#needsReading = false;
-        const reading = (this.#readings += 1);
-        const { heard, answers } = this.#usage;
-        const reachabilityNews = this.#reachabilityNews;
+        const version = this.#version;
         try {
-            const { name, messages, usage, offline, can_subscribe } = await this.#service.state();
-            if (reading !== this.#readings) return;
-            this.#takeConversation(messages, answers);
-            this.store.update({ name, canSubscribe: can_subscribe !== false });
-            // What came meanwhile is newer than what is read.
-            if (reachabilityNews === this.#reachabilityNews) this.store.update({ offlineWords: offline ?? null });
-            if (usage && heard === this.#usage.heard) this.#take(usage);
+            const { name, messages, usage, offline = null, can_subscribe: canSubscribe } = await this.#service.page();
+            // The message under way is not part of the conversation yet.
+            if (this.state.answering) return;
+            if (version !== this.#version) return await this.#read();
+            const outbox = this.state.outbox.filter(({ id }) => !messages.some((message) => message.id === id));
+            this.#update({ name, messages, outbox, canSubscribe, offlineMessage: offline });
+            this.#setUsage(usage);
         } catch {
-            // Its stream of changes will say so, and come back.
+            // The stream of changes reports a lost connection.
         }
     }
 
-    #takeConversation(messages, answers) {
-        if (this.store.state.answering) {
-            this.#needsReading = true;
-        } else if (answers !== this.#usage.answers) {
-            // A message was answered while it was read, and may be missing.
-            this.#readSoon();
+    #setUsage(usage) {
+        if (!usage || usage.degraded) return;
+        this.#version += 1;
+        this.#update({ usage });
+        this.#sendNext();
+    }
+
+    /** Sends the oldest message that nothing prevents; one at a time, so none overtakes another. */
+    async #sendNext() {
+        const { hasLoaded, answering, outbox, usage, isConnected } = this.state;
+        const message = outbox.find((each) => !each.failure);
+        if (!message || !hasLoaded || answering || !isConnected || this.#isPaused || isBlocked(usage)) return;
+        this.#abort = new AbortController();
+        this.#update({ answering: { ...message, answer: "" } });
+        const outcome = await this.#deliver(message, this.#abort.signal);
+        this.#update({ answering: null });
+        await this.#settle(message, outcome);
+        this.#sendNext();
+    }
+
+    /** Returns the event that ends the answer, `{name: "stopped"}`, or `{name: "lost"}`. */
+    async #deliver(message, signal) {
+        try {
+            for await (const event of this.#service.send(message, signal)) {
+                if (event.name === "held") {
+                    this.#setUsage(event.data);
+                } else if (event.name === "piece") {
+                    const { answering } = this.state;
+                    this.#update({ answering: { ...answering, answer: answering.answer + event.data.text } });
+                } else {
+                    return event;
+                }
+            }
+        } catch (error) {
+            if (signal.aborted) return { name: "stopped" };
+            const isRefused = error instanceof ServiceError && error.status < 500;
+            if (isRefused) return { name: "failed", data: { message: "That didn't work, and nothing was counted." } };
+        }
+        return { name: "lost" };
+    }
+
+    async #settle({ id, text }, { name, data }) {
+        if (name === "sent") {
+            this.#version += 1;
+            const messages = [...this.state.messages, { id, role: "user", text }, data.message];
+            this.#update({ messages, announcement: data.message.text });
+            this.#remove(id);
+            this.#setUsage(data.usage);
+        } else if (name === "failed" && !data.can_retry) {
+            this.#setFailure(id, data.message);
+        } else if (name === "stopped") {
+            // The answer may have been complete just before. The message waits until the conversation is read.
+            this.#setFailure(id, "Stopped.");
+            await this.#read();
+            if (this.state.outbox.some((message) => message.id === id)) this.#setFailure(id, stopped);
         } else {
-            this.#sending.foundSent(new Set(messages.map((message) => message.id)));
-            this.store.update({ messages });
+            if (name === "blocked") this.#setUsage(data);
+            this.#pause();
         }
     }
 
-    /** A trial ends and a month begins without anybody changing anything, so nothing tells. */
-    #readWhenTimeChangesIt(usage) {
-        clearTimeout(this.#timers.boundary);
-        const now = Date.now();
-        const instants = [usage.resets, usage.expires].filter(Boolean);
-        const waits = instants.map((instant) => Date.parse(instant) - now).filter((wait) => wait > 0);
-        if (!waits.length) return;
-        const wait = Math.min(...waits, timerMaximum_ms) + 1000;
-        this.#timers.boundary = setTimeout(() => this.#read(), wait);
+    /** Waits a moment, or until Headroom is reachable again. */
+    #pause() {
+        this.#isPaused = true;
+        clearTimeout(this.#pauseTimer);
+        this.#pauseTimer = setTimeout(() => this.state.offlineMessage || this.#resume(), retryPause_ms);
+    }
+
+    #resume() {
+        this.#isPaused = false;
+        this.#sendNext();
+    }
+
+    #setFailure(id, failure) {
+        const outbox = this.state.outbox.map((message) => (message.id === id ? { ...message, failure } : message));
+        this.#update({ outbox, announcement: failure ?? "" });
+    }
+
+    #remove(id) {
+        this.#update({ outbox: this.state.outbox.filter((message) => message.id !== id) });
     }
 }

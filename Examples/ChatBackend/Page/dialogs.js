@@ -1,24 +1,130 @@
-// What all dialogs have in common: a heading, a way out by button, Escape and a click beside them. The browser brings
-// the focus back to where it was.
+// The settings, and the sheet with everything about plan and usage.
 
-import { element, icon } from "./element.js";
+import { element, openDialog, showText } from "./element.js";
+import { detailsFailed, managementFailed } from "./screenTexts.js";
+import { choices, downgradeText, facts, notice, offer, remainingText, usedText } from "./usage.js";
 
-/** Fills a dialog of index.html. Returns its heading and the part below it. */
-export function fillDialog(dialog, title) {
-    const heading = element("h2", { id: `${dialog.id}-title`, tabindex: "-1" }, title);
-    const attributes = { type: "button", class: "round", "aria-label": "Close", onclick: () => dialog.close() };
-    const close = element("button", attributes, icon("close"));
-    const content = element("div", { class: "dialog-content" });
-    dialog.append(element("div", { class: "dialog-head" }, heading, close), content);
-    dialog.addEventListener("click", (event) => {
-        if (event.target === dialog) dialog.close();
-    });
-    return { heading, content };
+/** A click beside a dialog closes it, as Escape does. */
+function closeOnClickBeside(dialog) {
+    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 }
 
-export function openDialog(dialog) {
-    if (dialog.open) return;
-    dialog.showModal();
-    // Read the name first, and not "Close".
-    dialog.querySelector("h2").focus();
+export function makeSettings(dialog, opener, chat, openSheet) {
+    const find = (selector) => dialog.querySelector(selector);
+    opener.addEventListener("click", () => openDialog(dialog));
+    find("#plan-and-usage").addEventListener("click", openSheet);
+    find("#restore").addEventListener("click", () => chat.restore("settings"));
+    dialog.addEventListener("close", () => chat.setProblem(null));
+    closeOnClickBeside(dialog);
+
+    return function show({ usage, canSubscribe, restored }) {
+        showText(find(".label"), usage?.label ?? detailsFailed);
+        showText(find(".used"), usage && usedText(usage));
+        find("#restore").hidden = !canSubscribe;
+        showText(find(".outcome"), restored?.place === "settings" ? restored.text : null);
+    };
+}
+
+export function makeSheet(dialog, chat) {
+    const find = (selector) => dialog.querySelector(selector);
+    const [manage, list, question] = [find("#manage"), find("#choices"), find(".question")];
+    let onConfirm = () => {};
+    let shownChoices = "";
+
+    manage.addEventListener("click", () => {
+        if (chat.state.canSubscribe) unfold(list.hidden && question.hidden);
+        else chat.setProblem(managementFailed);
+    });
+    find("#confirm").addEventListener("click", () => fold(onConfirm));
+    find("#keep").addEventListener("click", () => fold(() => {}));
+    dialog.addEventListener("close", () => {
+        unfold(false);
+        chat.setProblem(null);
+    });
+    closeOnClickBeside(dialog);
+
+    function unfold(isUnfolded) {
+        list.hidden = !isUnfolded;
+        question.hidden = true;
+        manage.setAttribute("aria-expanded", String(isUnfolded));
+    }
+
+    function fold(action) {
+        unfold(false);
+        manage.focus();
+        action();
+    }
+
+    /** Requires a confirmation before a change to a plan that gives less. */
+    function confirm({ action, plan }) {
+        const { usage } = chat.state;
+        onConfirm = () => chat.changeSubscription(action, plan);
+        showText(find("#question-title"), `Switch to ${offer(plan).name}?`);
+        showText(find(".changes"), downgradeText(plan, usage));
+        showText(find("#confirm"), `Switch to ${offer(plan).name}`);
+        showText(find("#keep"), `Keep ${offer(usage.plan)?.name ?? "my plan"}`);
+        list.hidden = true;
+        question.hidden = false;
+        find("#question-title").focus();
+    }
+
+    function choose(choice) {
+        if (choice.action === "downgrade") confirm(choice);
+        else chat.changeSubscription(choice.action, choice.plan);
+    }
+
+    function showChoices(offered, changing) {
+        const key = JSON.stringify([offered, changing]);
+        if (key === shownChoices) return;
+        shownChoices = key;
+        const hadFocus = list.contains(document.activeElement);
+        list.replaceChildren(
+            ...offered.map((choice) => {
+                const data = { "data-action": choice.action, ...(choice.plan && { "data-plan": choice.plan }) };
+                // A disabled button would lose the focus.
+                const isDisabled = String(changing !== null);
+                const attributes = { type: "button", class: "row", "aria-disabled": isDisabled, ...data };
+                const about = changing === choice.action ? "One moment…" : choice.about;
+                return element(
+                    "button",
+                    { ...attributes, onclick: () => choose(choice) },
+                    element("strong", {}, choice.label),
+                    element("span", { class: "about" }, about),
+                );
+            }),
+        );
+        if (hadFocus) manage.focus();
+    }
+
+    function showUsage(usage, changing) {
+        find(".figure strong").textContent = remainingText(usage);
+        const unit = usage.remaining === 1 ? "message left" : "messages left";
+        find(".figure span").textContent = usage.limit === null ? "messages" : unit;
+        const bar = find(".bar-of-usage");
+        bar.hidden = !usage.limit;
+        bar.dataset.tier = usage.tier;
+        bar.max = usage.limit || 1;
+        bar.value = Math.min(usage.used, bar.max);
+        bar.setAttribute("aria-valuetext", usage.accessible ?? "");
+        find(".facts").replaceChildren(
+            ...facts(usage, new Date()).map(([term, text]) =>
+                element("div", {}, element("dt", {}, term), element("dd", {}, text)),
+            ),
+        );
+        showChoices(choices(usage), changing);
+    }
+
+    function show({ usage, changing, problem }) {
+        showText(find("#sheet-title"), usage?.label ?? "Plan and usage");
+        showText(find(".accessible"), usage ? usage.accessible : detailsFailed);
+        showText(find(".sheet-notice"), usage?.notice);
+        find(".sheet-notice").dataset.tone = notice(usage)?.tone ?? "";
+        const nextPlan = usage?.next_plan;
+        showText(find(".outcome"), nextPlan && `${offer(nextPlan)?.name ?? nextPlan} begins with your next renewal.`);
+        showText(find(".problem"), problem);
+        for (const part of [find(".figure"), find(".bar-of-usage"), find(".facts"), manage]) part.hidden = !usage;
+        if (usage) showUsage(usage, changing);
+    }
+
+    return { show, open: () => openDialog(dialog) };
 }

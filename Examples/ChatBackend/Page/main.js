@@ -1,61 +1,103 @@
-// Puts the page together: one chat, and a view for each thing that a person sees of it.
+// Puts the page together: one chat, and a function for each part of the page that shows its state.
 
 import { Chat } from "./chat.js";
-import { makeComposer } from "./composerView.js";
-import { makeConnection } from "./connectionView.js";
-import { makeConversation } from "./conversationView.js";
-import { shown } from "./counter.js";
-import { makeGate } from "./gateView.js";
-import { makeIndicator } from "./indicatorView.js";
-import { makeNotice } from "./noticeView.js";
-import { isNamed } from "./people.js";
-import { makeSettings } from "./settingsView.js";
-import { makeSheet } from "./sheetView.js";
-import { describe } from "./usageDescription.js";
-import { makeWelcome } from "./welcomeView.js";
+import { makeComposer } from "./composer.js";
+import { makeConversation } from "./conversation.js";
+import { makeSettings, makeSheet } from "./dialogs.js";
+import { showText } from "./element.js";
+import { canRestore, indicator, isBlocked, notice, wayBack } from "./usage.js";
 
 const part = (id) => document.getElementById(id);
 const [, , user] = location.pathname.split("/");
 
-const chat = new Chat(user);
+const chat = new Chat(user, (state) => {
+    for (const show of views) show(state);
+});
 const composer = makeComposer(part("composer"), chat);
 const sheet = makeSheet(part("sheet"), chat);
 const views = [
     composer.show,
     sheet.show,
-    makeGate(part("gate"), { chat, openDetails: sheet.open, composer }),
-    makeIndicator(part("indicator"), sheet.open),
-    makeNotice(part("notice"), chat),
-    makeConnection(part("connection")),
-    makeSettings(part("settings"), part("open-settings"), { chat, openDetails: sheet.open }),
-    makeWelcome(part("welcome"), composer),
-    makeConversation(part("conversation"), { chat, composer }),
-    showName,
-    announce,
+    makeSettings(part("settings"), part("open-settings"), chat, sheet.open),
+    makeConversation(part("conversation"), chat, composer),
+    showPage,
+    showConnection,
+    showIndicator,
+    showNotice,
+    showGate,
 ];
 
-let isGated = false;
-
-chat.store.subscribe((state) => {
-    const known = { ...state, description: describe(shown(state.counter), new Date()) };
-    // Who sends the last message there is can still stop it, and has it back a moment later.
-    const isOpen = !isGated && (state.answering || state.counter.givenBack);
-    if (isOpen) known.description = { ...known.description, gate: null };
-    isGated = known.description.gate !== null;
-    for (const show of views) show(known);
-    document.documentElement.dataset.loaded = String(state.hasLoaded);
+part("indicator").addEventListener("click", sheet.open);
+part("gate-details").addEventListener("click", sheet.open);
+part("gate-restore").addEventListener("click", () => chat.restore("gate"));
+part("subscribe").addEventListener("click", () => {
+    const { action, plan } = wayBack(chat.state.usage);
+    chat.changeSubscription(action, plan);
+});
+part("notice").querySelector("button").addEventListener("click", () => {
+    chat.changeSubscription(notice(chat.state.usage).action);
 });
 chat.start();
 
-function showName({ name }) {
-    part("who").textContent = isNamed(name) ? `with ${name}` : "";
+function showPage({ hasLoaded, name, messages, answering, outbox, usage, announcement }) {
+    const isNamed = name !== "" && name !== "You";
+    showText(part("who"), isNamed ? `with ${name}` : null);
+    const welcome = part("welcome");
+    welcome.hidden = !hasLoaded || messages.length > 0 || answering !== null || outbox.length > 0;
+    showText(welcome.querySelector("h2"), `Hello${isNamed ? ` ${name}` : ""}. I'm glad you're here.`);
+    welcome.querySelector("p").hidden = isBlocked(usage);
+    if (part("announcer").textContent !== announcement) part("announcer").textContent = announcement;
+    document.documentElement.dataset.loaded = String(hasLoaded);
 }
 
-let announced = null;
+function showConnection({ isConnected, offlineMessage, usage }) {
+    // The service's sentence promises that the user can keep chatting, which a blocked user cannot.
+    const blockedMessage = "I can't look up your plan right now. I'll try again in a moment.";
+    const lostMessage = "You're offline — your message will be sent when we're back";
+    const message = offlineMessage && isBlocked(usage) ? blockedMessage : offlineMessage;
+    showText(part("connection"), isConnected ? message : lostMessage);
+}
 
-/** For who does not see it: answers when they are whole, and what became of a message. */
-function announce({ announcement }) {
-    if (announcement === announced) return;
-    announced = announcement;
-    part("announcer").textContent = announcement?.words ?? "";
+function showIndicator({ usage }) {
+    const place = part("indicator");
+    const shown = indicator(usage);
+    place.dataset.display = usage?.display ?? "hidden";
+    place.dataset.tier = usage?.tier ?? "silent";
+    place.dataset.tone = shown?.tone ?? "";
+    place.hidden = !shown;
+    showText(place.querySelector(".words"), shown?.text);
+}
+
+function showNotice({ usage, canSubscribe, changing }) {
+    const shown = notice(usage);
+    const place = part("notice");
+    place.hidden = !shown;
+    if (!shown) return;
+    place.dataset.tone = shown.tone;
+    showText(place.querySelector("p"), shown.text);
+    const button = place.querySelector("button");
+    showText(button, shown.label);
+    button.setAttribute("aria-disabled", String(changing !== null));
+    // The gate has the same button.
+    button.hidden = !canSubscribe || (isBlocked(usage) && wayBack(usage).action === shown.action);
+}
+
+/** What takes the composer's place while the user may not send. */
+function showGate({ usage, answering, canSubscribe, changing, problem, restored }) {
+    const gate = part("gate");
+    // The last message can be stopped until it is answered.
+    const isClosed = isBlocked(usage) && !answering;
+    const hadFocus = (isClosed ? composer.form : gate).contains(document.activeElement);
+    const isChange = gate.hidden === isClosed;
+    gate.hidden = !isClosed;
+    composer.form.hidden = isClosed;
+    if (isChange && hadFocus) (isClosed ? gate : composer).focus();
+    if (!isClosed) return;
+    showText(part("gate-words"), usage.banner);
+    showText(part("subscribe"), changing ? "One moment…" : wayBack(usage).label);
+    part("subscribe").setAttribute("aria-disabled", String(changing !== null));
+    part("subscribe").hidden = !canSubscribe;
+    part("gate-restore").hidden = !canSubscribe || !canRestore(usage);
+    showText(gate.querySelector(".problem"), problem);
+    showText(gate.querySelector(".outcome"), restored?.place === "gate" ? restored.text : null);
 }

@@ -1,7 +1,7 @@
 // Requests to the chat backend.
 
-/** The backend answered, and not with what was asked for. */
-export class Refusal extends Error {
+/** The backend answered with an error. */
+export class ServiceError extends Error {
     constructor(status, { code = "", message = "" } = {}) {
         super(message);
         this.status = status;
@@ -16,25 +16,36 @@ export class Service {
         this.#base = `/users/${user}`;
     }
 
+    /** The address of the stream of changes. */
     get changesAddress() {
         return `${this.#base}/changes`;
     }
 
     /** Name, messages and usage. */
-    async state() {
-        const response = await fetch(this.#base, { cache: "no-store", headers: { Accept: "application/json" } });
-        return (await checked(response)).json();
+    async page() {
+        const response = await checked(await fetch(this.#base, { cache: "no-store" }));
+        return response.json();
     }
 
-    /** The answer's bytes, as they come. Aborting takes the message back. */
-    async send(message, signal) {
-        const response = await this.#post("messages", { id: message.id, text: message.text }, signal);
-        return response.body;
+    /** Sends a message and yields the events of its answer: `{name, data}`. Aborting gives the message back. */
+    async *send({ id, text }, signal) {
+        const response = await this.#post("messages", { id, text }, signal);
+        const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+        let pending = "";
+        for (;;) {
+            const { value, done } = await reader.read();
+            if (done) return;
+            const blocks = (pending + value).split("\n\n");
+            pending = blocks.pop();
+            for (const block of blocks) {
+                const match = /^event: (.*)\ndata: (.*)$/.exec(block);
+                if (match) yield { name: match[1], data: JSON.parse(match[2]) };
+            }
+        }
     }
 
-    /** Tells the store; what comes of it is told by a change of usage. */
     async changeSubscription(action, plan) {
-        await this.#post("subscription", plan ? { action, plan } : { action });
+        await this.#post("subscription", { action, plan });
     }
 
     async #post(path, body, signal) {
@@ -46,6 +57,6 @@ export class Service {
 
 async function checked(response) {
     if (response.ok) return response;
-    const problem = await response.json().catch(() => null);
-    throw new Refusal(response.status, problem?.error);
+    const body = await response.json().catch(() => null);
+    throw new ServiceError(response.status, body?.error);
 }

@@ -2,7 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 
-/// JSON with a name, of a stream of events or by itself.
+/// A server-sent event, or another JSON object under a name of the test's.
 struct Event: CustomStringConvertible {
     let name: String
     let body: Data
@@ -13,7 +13,7 @@ struct Event: CustomStringConvertible {
 
     func text(_ path: String...) -> String? { value(path) as? String }
 
-    /// Whether the field is there, if only as null.
+    /// Whether the field is present; it may be null.
     func has(_ path: String...) -> Bool { value(path) != nil }
 
     private func value(_ path: [String]) -> Any? {
@@ -34,7 +34,7 @@ struct EventReader {
         chunks = response.body.makeAsyncIterator()
     }
 
-    /// - Returns: nil at the end of the stream. Comments and `retry` are passed over.
+    /// - Returns: nil at the end of the stream. Comments and `retry` are skipped.
     mutating func next() async throws -> Event? {
         while true {
             while let end = text.range(of: "\n\n") {
@@ -52,10 +52,10 @@ struct EventReader {
         }
     }
 
-    /// The next event of a name, whatever comes before it.
-    mutating func next(_ name: String, where isWanted: (Event) -> Bool = { _ in true }) async throws -> Event? {
+    /// The next event of a name. Others are skipped.
+    mutating func next(_ name: String, where matches: (Event) -> Bool = { _ in true }) async throws -> Event? {
         while let event = try await next() {
-            if event.name == name, isWanted(event) { return event }
+            if event.name == name, matches(event) { return event }
         }
         return nil
     }

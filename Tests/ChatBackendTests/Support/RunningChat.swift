@@ -4,138 +4,141 @@ import HeadroomClient
 import Logging
 import NIOCore
 import ServiceLifecycle
-import Synchronization
 import TestSupport
 import Testing
 
 @testable import chat_backend
 
-/// The chat within this process, on a free port, so that a test can be its model.
+/// The chat within this process, on a free port. The test is its model.
 final class RunningChat: Sendable {
     let address: String
-    let model: GatedModel
-    private let group: ServiceGroup
+    let model: ManualModel
+    private let services: ServiceGroup
 
-    private init(_ address: String, _ model: GatedModel, _ group: ServiceGroup) {
+    private init(_ address: String, _ model: ManualModel, _ services: ServiceGroup) {
         self.address = address
         self.model = model
-        self.group = group
+        self.services = services
     }
 
-    /// For tests in which Headroom is there: a machine that is busy testing is slow.
-    static let patient = ChatConfiguration.Patience(
-        answer: waitLimit,
-        reading: waitLimit,
-        look: waitLimit
-    )
-
-    /// Runs a chat upon a service for as long as the body takes.
+    /// Runs a chat with a Headroom service for as long as the body takes.
+    ///
+    /// - Parameter deadline: long by default, because a machine that runs tests is slow.
     static func with(
         _ service: ServiceProcess,
         _ arguments: String...,
         environment: [String: String] = [:],
-        patience: ChatConfiguration.Patience = patient,
+        deadline: Duration = waitLimit,
         _ body: (RunningChat) async throws -> Void
     ) async throws {
-        let options = try ChatOptions.parse(
-            ["--listen", "127.0.0.1:0", "--headroom", "\(service.endpoint)", "--log-level", "critical"] + arguments
+        let command = try ChatBackend.parse(
+            ["--listen", "127.0.0.1:0", "--headroom", "\(service.endpoint)"] + arguments
         )
-        var configuration = try ChatConfiguration(options, environment: environment)
-        configuration.patience = patience
-        let model = GatedModel()
-        let logger = Logger.silent
-        let (opened, open) = AsyncStream.makeStream(of: String.self)
-        let part = Part(chat: ChatService(configuration, model: model, logger: logger)) { open.yield("http://\($0)") }
-        let group = ServiceGroup(services: [part], logger: logger)
+        let model = ManualModel()
+        let (ports, port) = AsyncStream.makeStream(of: Int.self)
+        let services = try command.services(
+            environment: environment,
+            model: model,
+            deadline: deadline,
+            logger: .silent
+        ) { port.yield($0) }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
-                defer { open.finish() }
-                try await group.run()
+                defer { port.finish() }
+                try await services.run()
             }
-            var addresses = opened.makeAsyncIterator()
-            let address = try #require(await addresses.next(), "the chat did not start")
+            var iterator = ports.makeAsyncIterator()
+            let number = try #require(await iterator.next(), "the chat did not start")
             do {
-                try await body(RunningChat(address, model, group))
+                try await body(RunningChat("http://127.0.0.1:\(number)", model, services))
             } catch {
-                await group.triggerGracefulShutdown()
+                await services.triggerGracefulShutdown()
                 throw error
             }
-            await group.triggerGracefulShutdown()
+            await services.triggerGracefulShutdown()
             try await tasks.waitForAll()
         }
     }
 
-    private struct Part: Service {
-        let chat: ChatService
-        let whenOpen: @Sendable (HeadroomClient.Endpoint) -> Void
-
-        func run() async throws {
-            try await chat.run(stoppedBy: [], whenOpen: whenOpen)
-        }
-    }
-
     func shutDown() async {
-        await group.triggerGracefulShutdown()
+        await services.triggerGracefulShutdown()
     }
 
-    func request(
-        _ method: String = "GET",
-        _ path: String,
-        _ body: String? = nil,
-        headers: [(String, String)] = []
-    ) async throws -> HTTPClientResponse {
+    func get(_ path: String) async throws -> HTTPClientResponse {
+        try await HTTPClient.shared.execute(HTTPClientRequest(url: address + path), timeout: TimeAmount(waitLimit))
+    }
+
+    func post(_ path: String, _ body: String, type: String = "application/json") async throws -> HTTPClientResponse {
         var request = HTTPClientRequest(url: address + path)
-        request.method = .RAW(value: method)
-        if let body {
-            request.body = .bytes(ByteBuffer(string: body))
-            if !headers.contains(where: { $0.0 == "Content-Type" }) {
-                request.headers.add(name: "Content-Type", value: "application/json")
-            }
-        }
-        for (name, value) in headers { request.headers.replaceOrAdd(name: name, value: value) }
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: type)
+        request.body = .bytes(ByteBuffer(string: body))
         return try await HTTPClient.shared.execute(request, timeout: TimeAmount(waitLimit))
     }
 
-    /// A message, and its events up to the end.
-    func send(_ user: UserID, id: UUID = UUID(), _ text: String = "Hello there") async throws -> [Event] {
-        try await events(user, id: id, text).rest()
-    }
-
-    /// A message, and its events as they come.
-    func events(_ user: UserID, id: UUID = UUID(), _ text: String = "Hello there") async throws -> EventReader {
-        let response = try await post(user, id: id, text)
+    /// Sends a message; returns its events as they come.
+    func send(_ user: UserID, id: UUID = UUID(), _ text: String = "Hello there") async throws -> EventReader {
+        let response = try await post("/users/\(user)/messages", #"{"id": "\#(id)", "text": "\#(text)"}"#)
         try #require(response.status == .ok)
         return EventReader(response)
     }
 
-    func post(_ user: UserID, id: UUID = UUID(), _ text: String = "Hello there") async throws -> HTTPClientResponse {
-        try await request("POST", "/users/\(user)/messages", #"{"id": "\#(id)", "text": "\#(text)"}"#)
+    /// The stream of an open page.
+    func changes(_ user: UserID) async throws -> EventReader {
+        EventReader(try await get("/users/\(user)/changes"))
     }
 
-    /// What the page begins with.
+    /// Requests a change of the subscription.
+    func change(_ user: UserID, _ action: String, plan: String? = nil) async throws -> HTTPClientResponse {
+        let plan = plan.map { #", "plan": "\#($0)""# } ?? ""
+        return try await post("/users/\(user)/subscription", #"{"action": "\#(action)"\#(plan)}"#)
+    }
+
+    /// The data with which the page starts.
     func page(_ user: UserID) async throws -> Event {
-        Event(name: "page", body: try await request("GET", "/users/\(user)").bytes())
+        Event(name: "page", body: Data(buffer: try await get("/users/\(user)").body.collect(upTo: 1_048_576)))
     }
 
-    /// The question that is to be answered now.
-    func question(_ number: Int = 0) async throws -> GatedModel.Question {
-        try await waitUntil("the model is asked") { self.model.questions.count > number }
+    /// How many messages and answers the conversation has.
+    func messageCount(_ user: UserID) async throws -> Int {
+        (try await page(user)["messages"] as? [Any])?.count ?? -1
+    }
+
+    /// The model's question of this number, counted from 0.
+    func question(_ number: Int = 0) async throws -> ManualModel.Question {
+        try await waitUntil("the model has the question") { self.model.questions.count > number }
         return model.questions[number]
+    }
+
+    /// Answers the question of this number.
+    func answer(_ number: Int = 0, _ pieces: String...) async throws {
+        let question = try await question(number)
+        for piece in pieces { question.send(piece) }
+        question.finish()
     }
 }
 
-extension HTTPClientResponse {
-    func bytes() async throws -> Data {
-        Data(buffer: try await body.collect(upTo: 1_048_576))
+extension ServiceProcess {
+    func request<Result: Sendable>(_ body: (HeadroomClient) async throws -> Result) async throws -> Result {
+        try await HeadroomClient.with(self) { try await body($0) }
     }
 
-    func text() async throws -> String {
-        String(decoding: try await bytes(), as: UTF8.self)
+    func usage(of user: UserID) async throws -> UsageStatus {
+        try await request { try await $0.usage(of: user) }
     }
 
-    /// Of `{"error": {"code", "message"}}`.
-    func problem() async throws -> (code: String, message: String) {
-        let body = Event(name: "problem", body: try await bytes())
-        return (body["error", "code"] as? String ?? "", body["error", "message"] as? String ?? "")
+    /// A new user on a plan.
+    func user(_ plan: String = "paid") async throws -> UserID {
+        let user = UserID.random
+        _ = try await request { try await $0.setPlan(PlanChange(user: user, plan: plan)) }
+        return user
+    }
+
+    /// Waits until the user has this count and no hold.
+    func settled(_ user: UserID, used: Int) async throws {
+        try await waitUntil("\(used) counted, nothing held") {
+            let status = try await self.usage(of: user)
+            return status.used == used && status.held == 0
+        }
     }
 }

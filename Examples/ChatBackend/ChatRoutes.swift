@@ -1,0 +1,137 @@
+import Foundation
+import HeadroomClient
+import Hummingbird
+import Logging
+
+/// The requests of the page. A product takes the user from a session instead of the path.
+struct ChatRoutes: Sendable {
+    let headroom: HeadroomClient
+    let model: any Model
+    let store: StoreWebhook?
+    let people: [Person]
+    let offlineMessage: String
+    /// For the usage of a page.
+    let deadline: Duration
+    let logger: Logger
+
+    /// What the page starts with. `usage` is absent, and `offline` has the sentence, while Headroom is unreachable.
+    private struct Page: ResponseEncodable {
+        var name: String
+        var messages: [Message]
+        var usage: UsageObject?
+        var offline: String?
+        var canSubscribe: Bool
+    }
+
+    private struct NewMessage: Decodable {
+        var id: UUID
+        var text: String
+    }
+
+    private struct Offline: Encodable {
+        var message: String
+    }
+
+    func router() throws -> Router<ChatContext> {
+        let conversations = Conversations()
+        let messages = MessageHandler(headroom: headroom, model: model, conversations: conversations, logger: logger)
+        let reachability = Reachability(headroom)
+        let names = Dictionary(people.map { ($0.user, $0.name) }, uniquingKeysWith: { first, _ in first })
+        let folder = Bundle.module.bundlePath + "/Page"
+        let page = try String(contentsOfFile: folder + "/index.html", encoding: .utf8)
+
+        let router = Router(context: ChatContext.self)
+        router.add(middleware: FileMiddleware(folder, urlBasePath: "/assets", cacheControl: .pageFiles))
+        router.get("/") { _, _ in HTML(text: Person.page(of: people)) }
+        router.get("/chat/{user}") { _, context in
+            _ = try context.user
+            return HTML(text: page)
+        }
+        router.get("/users/{user}") { _, context in
+            let user = try context.user
+            let usage = try? await headroom.usage(of: user, deadline: deadline)
+            return Page(
+                name: names[user] ?? "You",
+                messages: await conversations.messages(of: user),
+                usage: usage.map { UsageObject(status: $0) },
+                offline: usage == nil ? offlineMessage : nil,
+                canSubscribe: store != nil
+            )
+        }
+        router.get("/users/{user}/changes") { request, context in
+            let user = try context.user
+            return request.eventStream { events in await followChanges(of: user, reachability, events) }
+        }
+        router.post("/users/{user}/messages") { request, context in
+            let user = try context.user
+            var request = request
+            let body = try await request.decodeJSON(NewMessage.self, context)
+            let text = body.text.trimmingCharacters(in: .whitespacesAndNewlines)
+            guard (1...4_000).contains(text.count) else { throw Problem(.badRequest, "text has 1 to 4,000 characters") }
+            let message = Message(id: body.id.uuidString.lowercased(), role: .user, text: text)
+            return request.eventStream { events in await messages.answer(message, of: user, events) }
+        }
+        router.post("/users/{user}/subscription") { request, context in
+            let user = try context.user
+            var request = request
+            let change = try await request.decodeJSON(SubscriptionChange.self, context)
+            guard let store else { throw Problem(.badGateway, "start the chat with --webhook to subscribe") }
+            let usage = try? await headroom.usage(of: user, deadline: deadline)
+            if let event = try change.event(for: user, usage) { try await store.post(event, logger) }
+            return HTTPResponse.Status.noContent
+        }
+        return router
+    }
+
+    /// Sends the usage whenever it changes, and whether Headroom is reachable, until the page is closed.
+    private func followChanges(of user: UserID, _ reachability: Reachability, _ events: EventStream) async {
+        await withTaskGroup { tasks in
+            tasks.addTask {
+                for await status in headroom.changes(of: user) { events.send("usage", UsageObject(status: status)) }
+            }
+            tasks.addTask {
+                for await isReachable in reachability.changes() {
+                    events.send(isReachable ? "online" : "offline", Offline(message: offlineMessage))
+                }
+            }
+        }
+    }
+}
+
+struct ChatContext: RequestContext {
+    var coreContext: CoreRequestContextStorage
+    var maxUploadSize: Int { 32_768 }
+    var responseEncoder: JSONEncoder { .snakeCase }
+
+    init(source: ApplicationRequestContextSource) {
+        coreContext = CoreRequestContextStorage(source: source)
+    }
+
+    /// The user in the path.
+    var user: UserID {
+        get throws {
+            guard let user = parameters.get("user").flatMap({ UserID($0) }) else {
+                throw Problem(.notFound, "a user is a UUID, such as 7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11")
+            }
+            return user
+        }
+    }
+}
+
+extension Request {
+    /// - Throws: `Problem` with 415 or 400. A form of another site cannot send this content type, so it cannot post.
+    fileprivate mutating func decodeJSON<Body: Decodable>(
+        _ type: Body.Type,
+        _ context: ChatContext
+    ) async throws -> Body {
+        guard headers[.contentType]?.hasPrefix("application/json") == true else {
+            throw Problem(.unsupportedMediaType, "Content-Type must be application/json")
+        }
+        let body = try await collectBody(upTo: context.maxUploadSize)
+        do {
+            return try JSONDecoder().decode(type, from: Data(buffer: body))
+        } catch {
+            throw Problem(.badRequest, "the body does not have the documented fields")
+        }
+    }
+}

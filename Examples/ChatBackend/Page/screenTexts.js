@@ -1,0 +1,26 @@
+// The texts of the page's own screens: buying, restoring and managing. Sentences about usage are the service's.
+
+import { ServiceError } from "./service.js";
+
+export const detailsFailed = "I couldn't load your subscription details right now.";
+export const managementFailed = "I couldn't open subscription management. Try again from your device Settings.";
+export const restored = "I found your subscription. Everything is as it was.";
+
+const nothingRestored = {
+    gate: "I wasn't able to find a previous subscription. If you think this is wrong, reach out to support.",
+    settings: "I didn't find an active subscription to restore.",
+};
+
+/** Why a change of the subscription failed. */
+export function purchaseFailure(action, error) {
+    if (action === "cancel" || action === "downgrade") return managementFailed;
+    // Without an answer it is unknown whether the store accepted the purchase.
+    const isLost = !(error instanceof ServiceError) || error.code === "UNKNOWN";
+    if (!isLost) return "I couldn't complete that purchase. Let's try again when you're ready.";
+    return "I lost connection during the purchase. Don't worry — if you were charged, it'll show up shortly.";
+}
+
+/** Why nothing was restored; `place` is "gate" or "settings". */
+export function restoreFailure(place, error) {
+    return error instanceof ServiceError && error.code === "NOTHING" ? nothingRestored[place] : detailsFailed;
+}

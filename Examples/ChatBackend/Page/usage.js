@@ -1,0 +1,128 @@
+// What to show for a usage of the chat backend. The service writes the sentences; the page adds names and buttons.
+
+const offers = [
+    { plan: "paid", name: "Premium", about: "800 messages every month" },
+    { plan: "pro", name: "Pro", about: "As many messages as you like" },
+];
+
+const stateNames = {
+    active: "Active",
+    trial: "Trial",
+    cancelled: "Cancelled",
+    grace_period: "Billing issue",
+    billing_retry: "Billing issue",
+    expired: "Expired",
+    revoked: "Refunded",
+    free: "Free",
+};
+
+export function offer(plan) {
+    return offers.find((each) => each.plan === plan);
+}
+
+/** Whether the service would refuse a message. */
+export function isBlocked(usage) {
+    return usage?.display === "blocked";
+}
+
+/** The line above the composer: `{tone, text}`, or null. */
+export function indicator(usage) {
+    if (!usage?.banner) return null;
+    if (usage.display === "compact") return { tone: usage.tier, text: usage.banner };
+    if (usage.display !== "trial") return null;
+    return { tone: "trial", text: `Day ${usage.day} of ${usage.days} · ${usage.banner}` };
+}
+
+/** The button that lets a blocked user send again: `{action, plan, label}`. */
+export function wayBack(usage) {
+    if (usage.state === "billing_retry") return { action: "pay", label: "Fix payment" };
+    if (!canRestore(usage)) return { action: "subscribe", plan: "pro", label: "Subscribe to Pro" };
+    return { action: "subscribe", plan: offer(usage.previous_plan)?.plan ?? "paid", label: "Subscribe" };
+}
+
+/** Whether there is no subscription, so that one may be restored. */
+export function canRestore(usage) {
+    return !["active", "cancelled", "grace_period", "billing_retry"].includes(usage.state);
+}
+
+/** The notice about the subscription: `{tone, text, action, label}`, or null. */
+export function notice(usage) {
+    if (!usage?.notice) return null;
+    const isCancelled = usage.state === "cancelled";
+    const button = isCancelled ? { action: "resume", label: "Resubscribe" } : { action: "pay", label: "Fix payment" };
+    return { tone: isCancelled ? "calm" : "urgent", text: usage.notice, ...button };
+}
+
+/** "680 of 800 messages used" */
+export function usedText(usage) {
+    if (usage.limit === 0) return "No messages in this plan";
+    if (usage.limit !== null) return `${number(usage.used)} of ${number(usage.limit)} messages used`;
+    return `${number(usage.used)} ${usage.used === 1 ? "message" : "messages"} used`;
+}
+
+export function remainingText(usage) {
+    return usage.limit === null ? "Unlimited" : number(usage.remaining);
+}
+
+/** The rows of the sheet: `[term, text]`. */
+export function facts(usage, now) {
+    const used = usage.limit === null ? number(usage.used) : `${number(usage.used)} of ${number(usage.limit)}`;
+    const rows = [["State", stateNames[usage.state]], ["Used", used], ["Remaining", remainingText(usage)]];
+    const end = usage.expires ?? usage.grace_until;
+    // An allowance that comes back after the end of access is of no use.
+    if (usage.resets && !(end && end <= usage.resets)) rows.push(["Refreshes", instantText(usage.resets)]);
+    if (end) rows.push([endName(usage, now), instantText(end)]);
+    else if (usage.renews) rows.push(["Renews", instantText(usage.renews)]);
+    return rows;
+}
+
+function endName({ expires, plan }, now) {
+    const isOver = expires && new Date(expires) <= now;
+    if (expires && plan === "trial") return isOver ? "Trial ended" : "Trial ends";
+    return isOver ? "Ended" : "Active until";
+}
+
+/** The choices of "Manage subscription", the most likely first: `{action, plan, label, about}`. */
+export function choices(usage) {
+    const isPro = usage.plan === "pro";
+    const toPro = { action: "subscribe", plan: "pro", label: "Switch to Pro", about: offer("pro").about };
+    const toPremium = { action: "downgrade", plan: "paid", label: "Switch to Premium", about: offer("paid").about };
+    const keepUntilEnd = "You keep it until the time you've paid for is over";
+    const cancel = { action: "cancel", label: "Cancel subscription", about: keepUntilEnd };
+    const resume = { action: "resume", label: "Resubscribe", about: "Goes on as before" };
+    switch (usage.state) {
+        case "active":
+            return [isPro ? toPremium : toPro, cancel];
+        case "cancelled":
+            return isPro ? [resume] : [resume, toPro];
+        case "grace_period":
+        case "billing_retry":
+            return [{ action: "pay", label: "Fix payment", about: "Try the payment once more" }];
+        default:
+            return offers
+                .map(({ plan, name, about }) => ({ action: "subscribe", plan, label: `Subscribe to ${name}`, about }))
+                .toSorted((one, other) => (other.plan === usage.previous_plan) - (one.plan === usage.previous_plan));
+    }
+}
+
+/** What changes with a plan that gives less. */
+export function downgradeText(plan, usage) {
+    const instant = usage.renews ?? usage.expires ?? usage.resets;
+    const start = instant ? dayText(instant) : "your next renewal";
+    return `${offer(plan).about}, from ${start} on. Until then nothing changes.`;
+}
+
+/** "December 1, 2026", in UTC as all of the service's dates. */
+function dayText(instant) {
+    const options = { year: "numeric", month: "long", day: "numeric", timeZone: "UTC" };
+    return new Date(instant).toLocaleDateString("en-US", options);
+}
+
+/** "December 1, 2026, 00:00 UTC" */
+function instantText(instant) {
+    return `${dayText(instant)}, ${instant.slice(11, 16)} UTC`;
+}
+
+function number(value) {
+    return value.toLocaleString("en-US");
+}
