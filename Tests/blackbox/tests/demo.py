@@ -1,4 +1,4 @@
-"""script/demo: service and chat with somebody in every state, and nothing left afterwards."""
+"""script/demo: a service and a chat with a user in every state; all of it ends."""
 
 import http.client
 import json
@@ -38,7 +38,7 @@ STATES = {
 }
 
 REFUSED = {
-    # name: why, and what of the page's buttons gives access again
+    # name: the reason, and the page's button that restores access
     "Lim": ("limit_reached", {"action": "subscribe", "plan": "pro"}),
     "Usha": ("trial_limit_reached", {"action": "subscribe", "plan": "paid"}),
     "Enda": ("trial_ended", {"action": "subscribe", "plan": "paid"}),
@@ -50,7 +50,7 @@ REFUSED = {
 
 
 def family(directory):
-    """Whoever names the demo's directory in its command line, and all that they started; PostgreSQL is nobody's child."""
+    """The processes with the demo's directory in their command line, and their children; PostgreSQL is a daemon."""
     parents, commands = {}, {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -92,7 +92,7 @@ class Demo:
     def address(self, label):
         match = re.search(label + r"(\d+)", self.output())
         if not match:
-            raise AssertionError(f"{label} is not told; the demo says\n{self.output()}\n{self.output(1)}")
+            raise AssertionError(f"{label} is not printed; the demo printed\n{self.output()}\n{self.output(1)}")
         return int(match[1])
 
     @property
@@ -129,8 +129,8 @@ class RunningDemo(unittest.TestCase):
         processes.stop(cls.demo.process)
 
 
-class EverybodyIsThere(RunningDemo):
-    def test_everybody_stands_where_the_demo_says(self):
+class SeededUsers(RunningDemo):
+    def test_every_user_is_in_the_printed_state(self):
         self.assertEqual(list(self.demo.people), list(STATES), self.demo.output())
         fields = ("plan", "state", "tier", "display", "used", "limit")
         for name, expected in STATES.items():
@@ -142,7 +142,7 @@ class EverybodyIsThere(RunningDemo):
         self.assertIn("active until", self.demo.usage("Cancela")["notice"])
         self.assertIn("payment", self.demo.usage("Grace")["notice"])
 
-    def test_it_says_nothing_strange_while_it_starts(self):
+    def test_the_start_prints_no_warnings(self):
         lines = self.demo.output(1).splitlines()
         self.assertEqual([line for line in lines if not line.startswith("demo: ")], [])
 
@@ -160,7 +160,7 @@ class EverybodyIsThere(RunningDemo):
 
 
 class SubscribingAgain(RunningDemo):
-    def test_whoever_is_refused_may_send_after_subscribing_and_whoever_cancels_may_resume(self):
+    def test_refused_users_can_send_after_subscribing_and_a_cancelled_subscription_resumes(self):
         for name, (reason, cure) in REFUSED.items():
             with self.subTest(name):
                 refused = self.demo.send(name)
@@ -189,13 +189,13 @@ class Ending(unittest.TestCase):
             self.assertTrue(any(part in command for command in members.values()), members)
         return demo, members
 
-    def assert_nothing_is_left(self, demo, members):
-        """Nor of PostgreSQL."""
+    def assert_everything_ended(self, demo, members):
+        """No process, including PostgreSQL, and no directory."""
         left = {pid: command for pid, command in members.items() if processes.is_alive(pid)}
         self.assertEqual(left, {})
         self.assertFalse(os.path.exists(demo.own_directory))
 
-    def test_ctrl_c_ends_all_of_it_also_with_an_open_page_and_an_answer_under_way(self):
+    def test_ctrl_c_stops_everything_with_an_open_page_and_an_answer_under_way(self):
         demo, members = self.started()
         page = http.client.HTTPConnection("127.0.0.1", demo.chat, timeout=TIMEOUT_SECONDS)
         page.request("GET", f"/users/{demo.people['Silvia']}/changes")
@@ -205,39 +205,40 @@ class Ending(unittest.TestCase):
             "POST", f"/users/{demo.people['Silvia']}/messages", json.dumps({"id": str(uuid.uuid4()), "text": "Tell me"}),
             {"Content-Type": "application/json"},
         )  # fmt: skip
-        self.assertEqual(answer.getresponse().readline(), b"event: held\n")
-        # Neither the page nor the one who waits for the answer goes first.
+        response = answer.getresponse()
+        self.assertEqual([response.readline() for _ in range(3)], [b"retry: 1000\n", b"\n", b"event: held\n"])
+        # Both connections stay open.
         demo.process.send_signal(signal.SIGINT)
         self.assertEqual(demo.process.wait(TIMEOUT_SECONDS), 0, demo.output(1))
-        self.assert_nothing_is_left(demo, members)
+        self.assert_everything_ended(demo, members)
         page.close()
         answer.close()
 
-    def test_what_is_set_for_another_service_leads_nowhere(self):
+    def test_settings_of_another_service_are_ignored(self):
         elsewhere = "postgresql://127.0.0.1:1/production"
         demo = Demo(
-            DATABASE_URL=elsewhere, HEADROOM_DATABASE_URL=elsewhere, PGHOST="127.0.0.1", CHAT_HEADROOM="127.0.0.1:1",
+            DATABASE_URL=elsewhere, HEADROOM_DATABASE_URL=elsewhere, PGHOST="127.0.0.1",
             HEADROOM_TOKEN="headroom_of-another-service",
         )  # fmt: skip
         self.assertEqual(demo.usage("Una")["used"], 1234)
         self.assertEqual(processes.stop(demo.process), 0)
 
-    def test_when_the_service_ends_by_itself_so_does_the_demo_and_says_so(self):
+    def test_when_the_service_ends_by_itself_the_demo_ends_with_an_error(self):
         demo, members = self.started()
         service = next(pid for pid, command in members.items() if "headroom serve" in command)
         os.kill(service, signal.SIGTERM)
         self.assertEqual(demo.process.wait(TIMEOUT_SECONDS), 1)
         self.assertIn("ended by itself", demo.output(1))
-        self.assert_nothing_is_left(demo, members)
+        self.assert_everything_ended(demo, members)
 
-    def test_when_the_service_is_killed_its_database_ends_too(self):
+    def test_when_the_service_is_killed_its_database_is_stopped_too(self):
         demo, members = self.started()
         service = next(pid for pid, command in members.items() if "headroom serve" in command)
         os.kill(service, signal.SIGKILL)
         self.assertEqual(demo.process.wait(TIMEOUT_SECONDS), 1)
-        self.assert_nothing_is_left(demo, members)
+        self.assert_everything_ended(demo, members)
 
-    def test_sigterm_while_it_builds_ends_the_build_too(self):
+    def test_sigterm_during_the_build_stops_the_build_too(self):
         directory = processes.directory()
         with open(directory + "/swift", "w") as file:
             file.write(
@@ -266,7 +267,7 @@ class Ending(unittest.TestCase):
         self.assertEqual((demo.returncode, output), (0, b""))
         self.assertEqual([processes.is_alive(pid) for pid in started()], [False, False])
 
-    def test_without_its_programs_it_says_so_and_leaves_nothing(self):
+    def test_missing_programs_are_an_error(self):
         result = subprocess.run(
             [ROOT + "/script/demo"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
             env=environment(HEADROOM_DEMO_BINARIES="/nonexistent"),
