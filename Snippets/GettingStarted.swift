@@ -3,15 +3,15 @@ import HeadroomClient
 import Logging
 import ServiceLifecycle
 
-// The code of the article GettingStarted and of docs/client-library.md, line for line; DocumentationTests holds both
-// against this snippet, which every build holds against the library.
+// The code of the article GettingStarted and of docs/client-library.md, line for line. Every build compiles it, and
+// DocumentationTests compares it with both.
 
-/// Stands for a model that answers in pieces.
+/// A model that answers in pieces.
 protocol Model: Sendable {
     func answer(to text: String) -> AsyncThrowingStream<String, any Error>
 }
 
-/// Stands for whatever the product draws with.
+/// The product's user interface.
 protocol Screen: Sendable {
     func show(_ text: String)
     func showCounter(_ status: UsageStatus)
@@ -19,7 +19,7 @@ protocol Screen: Sendable {
 }
 
 private enum FirstLines {
-    static func ask() async throws {
+    static func count() async throws {
         let headroom = HeadroomClient(.init(host: "127.0.0.1", port: 6747))
         let user = UserID("7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11")!
         switch try await headroom.consume(user) {
@@ -73,7 +73,7 @@ private struct Chat {
         }
     }
 
-    func drawCounter(_ status: UsageStatus) {
+    func show(_ status: UsageStatus) {
         switch status.display {
         case .hidden:
             screen.show("")
@@ -93,7 +93,7 @@ private struct Chat {
         }
     }
 
-    func letThrough(_ user: UserID) async throws {
+    func sendWithoutService(_ user: UserID) async throws {
         var configuration = HeadroomClient.Configuration(host: "headroom.internal")
         configuration.whenUnreachable = .allow
         let lenient = HeadroomClient(configuration)
@@ -108,7 +108,7 @@ private struct Chat {
         do {
             return try await headroom.consume(user, key: key)
         } catch let error where error.isTransient {
-            // Ask again later, with the same key: it counts once, whatever became of this one.
+            // Send it again later with the same key: it counts once, whatever the outcome of this call.
             return nil
         }
     }

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// How much is under way, and whether more may begin.
+/// Limits the requests under way, and lets a shutdown wait for them.
 final class Admission: Sendable {
     private struct State {
         var underWay = 0
         var isClosed = false
-        /// Who waits until nothing is under way, each for so long as it may.
+        /// Callers of `close`, which wait until nothing is under way.
         var waiters: [UInt64: Waiter] = [:]
         var lastWaiter: UInt64 = 0
     }
@@ -28,17 +28,17 @@ final class Admission: Sendable {
 
     /// Must be followed by `leave`.
     func enter() throws(HeadroomError) {
-        let refusal = state.withLock { state -> HeadroomError? in
+        let error = state.withLock { state -> HeadroomError? in
             if state.isClosed { return .shutDown }
             if state.underWay >= maximum { return .tooMany(maximum) }
             state.underWay += 1
             return nil
         }
-        if let refusal { throw refusal }
+        if let error { throw error }
     }
 
-    /// For what belongs to something that was let in before; it is let in whatever else is so.
-    func enterWithin() {
+    /// For work that belongs to an admitted request: it is admitted regardless of the limit and of a shutdown.
+    func enterNested() {
         state.withLock { $0.underWay += 1 }
     }
 
@@ -55,28 +55,30 @@ final class Admission: Sendable {
         }
     }
 
-    /// Lets nothing more in, and waits until nothing is under way.
+    /// Admits nothing more, and waits until nothing is under way.
+    ///
+    /// - Parameter limit: how long to wait at most.
     func close(within limit: Duration) async {
         await withCheckedContinuation { continuation in
-            let place = state.withLock { state -> UInt64? in
+            let waiter = state.withLock { state -> UInt64? in
                 state.isClosed = true
                 guard state.underWay > 0 else { return nil }
                 state.lastWaiter += 1
                 state.waiters[state.lastWaiter] = Waiter(continuation: continuation)
                 return state.lastWaiter
             }
-            if let place { giveUp(place, after: limit) } else { continuation.resume() }
+            if let waiter { scheduleTimeout(of: waiter, after: limit) } else { continuation.resume() }
         }
     }
 
-    private func giveUp(_ place: UInt64, after limit: Duration) {
+    private func scheduleTimeout(of waiter: UInt64, after limit: Duration) {
         let timer = Task { [weak self] in
             try await Task.sleep(for: limit)
-            self?.state.withLock { $0.waiters.removeValue(forKey: place) }?.continuation.resume()
+            self?.state.withLock { $0.waiters.removeValue(forKey: waiter) }?.continuation.resume()
         }
         let isWaiting = state.withLock { state in
-            state.waiters[place]?.timer = timer
-            return state.waiters[place] != nil
+            state.waiters[waiter]?.timer = timer
+            return state.waiters[waiter] != nil
         }
         if !isWaiting { timer.cancel() }
     }

@@ -1,10 +1,9 @@
 import LineProtocol
 import Metrics
 
-/// What the client counts, with the factory that the process has bootstrapped. docs/client-library.md has what each means,
-/// and a test holds it against this.
+/// The client's metrics, recorded with the factory that the process has bootstrapped. docs/client-library.md documents
+/// them, and a test compares the two.
 struct ClientMetrics: Sendable {
-    /// The names, by which nothing else may be counted.
     enum Name: String, CaseIterable {
         case requests = "headroom_client_requests_total"
         case duration = "headroom_client_request_duration_seconds"
@@ -16,7 +15,7 @@ struct ClientMetrics: Sendable {
         case connectFailures = "headroom_client_connect_failures_total"
     }
 
-    /// What is counted of each verb. Made once, because finding a metric by its labels takes longer than asking does.
+    /// The metrics of one verb. Made once, because finding a metric by its labels takes longer than a request.
     private struct Verb: Sendable {
         let requests: Counter
         let duration: Timer
@@ -65,14 +64,14 @@ struct ClientMetrics: Sendable {
     }
 
     func failed(_ error: HeadroomError) {
-        // Whatever else stands where a service should may say anything, and each word would be a series of its own.
+        // Another program at the endpoint could answer with any word, and each code is a time series.
         let code = HeadroomError.Code.known.contains(error.code) ? error.code.rawValue.lowercased() : "other"
         let dimensions = [("code", code)]
         Counter(label: Name.errors.rawValue, dimensions: dimensions, factory: factory).increment()
     }
 
     func retried() { retries.increment() }
-    func letThrough() { degraded.increment() }
+    func countDegraded() { degraded.increment() }
     func connectionOpened() { opened.increment() }
     func connectionLost() { lost.increment() }
     func connectFailed() { failures.increment() }

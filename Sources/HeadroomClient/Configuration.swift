@@ -1,8 +1,8 @@
 import LineProtocol
 
-/// What to do when there is no answer: no endpoint can be reached, or none can answer, before the deadline.
+/// What to do when no endpoint answers before the deadline.
 public enum UnreachablePolicy: String, Sendable, CaseIterable {
-    /// Throw; the product decides what to do then.
+    /// Throw an error.
     case deny
     /// Let the message through uncounted: the decision's status is `isDegraded`, the client logs a warning and counts
     /// it in `headroom_client_degraded_total`.
@@ -10,10 +10,10 @@ public enum UnreachablePolicy: String, Sendable, CaseIterable {
 }
 
 extension HeadroomClient {
-    /// Where the service is, and how it is asked.
+    /// Where the service is, and how to send requests to it.
     public struct Configuration: Sendable {
-        /// Instances of one service, which share a database. The first that can be reached is used, and another one as soon
-        /// as that fails. At least one; to spread load, give backends different orders.
+        /// Instances of one service, which share a database; at least one. The first reachable one is used, and the next one
+        /// when it fails. To spread load, give backends different orders.
         public var endpoints: [Endpoint]
         #if TLS
         /// How to connect with TLS; nil is plain text.
@@ -21,23 +21,23 @@ extension HeadroomClient {
         #endif
         /// The token to authenticate with; nil where none is required.
         public var credentials: Credentials?
-        /// Connections to the endpoint in use (1 to 64). One carries tens of thousands of requests a second.
+        /// Connections to the endpoint in use (1 to 64). One is enough for tens of thousands of requests a second.
         public var connectionsPerEndpoint = 1
-        /// A request is answered, or has failed, by then, retries included (1 ms to 1 h).
+        /// The time for a request, retries included, after which it fails (1 ms to 1 h).
         public var deadline: Duration = .seconds(2)
-        /// A request that can be sent again is, elsewhere, when no answer came for so long (1 ms to 1 h). A connection on which
-        /// nothing came meanwhile is given up.
+        /// The time after which a request without an answer is sent again to another endpoint, if it can be repeated (1 ms to
+        /// 1 h). A connection that received nothing in this time is closed.
         public var attemptTimeout: Duration = .seconds(1)
-        /// How long an attempt to connect may take, TLS and authentication included (1 ms to 1 h).
+        /// The time for an attempt to connect, TLS and authentication included (1 ms to 1 h).
         public var connectTimeout: Duration = .seconds(1)
-        /// The pause before the first retry; each one doubles it, up to the upper bound, and is then taken between half of
-        /// it and all at random, so that clients do not come back all at once (1 ms to 1 min).
+        /// The pause before the first retry. Each retry doubles it up to the upper bound; up to half of it is taken off at
+        /// random, so that clients do not retry all at once (1 ms to 1 min).
         public var backoff: ClosedRange<Duration> = .milliseconds(25)...(.seconds(1))
         /// What to do when there is no answer.
         public var whenUnreachable = UnreachablePolicy.deny
-        /// Requests that may wait for their answers at a time (1 to 1,048,576); one more fails at once.
+        /// The number of requests that may wait for answers (1 to 1,048,576); one more fails at once.
         public var requestsMaximum = 16_384
-        /// How long a shutdown waits for what was taken (0 s to 1 h).
+        /// The time for which a shutdown waits for accepted requests (0 s to 1 h).
         public var shutdownTimeout: Duration = .seconds(10)
 
         /// In plain text.
@@ -98,7 +98,7 @@ extension HeadroomClient.Configuration {
         return configuration
     }
 
-    /// What is out of range is a mistake in the program that made it.
+    /// Stops the process if a value is out of range: that is a programming error.
     func check() {
         let hour: Duration = .seconds(3_600)
         precondition(!endpoints.isEmpty, "a client needs at least one endpoint")

@@ -1,12 +1,11 @@
 import LineProtocol
 
-/// What a chat backend asks.
+/// Requests of a chat backend for its messages.
 extension HeadroomClient {
     /// Counts messages if they fit, all or none. Each call counts anew.
     ///
-    /// Sent again when a connection breaks or a service is too busy, with a key that the client makes, so that the call
-    /// counts once. The error of a call whose outcome is unknown has that key, for
-    /// ``consume(_:messages:key:deadline:)``.
+    /// The client makes a key, so the call counts once even if the client has to send it again. The error of a call whose
+    /// outcome is unknown has that key, for ``consume(_:messages:key:deadline:)``.
     ///
     /// - Parameters:
     ///   - messages: 1 to 1,000,000.
@@ -20,11 +19,11 @@ extension HeadroomClient {
         try await consume(user, messages: messages, key: keys.next(), deadline: deadline)
     }
 
-    /// Counts messages if they fit, all or none, and once however often it is called with the same key.
+    /// Counts messages if they fit, all or none. Calls with the same key count once.
     ///
     /// - Parameters:
     ///   - messages: 1 to 1,000,000.
-    ///   - key: the message's name, unique within the user, by which it can be asked for again, or released.
+    ///   - key: identifies the message among those of the user, to send it again or to release it.
     ///   - deadline: the configuration's unless given.
     /// - Returns: `allowed` when it is counted and durable.
     public func consume(
@@ -36,7 +35,7 @@ extension HeadroomClient {
         try await decide(.consume(user: user, messages: messages, key: key), user, .keyed, key, deadline)
     }
 
-    /// What ``consume(_:messages:deadline:)`` would say now; counts nothing.
+    /// The answer that ``consume(_:messages:deadline:)`` would give now. Counts nothing.
     public func check(
         _ user: UserID,
         messages: Int = 1,
@@ -45,9 +44,9 @@ extension HeadroomClient {
         try await decide(.check(user: user, messages: messages), user, .reading, nil, deadline)
     }
 
-    /// Holds messages: they count as used until they are committed, released, or their time has passed.
+    /// Holds messages: they count as used until they are committed or released, or the hold expires.
     ///
-    /// ``withHold(_:messages:ttl:_:)`` does this with all that belongs to it.
+    /// ``withHold(_:messages:ttl:_:)`` also commits or releases the hold.
     ///
     /// - Parameter ttl: 1 s to 1 day, in whole seconds.
     public func reserve(
@@ -62,9 +61,9 @@ extension HeadroomClient {
         return try await decide(command, user, .keyed, key, deadline)
     }
 
-    /// Counts what the key holds. Again, it says the same again.
+    /// Counts the messages of a hold. A repeated call gets the same answer.
     ///
-    /// - Throws: `expired` when the hold's time has passed, `conflict` when it was released, `notFound` when there was none.
+    /// - Throws: `expired` when the hold has expired, `conflict` when it was released, `notFound` when there was none.
     public func commit(
         _ user: UserID,
         key: MessageKey,
@@ -75,7 +74,7 @@ extension HeadroomClient {
         }
     }
 
-    /// Gives back what the key holds or has counted, once.
+    /// Gives back the messages that the key holds or has counted, once.
     public func release(
         _ user: UserID,
         key: MessageKey,
@@ -90,7 +89,7 @@ extension HeadroomClient {
         }
     }
 
-    /// Where the user stands in the current period, with its label and a sentence for screen readers.
+    /// The usage in the current period, with the plan's label and a sentence for screen readers.
     public func usage(of user: UserID, deadline: Duration? = nil) async throws(HeadroomError) -> UsageStatus {
         try await status(.usage(user: user, period: nil), .reading, deadline: deadline)
     }
@@ -146,12 +145,12 @@ extension HeadroomClient {
     }
 
     func degraded(_ user: UserID, _ error: HeadroomError) -> Decision {
-        metrics.letThrough()
+        metrics.countDegraded()
         logger.warning("a message was let through uncounted", metadata: ["code": "\(error.code)"])
         return .allowed(.degraded(user))
     }
 
-    /// Nothing more begins once the client shuts down, nor when too much waits.
+    /// - Throws: without running `work`, when the client shuts down or has too many requests.
     func admitted<Result: Sendable>(
         _ work: () async throws(HeadroomError) -> Result
     ) async throws(HeadroomError) -> Result {
@@ -179,10 +178,10 @@ extension HeadroomError {
         return error
     }
 
-    /// What a service says that is asked at a bad moment; it says nothing about who asks.
-    var isPassing: Bool { isTransient || code == .internal }
+    /// Whether the error is about the service's state and not about this client.
+    var isTemporary: Bool { isTransient || code == .internal }
 
-    /// Nobody could say whether the message may be sent.
+    /// Whether there is no decision about the message.
     var isUnanswered: Bool {
         switch code {
         case .unreachable, .unavailable, .overloaded, .draining, .unknown: true

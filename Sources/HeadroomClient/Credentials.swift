@@ -2,7 +2,7 @@ import Foundation
 import LineProtocol
 
 extension HeadroomClient {
-    /// A token, as `headroom token create` showed it. Printing or dumping it shows nothing of it.
+    /// A token, as `headroom token create` prints it. Printing or dumping this value does not reveal it.
     public struct Credentials: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
         private enum Source: Sendable {
             case text(Secret)
@@ -12,19 +12,19 @@ extension HeadroomClient {
         private let source: Source
         private let name: String?
 
-        /// - Parameter name: of the token; the service then refuses a token of another name.
+        /// - Parameter name: the token's name; the service then refuses a token with another name.
         public init(token: String, name: String? = nil) {
             source = .text(Secret(token))
             self.name = name
         }
 
-        /// - Parameter tokenFile: read anew for each connection, so that a token can be replaced while the client runs.
+        /// - Parameter tokenFile: read for each connection, so that the token can be replaced while the client runs.
         public init(tokenFile: String, name: String? = nil) {
             source = .file(tokenFile)
             self.name = name
         }
 
-        /// What to present now.
+        /// The token to present now.
         func current() throws(HeadroomError) -> LineProtocol.Credentials {
             let token: Secret
             switch source {

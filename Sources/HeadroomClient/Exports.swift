@@ -1,4 +1,4 @@
-// The types of the answers come with the library: callers need not import the module that it shares with the service.
+// The types of answers, so that callers need not import the module that the library shares with the service.
 @_exported import struct Usage.BillingPeriod
 @_exported import enum Usage.DenialReason
 @_exported import enum Usage.Display

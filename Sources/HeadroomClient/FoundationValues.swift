@@ -1,6 +1,6 @@
 import Foundation
 
-// Foundation's types beside ours, which the service's code for each message does without.
+// Conversions from and to Foundation's types, which the service itself does not use for messages.
 
 extension UserID {
     public init(_ uuid: UUID) {

@@ -4,9 +4,9 @@ import Metrics
 import NIOCore
 import NIOPosix
 
-/// Asks Headroom before each message whether a user may send it.
+/// A client of Headroom, which decides before each message whether a user may send it.
 ///
-/// One client serves a whole process: any number of tasks may ask at once. It connects when it is first asked, and again
+/// One client serves a whole process, with any number of tasks at once. It connects with the first request, and again
 /// whenever a connection is lost. Run it as a `Service`, or call ``shutDown()`` at the end.
 public final class HeadroomClient: Sendable {
     let configuration: Configuration
@@ -15,18 +15,18 @@ public final class HeadroomClient: Sendable {
     let admission: Admission
     let keys = MessageKeys()
     let requester: Requester
-    /// For what takes long: on the same connection, all replies after it would wait.
-    let asideRequester: Requester
+    /// For requests that take long: on the main connection, all later replies would wait for theirs.
+    let reportRequester: Requester
     let changesHubs: ChangesHubs
 
     /// - Parameters:
-    ///   - configuration: must be within the ranges that its properties name.
-    ///   - logger: for new and lost connections; messages never contain users.
+    ///   - configuration: with values within the documented ranges.
+    ///   - logger: for opened and lost connections; never contains users.
     public convenience init(_ configuration: Configuration, logger: Logger = Logger(label: "headroom.client")) {
         self.init(configuration, logger: logger, metrics: MetricsSystem.factory)
     }
 
-    /// - Parameter factory: the one that the process has bootstrapped, but in tests.
+    /// - Parameter factory: the one that the process has bootstrapped, except in tests.
     init(_ configuration: Configuration, logger: Logger, metrics factory: any MetricsFactory) {
         configuration.check()
         self.configuration = configuration
@@ -40,26 +40,33 @@ public final class HeadroomClient: Sendable {
         )
         @Sendable func requester(
             _ configuration: Configuration,
-            told: @escaping @Sendable (UsageStatus) -> Void = { _ in }
+            onChange: @escaping @Sendable (UsageStatus) -> Void = { _ in }
         ) -> Requester {
-            let pool = ConnectionPool(configuration, connector: connector, metrics: metrics, logger: logger, told: told)
+            let pool = ConnectionPool(
+                configuration,
+                connector: connector,
+                metrics: metrics,
+                logger: logger,
+                onChange: onChange
+            )
             return Requester(configuration, pool: pool, metrics: metrics)
         }
         let single = configuration.withOneConnection
         let main = requester(configuration)
         self.requester = main
-        asideRequester = requester(single)
+        reportRequester = requester(single)
         changesHubs = ChangesHubs {
-            ChangesHub(reader: main, logger: logger) { told in requester(single, told: told) }
+            ChangesHub(reader: main, logger: logger) { onChange in requester(single, onChange: onChange) }
         }
     }
 
-    /// Takes nothing more, waits for the answers to what was taken, `shutdownTimeout` at most, and closes the connections.
+    /// Accepts no more requests, waits for the answers to accepted ones for `shutdownTimeout` at most, and closes the
+    /// connections.
     public func shutDown() async {
         changesHubs.close()
         await admission.close(within: configuration.shutdownTimeout)
         requester.pool.close()
-        asideRequester.pool.close()
+        reportRequester.pool.close()
     }
 }
 
@@ -73,8 +80,8 @@ extension HeadroomClient {
         try await requester.perform(command, repeatability, key: key, deadline: deadline)
     }
 
-    /// For what reads a whole table.
-    func performAside(_ command: Command, deadline: Duration) async throws(HeadroomError) -> ReceivedReply {
-        try await asideRequester.perform(command, .reading, deadline: deadline, attemptTimeout: deadline)
+    /// For requests that scan a whole table.
+    func performReport(_ command: Command, deadline: Duration) async throws(HeadroomError) -> ReceivedReply {
+        try await reportRequester.perform(command, .reading, deadline: deadline, attemptTimeout: deadline)
     }
 }

@@ -1,10 +1,10 @@
 import LineProtocol
 
-/// Why a request was not answered, or refused.
+/// Why a request failed.
 ///
-/// A user's limit is no error: that is a ``Decision``.
+/// A message over the limit is not an error but a ``Decision``.
 public struct HeadroomError: Error, Sendable {
-    /// What a program decides by: a code of the line protocol, or one of the client's own.
+    /// A code of the line protocol, or of the client.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: String
 
@@ -16,15 +16,15 @@ public struct HeadroomError: Error, Sendable {
             rawValue = code.rawValue
         }
 
-        /// A request that the service does not know.
+        /// The service does not support the request.
         public static let unknownCommand = Code(.err)
-        /// An argument that the service cannot take.
+        /// An invalid argument.
         public static let badArgument = Code(.badArg)
         /// A request over the service's size limit.
         public static let tooLong = Code(.tooLong)
-        /// Bytes that the service cannot understand.
+        /// Bytes that are not of the protocol.
         public static let protocolViolation = Code(.protocol)
-        /// A token is required, or the one that was given is not accepted.
+        /// A token is required, or the token is not accepted.
         public static let notAuthenticated = Code(.noAuth)
         /// The token lacks the scope.
         public static let forbidden = Code(.forbidden)
@@ -32,14 +32,14 @@ public struct HeadroomError: Error, Sendable {
         public static let notFound = Code(.notFound)
         /// The key was used for something else, or was released before it was to be committed.
         public static let conflict = Code(.conflict)
-        /// The hold's time has passed; nothing was counted.
+        /// The hold has expired; nothing was counted.
         public static let expired = Code(.expired)
         /// The service's database cannot be reached; nothing was counted.
         public static let unavailable = Code(.unavailable)
-        /// The request was sent, and it could not be learned in time whether it took effect. It is safe to send it again
-        /// with the error's ``HeadroomError/key``.
+        /// The request was sent, and it is unknown whether it took effect. It is safe to send it again with the error's
+        /// ``HeadroomError/key``.
         public static let unknown = Code(.unknown)
-        /// More waits than the service can serve in time; nothing was counted.
+        /// The service has too many requests; nothing was counted.
         public static let overloaded = Code(.overloaded)
         /// The service shuts down; nothing was counted.
         public static let draining = Code(.draining)
@@ -48,13 +48,13 @@ public struct HeadroomError: Error, Sendable {
 
         /// No endpoint answered before the deadline; nothing was counted.
         public static let unreachable = Code(rawValue: "UNREACHABLE")
-        /// The calling task was cancelled. What had been sent may have been counted.
+        /// The calling task was cancelled. If the request had been sent, it may have been counted.
         public static let cancelled = Code(rawValue: "CANCELLED")
-        /// The client shuts down and takes nothing more; nothing was counted.
+        /// The client shuts down; nothing was counted.
         public static let shutDown = Code(rawValue: "SHUTDOWN")
         /// More requests wait in this client than ``HeadroomClient/Configuration/requestsMaximum``; nothing was counted.
         public static let tooManyRequests = Code(rawValue: "TOOMANY")
-        /// The service's answer is not understood.
+        /// The service's answer is not of the protocol.
         public static let malformedReply = Code(rawValue: "MALFORMED")
 
         /// The line protocol's, and the client's own.
@@ -65,14 +65,14 @@ public struct HeadroomError: Error, Sendable {
     }
 
     public var code: Code
-    /// What was wrong, and what to do. For logs; what to show to users stands in a ``UsageStatus``.
+    /// What was wrong, and what to do. For logs; texts for users are in ``UsageStatus``.
     public var message: String
-    /// What caused it, where there is more to know.
+    /// The cause, if there is one.
     public var underlying: (any Error)?
-    /// The key that the request carried: with it, it can be sent again without counting twice.
+    /// The request's key. With the same key the request can be sent again without counting twice.
     public var key: MessageKey?
-    /// It was sent, and what became of it is not known.
-    var mayBeDone = false
+    /// The request was sent, and its outcome is unknown.
+    var mayHaveTakenEffect = false
 
     public init(code: Code, message: String, underlying: (any Error)? = nil, key: MessageKey? = nil) {
         self.code = code
@@ -81,7 +81,7 @@ public struct HeadroomError: Error, Sendable {
         self.key = key
     }
 
-    /// The same request may succeed later.
+    /// Whether the same request may succeed later.
     public var isTransient: Bool {
         switch code {
         case .unavailable, .unknown, .overloaded, .draining, .unreachable, .tooManyRequests: true
@@ -97,8 +97,8 @@ extension HeadroomError: CustomStringConvertible {
 }
 
 extension HeadroomError {
-    /// An answer that leaves open whether anything was done.
-    var isSilentOnOutcome: Bool { [.unknown, .internal, .malformedReply].contains(code) }
+    /// Whether the answer leaves the outcome unknown.
+    var leavesOutcomeUnknown: Bool { [.unknown, .internal, .malformedReply].contains(code) }
 
     init(_ error: ReceivedError, key: MessageKey?) {
         self.init(code: Code(rawValue: error.code), message: error.text, key: key)
@@ -106,15 +106,15 @@ extension HeadroomError {
 
     static let shutDown = HeadroomError(
         code: .shutDown,
-        message: "the client shuts down and takes no more requests; nothing was counted"
+        message: "the client shuts down and accepts no more requests; nothing was counted"
     )
 
     static func unexpected(_ reply: ReceivedReply) -> HeadroomError {
         var error = HeadroomError(
             code: .malformedReply,
-            message: "the answer is of another kind than the question; is it another version, or another service?"
+            message: "the answer does not match the request; is it another version, or another service?"
         )
-        error.mayBeDone = true
+        error.mayHaveTakenEffect = true
         return error
     }
 }

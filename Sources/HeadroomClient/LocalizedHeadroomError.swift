@@ -1,6 +1,6 @@
 import Foundation
 
-/// Without it `localizedDescription` is "The operation could not be completed", which does not help the reader of a log.
+/// Without this, `localizedDescription` is "The operation could not be completed".
 extension HeadroomError: LocalizedError {
     public var errorDescription: String? { description }
 }

@@ -1,9 +1,9 @@
 import Foundation
 
-// Within this package the initializer with instants is preferred, which the service has.
+// Disfavored, so that code of this package gets the initializer with instants.
 
 extension PlanChange {
-    /// In the state in which the plan begins: trial, active or free.
+    /// A change to the initial state of the plan: trial, active or free.
     ///
     /// - Parameters:
     ///   - plan: the plan's name.
@@ -31,7 +31,7 @@ extension PlanChange {
         )
     }
 
-    /// In a state that a store or an operator names.
+    /// A change to a given state.
     ///
     /// - Parameters: as those of ``init(user:plan:startedAt:expiresAt:graceUntil:anchorDay:)``.
     @_disfavoredOverload

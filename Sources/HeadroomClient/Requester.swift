@@ -2,7 +2,7 @@ import LineProtocol
 import NIOCore
 import Synchronization
 
-/// Sends requests over one pool of connections, again where that is safe, until they are answered or their time is over.
+/// Sends requests over one pool of connections, and retries where that is safe, until an answer or the deadline.
 final class Requester: Sendable {
     let configuration: HeadroomClient.Configuration
     let pool: ConnectionPool
@@ -15,14 +15,14 @@ final class Requester: Sendable {
         self.metrics = metrics
     }
 
-    /// A number that no other request of this pool has.
+    /// A number that is unique among the requests of this pool.
     func nextID() -> UInt64 {
         lastID.add(1, ordering: .relaxed).newValue
     }
 
     /// - Parameters:
     ///   - deadline: the configuration's unless given.
-    ///   - attemptTimeout: the same.
+    ///   - attemptTimeout: the configuration's unless given.
     func perform(
         _ command: Command,
         _ repeatability: Repeatability,
@@ -58,14 +58,14 @@ final class Requester: Sendable {
     }
 
     private func attempt(_ command: Command, _ retrying: RetryStateMachine) async -> Exchange {
-        // A request whose caller is gone is not sent.
+        // The request of a cancelled task is not sent.
         if Task.isCancelled { return .cancelled(wasSent: false) }
         let id = nextID()
         switch await pool.connection(id: id, until: retrying.deadline) {
         case .connection(let connection):
             let deadline = retrying.attemptDeadline(now: .now())
             let exchange = await connection.exchange(command, id: id, deadline: deadline)
-            // Before it is sent again, which has to find a connection that knows the token of now.
+            // Before the retry, which needs a connection with the current token.
             if exchange.isNotAuthenticated, configuration.credentials != nil { connection.close() }
             return exchange
         case .unreachable(let cause): return .unreachable(cause: cause)

@@ -3,13 +3,13 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// Runs subscriptions on one connection of their own: a service that speaks RESP2 takes nothing else there.
+/// Runs subscriptions on a separate connection, because a RESP2 connection with subscriptions accepts no other requests.
 final class ChangesHub: Sendable {
     private struct State {
         var machine = SubscriptionStateMachine()
         var streams: [UInt64: AsyncStream<UsageStatus>.Continuation] = [:]
         var lastFollower: UInt64 = 0
-        /// The connection in use, the one that was used last, and how many there were.
+        /// The connection in use, the latest one, and the number of connections so far.
         var connection: Connection?
         var lastConnection: Connection?
         var generation = 0
@@ -20,7 +20,7 @@ final class ChangesHub: Sendable {
     private let requester: Requester
     private let state = Mutex(State())
     private let logger: Logger
-    /// Breaks the circle between the hub and what its pool calls.
+    /// Breaks the reference cycle between the hub and the callback of its pool.
     private let relay: Relay
 
     private final class Relay: Sendable {
@@ -32,8 +32,8 @@ final class ChangesHub: Sendable {
     }
 
     /// - Parameters:
-    ///   - reader: where it is asked for the state.
-    ///   - makeRequester: for the subscriptions; what it is given is to be told of changes.
+    ///   - reader: reads the current usage.
+    ///   - makeRequester: makes the requester of the subscriptions, which calls its argument for each change.
     init(
         reader: Requester,
         logger: Logger,
@@ -43,11 +43,11 @@ final class ChangesHub: Sendable {
         self.relay = relay
         self.reader = reader
         self.logger = logger
-        requester = makeRequester { status in relay.hub?.handle { $0.told(status) } }
+        requester = makeRequester { status in relay.hub?.handle { $0.received(status) } }
         relay.set(self)
     }
 
-    /// The user is followed here, or can be beside fewer than `maximum` others.
+    /// Whether the user is followed here, or fewer than `maximum` users are.
     func hasRoom(for user: UserID, maximum: Int) -> Bool {
         state.withLock { $0.machine.follows(user) || $0.machine.userCount < maximum }
     }
@@ -84,8 +84,8 @@ final class ChangesHub: Sendable {
         requester.pool.close()
     }
 
-    /// - Parameter connection: its number, where it is the service's word on a connection; one that is gone says nothing
-    ///   about the next.
+    /// - Parameter connection: the number of the connection that the event is about, if any. Events of an earlier connection
+    ///   are ignored.
     private func handle(
         from connection: Int? = nil,
         _ event: (inout SubscriptionStateMachine) -> [SubscriptionStateMachine.Action]
@@ -93,7 +93,7 @@ final class ChangesHub: Sendable {
         let (actions, generation) = state.withLock { state -> ([SubscriptionStateMachine.Action], Int) in
             if let connection, connection != state.generation { return ([], state.generation) }
             let actions = event(&state.machine)
-            // Within the lock, or two states could be told in the other order.
+            // Within the lock, so that states are delivered in order.
             for case .deliver(let status, let followers) in actions {
                 for follower in followers { state.streams[follower]?.yield(status) }
             }
@@ -123,7 +123,7 @@ final class ChangesHub: Sendable {
 
 extension ChangesHub {
     private func connect() async {
-        let deadline = NIODeadline.now() + TimeAmount(ChangesHub.connectPatience)
+        let deadline = NIODeadline.now() + TimeAmount(ChangesHub.connectTimeout)
         switch await requester.pool.connection(id: requester.nextID(), until: deadline) {
         case .connection(let connection):
             let generation = state.withLock { state -> Int? in
@@ -134,8 +134,8 @@ extension ChangesHub {
                 return state.generation
             }
             guard let generation else {
-                // Left a moment ago, and not closed yet: what was said on it then could overtake what is said now.
-                connection.leave()
+                // Released a moment ago and not closed yet: its late replies would mix with the new ones.
+                connection.release()
                 await connection.closed()
                 return handle { $0.lost() }
             }
@@ -150,39 +150,39 @@ extension ChangesHub {
                 }
             }
         case .refused(let error):
-            tell(error)
+            log(error)
             handle { $0.refused() }
         case .unreachable, .cancelled: handle { $0.lost() }
         }
     }
 
-    /// After so long it is looked again whether anybody still follows.
-    private static let connectPatience: Duration = .seconds(5)
+    /// After this the hub checks again whether a user is still followed.
+    private static let connectTimeout: Duration = .seconds(5)
 
-    private func tell(_ error: HeadroomError) {
-        // Who shuts down knows.
+    private func log(_ error: HeadroomError) {
+        // A shutdown is no news.
         guard error.code != .shutDown else { return }
         logger.error("changes cannot be followed", metadata: ["error": "\(error)"])
     }
 
-    /// A subscription is silent while nothing changes, so whether somebody is there has to be asked.
+    /// A subscription is silent while nothing changes, so a PING checks whether the service is alive.
     private static let livenessPause: Duration = .seconds(5)
-    /// Longer than a service takes to answer what stands before it, whatever its database does (`request-timeout-ms`).
-    private static let livenessPatience: Duration = .seconds(5)
+    /// Longer than a service takes to answer earlier requests, even without its database (`request-timeout-ms`).
+    private static let livenessTimeout: Duration = .seconds(5)
 
     private func isAlive(_ connection: Connection, _ generation: Int) async -> Bool {
         guard state.withLock({ $0.generation == generation && $0.connection != nil }) else { return false }
-        let patience = max(reader.configuration.deadline, ChangesHub.livenessPatience)
-        let deadline = NIODeadline.now() + TimeAmount(patience)
+        let timeout = max(reader.configuration.deadline, ChangesHub.livenessTimeout)
+        let deadline = NIODeadline.now() + TimeAmount(timeout)
         switch await connection.exchange(.ping(text: nil), id: requester.nextID(), deadline: deadline) {
-        // Late is not dead: it may stand behind a thousand subscriptions. A connection on which nothing comes ends itself.
+        // A late answer may wait behind a thousand subscriptions. A connection that receives nothing closes itself.
         case .reply, .timedOut: return true
         default: return false
         }
     }
 
-    /// A service reads the user before it confirms, and a thousand of them after each reconnect.
-    private static let answerPatience: Duration = .seconds(30)
+    /// A service reads the user before it confirms, and a thousand users after each reconnect.
+    private static let answerTimeout: Duration = .seconds(30)
 
     private func lost(_ generation: Int) {
         let isCurrent = state.withLock { state in
@@ -195,13 +195,13 @@ extension ChangesHub {
 
     private func disconnect(_ generation: Int) {
         let connection = state.withLock { $0.generation == generation ? $0.connection.take() : nil }
-        connection?.leave()
+        connection?.release()
     }
 
     private func exchange(_ command: Command, _ generation: Int) async -> Exchange? {
         guard let connection = state.withLock({ $0.generation == generation ? $0.connection : nil }) else { return nil }
-        let patience = max(reader.configuration.deadline, ChangesHub.answerPatience)
-        let deadline = NIODeadline.now() + TimeAmount(patience)
+        let timeout = max(reader.configuration.deadline, ChangesHub.answerTimeout)
+        let deadline = NIODeadline.now() + TimeAmount(timeout)
         let exchange = await connection.exchange(command, id: requester.nextID(), deadline: deadline)
         if case .timedOut = exchange { connection.end(SubscriptionFailure.unanswered) }
         return exchange
@@ -214,13 +214,13 @@ extension ChangesHub {
             guard case .error(let received) = reply else { return handle(from: generation) { $0.confirmed(user) } }
             let error = HeadroomError(received, key: nil)
             if error.code == .notAuthenticated, reader.configuration.credentials != nil {
-                // The token may have been replaced; another connection presents the one of now.
+                // The token may have been replaced; a new connection presents the current one.
                 let connection = state.withLock { $0.generation == generation ? $0.connection : nil }
                 connection?.end(SubscriptionFailure.tokenRefused)
                 return
             }
             guard !error.isRefusal else {
-                tell(error)
+                log(error)
                 return handle(from: generation) { $0.refused(user) }
             }
             let pause = Backoff(range: reader.configuration.backoff).pause(after: failures, using: &generator)
@@ -233,19 +233,19 @@ extension ChangesHub {
         do throws(HeadroomError) {
             let reply = try await reader.perform(.usage(user: user, period: nil), .reading)
             guard case .answer(let answer) = reply else { throw HeadroomError.unexpected(reply) }
-            handle { $0.hasRead(answer.usage, reading: reading) }
+            handle { $0.readCompleted(answer.usage, reading: reading) }
         } catch let error where error.isRefusal {
-            tell(error)
+            log(error)
             handle { $0.refused(user) }
         } catch {
             try? await Task.sleep(for: reader.configuration.backoff.upperBound)
-            handle { $0.couldNotRead(user, reading: reading) }
+            handle { $0.readFailed(user, reading: reading) }
         }
     }
 }
 
 extension HeadroomError {
-    /// To ask again is of no use, for as long as who asks is the same.
+    /// Whether this client would get the same error again.
     fileprivate var isRefusal: Bool {
         switch code {
         case .notAuthenticated, .forbidden, .unknownCommand, .badArgument, .shutDown: true

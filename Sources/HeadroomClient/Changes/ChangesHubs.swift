@@ -1,6 +1,6 @@
 import Synchronization
 
-/// As many connections with subscriptions as there are users to follow.
+/// Distributes the followed users over as many subscription connections as they need.
 final class ChangesHubs: Sendable {
     private struct State {
         var hubs: [ChangesHub] = []
@@ -10,7 +10,7 @@ final class ChangesHubs: Sendable {
     private let state = Mutex(State())
     private let makeHub: @Sendable () -> ChangesHub
 
-    /// A service takes 1,024 subscriptions of a connection, unless it is told otherwise (`subscriptions-maximum`).
+    /// A service accepts 1,024 subscriptions on a connection by default (`subscriptions-maximum`).
     static let usersPerConnection = 1_000
 
     init(_ makeHub: @escaping @Sendable () -> ChangesHub) {
@@ -30,7 +30,7 @@ final class ChangesHubs: Sendable {
         }
     }
 
-    /// Ends all streams, and takes no more.
+    /// Ends all streams. Later ones end at once.
     func close() {
         let hubs = state.withLock { state in
             state.isClosed = true

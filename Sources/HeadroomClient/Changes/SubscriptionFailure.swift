@@ -1,4 +1,4 @@
-/// Why a connection with subscriptions was given up for another one.
+/// Why a subscription connection was replaced.
 enum SubscriptionFailure: Error, CustomStringConvertible {
     case unanswered
     case tokenRefused
@@ -6,7 +6,7 @@ enum SubscriptionFailure: Error, CustomStringConvertible {
     var description: String {
         switch self {
         case .unanswered: "a subscription was not answered in time"
-        case .tokenRefused: "the service takes the token no longer"
+        case .tokenRefused: "the service no longer accepts the token"
         }
     }
 }

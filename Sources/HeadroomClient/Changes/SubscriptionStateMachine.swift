@@ -1,28 +1,26 @@
 import DequeModule
 
-/// Who follows which user, and what is to be done so that each hears the newest state, whatever becomes of the
-/// connection.
+/// Tracks the followers of each user, so that each follower gets the latest usage in spite of lost connections.
 ///
-/// A subscription tells of changes from its confirmation on, so the state is read once after it. A message that comes while
-/// it is being read is from after the subscription too, and whatever is newer than the message is told by another one:
-/// the reading is then not needed.
+/// A subscription reports changes from its confirmation on, so the usage is read once after it. A change that arrives during
+/// the read is newer than the subscription, and every later change arrives too: the result of the read is then dropped.
 struct SubscriptionStateMachine {
     enum Action: Equatable {
         /// Get a connection.
         case connect
-        /// Nobody follows anybody any more.
+        /// No user is followed any more.
         case disconnect
         case subscribe(UserID)
         case unsubscribe(UserID)
-        /// Ask where the user stands; the number comes back with the answer.
+        /// Read the user's usage; report the result with the number.
         case read(UserID, reading: UInt64)
         case deliver(UsageStatus, to: [UInt64])
-        /// The service refuses for good.
+        /// End these followers' streams.
         case finish([UInt64])
     }
 
     private enum Link {
-        /// Nobody follows anybody. Can transition to: connecting.
+        /// No user is followed. Can transition to: connecting.
         case idle
         /// Can transition to: connected, idle.
         case connecting
@@ -32,24 +30,24 @@ struct SubscriptionStateMachine {
 
     private struct Followed {
         var followers: [UInt64] = []
-        /// Those of them who have heard nothing yet.
-        var untold: [UInt64] = []
+        /// The followers without a delivery yet.
+        var unserved: [UInt64] = []
         /// The service has confirmed the subscription, on the connection in use.
         var isSubscribed = false
-        /// What was told last.
+        /// The usage that was delivered last.
         var last: UsageStatus?
-        /// The reading that is under way, unless a message has made it unnecessary.
+        /// The read that is under way, unless a change has made it unnecessary.
         var reading: UInt64?
     }
 
     private var link = Link.idle
     private var users: [UserID: Followed] = [:]
-    /// Those who are being unsubscribed from: to subscribe again before that is done could end with nothing.
-    private var leaving: Set<UserID> = []
+    /// Users whose unsubscription is not confirmed yet. Subscribing before that could leave no subscription.
+    private var unsubscribing: Set<UserID> = []
     private var lastReading: UInt64 = 0
 
-    /// How many the service has subscriptions of, or will have.
-    var userCount: Int { users.count + leaving.count }
+    /// The number of users with a subscription now or soon.
+    var userCount: Int { users.count + unsubscribing.count }
 
     func follows(_ user: UserID) -> Bool { users[user] != nil }
 
@@ -57,40 +55,40 @@ struct SubscriptionStateMachine {
         let isFirst = users[user] == nil
         users[user, default: Followed()].followers.append(follower)
         if let followed = users[user], followed.isSubscribed, followed.reading == nil, let last = followed.last {
-            // What was told last is the state, as far as anybody knows.
+            // The latest delivery is the current usage.
             return [.deliver(last, to: [follower])]
         }
-        users[user]?.untold.append(follower)
+        users[user]?.unserved.append(follower)
         switch link {
         case .idle:
             link = .connecting
             return [.connect]
         case .connecting: return []
-        case .connected: return isFirst && !leaving.contains(user) ? [.subscribe(user)] : []
+        case .connected: return isFirst && !unsubscribing.contains(user) ? [.subscribe(user)] : []
         }
     }
 
     mutating func removed(_ follower: UInt64, of user: UserID) -> [Action] {
         guard var followed = users[user], let index = followed.followers.firstIndex(of: follower) else { return [] }
         followed.followers.remove(at: index)
-        followed.untold.removeAll { $0 == follower }
+        followed.unserved.removeAll { $0 == follower }
         users[user] = followed.followers.isEmpty ? nil : followed
         if users.isEmpty {
             guard case .connected = link else { return [] }
             link = .idle
             return [.disconnect]
         }
-        // What is not confirmed yet is unsubscribed from when it is.
-        return followed.followers.isEmpty && followed.isSubscribed ? [leave(user)] : []
+        // An unconfirmed subscription is ended when it is confirmed.
+        return followed.followers.isEmpty && followed.isSubscribed ? [unsubscribe(user)] : []
     }
 
-    private mutating func leave(_ user: UserID) -> Action {
-        leaving.insert(user)
+    private mutating func unsubscribe(_ user: UserID) -> Action {
+        unsubscribing.insert(user)
         return .unsubscribe(user)
     }
 
     mutating func unsubscribed(_ user: UserID) -> [Action] {
-        guard leaving.remove(user) != nil, users[user] != nil else { return [] }
+        guard unsubscribing.remove(user) != nil, users[user] != nil else { return [] }
         return [.subscribe(user)]
     }
 
@@ -100,17 +98,17 @@ struct SubscriptionStateMachine {
             return [.disconnect]
         }
         link = .connected
-        leaving = []
+        unsubscribing = []
         return users.keys.sorted().map { .subscribe($0) }
     }
 
-    /// The connection is lost, or could not be had.
+    /// The connection was lost, or could not be opened.
     mutating func lost() -> [Action] {
         for user in users.keys {
             users[user]?.reading = nil
             users[user]?.isSubscribed = false
         }
-        leaving = []
+        unsubscribing = []
         guard !users.isEmpty else {
             link = .idle
             return []
@@ -121,7 +119,7 @@ struct SubscriptionStateMachine {
 
     mutating func confirmed(_ user: UserID) -> [Action] {
         guard case .connected = link else { return [] }
-        guard users[user] != nil else { return [leave(user)] }
+        guard users[user] != nil else { return [unsubscribe(user)] }
         users[user]?.isSubscribed = true
         return [read(user)]
     }
@@ -132,24 +130,24 @@ struct SubscriptionStateMachine {
         return .read(user, reading: lastReading)
     }
 
-    mutating func told(_ status: UsageStatus) -> [Action] {
+    mutating func received(_ status: UsageStatus) -> [Action] {
         users[status.user]?.reading = nil
         return deliver(status)
     }
 
-    mutating func hasRead(_ status: UsageStatus, reading: UInt64) -> [Action] {
+    mutating func readCompleted(_ status: UsageStatus, reading: UInt64) -> [Action] {
         guard let followed = users[status.user], followed.reading == reading else { return [] }
         users[status.user]?.reading = nil
         return deliver(status)
     }
 
-    /// Nobody could say where the user stands.
-    mutating func couldNotRead(_ user: UserID, reading: UInt64) -> [Action] {
+    /// The read got no answer.
+    mutating func readFailed(_ user: UserID, reading: UInt64) -> [Action] {
         guard let followed = users[user], followed.reading == reading else { return [] }
         return [read(user)]
     }
 
-    /// What was asked about the user is refused, and will be.
+    /// The service refuses requests about the user permanently.
     mutating func refused(_ user: UserID) -> [Action] {
         guard let followed = users.removeValue(forKey: user) else { return [] }
         guard users.isEmpty, case .connected = link else { return [.finish(followed.followers)] }
@@ -157,7 +155,7 @@ struct SubscriptionStateMachine {
         return [.finish(followed.followers), .disconnect]
     }
 
-    /// All that is asked is refused, and will be.
+    /// The service refuses all requests permanently.
     mutating func refused() -> [Action] {
         let followers = users.values.flatMap(\.followers)
         users = [:]
@@ -167,9 +165,9 @@ struct SubscriptionStateMachine {
 
     private mutating func deliver(_ status: UsageStatus) -> [Action] {
         guard let followed = users[status.user] else { return [] }
-        let listeners = followed.last == status ? followed.untold : followed.followers
+        let followers = followed.last == status ? followed.unserved : followed.followers
         users[status.user]?.last = status
-        users[status.user]?.untold = []
-        return listeners.isEmpty ? [] : [.deliver(status, to: listeners)]
+        users[status.user]?.unserved = []
+        return followers.isEmpty ? [] : [.deliver(status, to: followers)]
     }
 }

@@ -1,16 +1,16 @@
 extension HeadroomClient {
-    /// Where a user stands: first now, then whenever that changes, through any instance, a store, an operator in psql, or by
-    /// time alone.
+    /// A user's usage: the current one first, then each change, whether an instance, a store, an operator in psql or the
+    /// passing of time causes it.
     ///
-    /// Who reads slowly gets the newest state, not every step to it. After a lost connection the state is told again if it
-    /// differs, so the last one is never missed. It ends when the client shuts down, or when the service refuses for good, a
-    /// token without the scope `dashboard`, say, which is logged.
+    /// A slow reader gets the latest usage, not every step to it. After a lost connection the usage is delivered again if it
+    /// differs, so the latest one is never missed. The sequence ends when the client shuts down, or when the service refuses
+    /// it permanently (a token without the scope `dashboard`, for example); the log has the reason.
     public func changes(of user: UserID) -> UsageChanges {
         UsageChanges(user: user, hubs: changesHubs)
     }
 }
 
-/// The states of a user: see ``HeadroomClient/changes(of:)``.
+/// The usage of a user over time: see ``HeadroomClient/changes(of:)``.
 public struct UsageChanges: AsyncSequence, Sendable {
     public typealias Element = UsageStatus
     public typealias Failure = Never
@@ -20,7 +20,7 @@ public struct UsageChanges: AsyncSequence, Sendable {
 
     public struct AsyncIterator: AsyncIteratorProtocol {
         var iterator: AsyncStream<UsageStatus>.AsyncIterator
-        /// Who is followed is heard of, also where nobody holds the client any more.
+        /// Keeps the subscriptions alive when the client itself is released.
         let hubs: ChangesHubs
 
         public mutating func next() async -> UsageStatus? {

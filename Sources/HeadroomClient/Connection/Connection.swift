@@ -3,34 +3,34 @@ import NIOCore
 import Synchronization
 import Usage
 
-/// One connection, which many tasks use at once: what they ask while the event loop is busy leaves together.
+/// One connection for many tasks. Requests that gather while the event loop is busy are sent in one write.
 final class Connection: Sendable {
     private struct State {
         var pipeline: PipelineStateMachine<ExchangeWaiter>
-        /// Requests that have not left yet.
+        /// Requests that are not written yet.
         var outbound = ByteBuffer()
         var flushIsScheduled = false
         /// The service has answered something other than an error.
         var hasAnswered = false
-        /// Why the connection is ending, where it is known.
+        /// Why the connection ends, if that is known.
         var cause: (any Error)?
     }
 
     enum Event: Sendable {
-        /// The service answers: told once, by the first reply that is no error.
+        /// The first reply that is no error has arrived.
         case answered
-        /// Where a user stands now, to whom the connection has subscribed.
-        case told(UsageStatus)
-        /// Takes no more requests.
+        /// A change of a user to whom the connection has subscribed.
+        case changed(UsageStatus)
+        /// Accepts no more requests.
         case retiring
-        /// The client itself closes it, because nobody needs it any more.
-        case left
+        /// The client closes it because it is no longer needed.
+        case released
         case closed(cause: (any Error)?)
     }
 
     private let channel: any Channel
     private let state: Mutex<State>
-    /// Told in any thread, `closed` on the event loop.
+    /// Called on any thread; with `closed` on the event loop.
     private let notify: @Sendable (Event) -> Void
     private let deadlineTimer: NIOLoopBound<DeadlineTimer>
 
@@ -42,15 +42,15 @@ final class Connection: Sendable {
         deadlineTimer = NIOLoopBound(DeadlineTimer(), eventLoop: channel.eventLoop)
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     ///
     /// - Parameter id: unique among the connection's requests.
     func exchange(_ command: Command, id: UInt64, deadline: NIODeadline) async -> Exchange {
         await withTaskCancellationHandler {
-            // Unsafe: each waiter is taken out of the machine once, and resumed by whoever takes it.
+            // Unsafe: each waiter is taken out of the machine once, and resumed by the code that takes it.
             await withUnsafeContinuation { waiter in
                 send(command, waiter, id: id, deadline: deadline)
-                // A cancellation before this has found nothing to cancel.
+                // A cancellation before this has not found the request.
                 if Task.isCancelled { cancel(id) }
             }
         } onCancel: {
@@ -106,15 +106,15 @@ final class Connection: Sendable {
         } else if isDone {
             channel.close(promise: nil)
         } else if let earliest {
-            // Each look goes through all that waits, so thousands whose time is over within a moment share one.
+            // Each check scans all waiting requests, so those that expire within the same millisecond share one.
             setTimer(max(earliest, now + .milliseconds(1)))
         }
     }
 }
 
-/// What the channel's handler tells; all of it on the event loop.
+/// Called by the channel's handler on the event loop.
 extension Connection {
-    /// - Parameter replies: emptied, in the order in which they came.
+    /// - Parameter replies: in the order of arrival; emptied.
     func received(_ replies: inout [ReceivedReply]) {
         let now = NIODeadline.now()
         var delivered: [(ExchangeWaiter, Int)] = []
@@ -122,7 +122,7 @@ extension Connection {
         var unexpected: Int?
         let (isDone, isFirst) = state.withLock { state in
             for index in replies.indices where unexpected == nil {
-                // It stands between replies, and is none.
+                // A push message is not the reply to a request.
                 if case .message(.usage) = replies[index] { continue }
                 switch state.pipeline.received(now: now) {
                 case .deliver(let waiter): delivered.append((waiter, index))
@@ -135,11 +135,11 @@ extension Connection {
             return (state.pipeline.isDone, isFirst)
         }
         if isFirst { notify(.answered) }
-        // Before anybody is told: whoever asks again at once has to find another connection.
+        // First, so that a waiter that retries at once gets another connection.
         if replies.contains(where: { $0.isDraining }) { close() }
         for (waiter, index) in delivered { waiter.resume(returning: .reply(replies[index])) }
-        for case .message(.usage(_, let status)) in replies { notify(.told(status)) }
-        if let unexpected { end(UnaskedReply(replies[unexpected])) }
+        for case .message(.usage(_, let status)) in replies { notify(.changed(status)) }
+        if let unexpected { end(UnexpectedReply(replies[unexpected])) }
         replies.removeAll(keepingCapacity: true)
         if isDone { channel.close(promise: nil) }
     }
@@ -155,7 +155,7 @@ extension Connection {
     func ended() {
         let (lost, cause) = state.withLock { ($0.pipeline.close(), $0.cause) }
         deadlineTimer.value.cancel()
-        // Before anybody is told: whoever asks again at once has to find another connection.
+        // First, so that a waiter that retries at once gets another connection.
         notify(.closed(cause: cause))
         for request in lost {
             request.waiter.resume(returning: .lost(wasSent: request.wasSent, cause: cause))
@@ -164,7 +164,7 @@ extension Connection {
 }
 
 extension Connection {
-    /// Takes no more requests; closes when nobody waits for an answer.
+    /// Accepts no more requests; closes when no request waits for an answer.
     func close() {
         notify(.retiring)
         if state.withLock({ $0.pipeline.retire() }) { channel.close(promise: nil) }
@@ -175,15 +175,15 @@ extension Connection {
         try? await channel.closeFuture.get()
     }
 
-    /// Closes at once what works and is not needed any more.
-    func leave() {
-        // Before it is closed: whoever asks again at once has to find another connection.
-        notify(.left)
-        cut()
+    /// Closes a working connection at once that is no longer needed.
+    func release() {
+        // First, so that a caller that needs one at once gets another connection.
+        notify(.released)
+        abort()
     }
 
     /// Closes at once.
-    func cut() {
+    func abort() {
         channel.close(promise: nil)
     }
 }
@@ -214,18 +214,18 @@ private final class DeadlineTimer {
     }
 }
 
-/// Nothing came on a connection while a request waited there for as long as it may.
+/// A connection received nothing until a request on it timed out.
 struct SilentPeer: Error, CustomStringConvertible {
-    let description = "nothing came on the connection for as long as a request may wait"
+    let description = "the connection received nothing until a request timed out"
 }
 
 /// The service sent a reply without a request, usually the reason why it closes the connection.
-struct UnaskedReply: Error, CustomStringConvertible {
+struct UnexpectedReply: Error, CustomStringConvertible {
     let description: String
 
     init(_ reply: ReceivedReply) {
         if case .error(let error) = reply {
-            description = "the service said \(error.code): \(error.text)"
+            description = "the service sent \(error.code): \(error.text)"
         } else {
             description = "the service sent a reply without a request"
         }

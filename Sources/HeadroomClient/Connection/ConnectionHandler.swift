@@ -1,7 +1,7 @@
 import LineProtocol
 import NIOCore
 
-/// Makes replies of the bytes that come, and hands them to the connection.
+/// Decodes replies and passes them to the connection.
 final class ConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -9,7 +9,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     private var buffer = ByteBuffer()
     private var replies: [ReceivedReply] = []
     private let notify: @Sendable (Connection.Event) -> Void
-    /// What this is the end of, from when it is in a pipeline.
+    /// Nil before the handler is in a pipeline.
     private(set) var connection: Connection?
 
     init(notify: @escaping @Sendable (Connection.Event) -> Void) {
@@ -37,7 +37,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// What is in one piece and is not understood concerns who asked, and nobody else on the connection.
+    /// A complete line that cannot be decoded is an error for its request only, not for the connection.
     private func reply(_ frame: ReplyFrameDecoder.Frame) throws(MalformedReply) -> ReceivedReply {
         do {
             return try ReceivedReply(frame)

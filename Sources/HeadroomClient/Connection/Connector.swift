@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import TransportSecurity
 
-/// Opens connections: TCP, TLS, and the token.
+/// Opens connections: TCP, TLS and authentication.
 struct Connector: Sendable {
     let configuration: HeadroomClient.Configuration
     let group: any EventLoopGroup
@@ -64,9 +64,9 @@ struct Connector: Sendable {
         return try await opened.futureResult.get()
     }
 
-    /// Puts TLS in front of what is added to a connection from now on, where the configuration has any.
+    /// Adds TLS to a connection if the configuration has it.
     ///
-    /// - Parameter handshake: succeeds when the connection can be used; in plain text that is at once.
+    /// - Parameter handshake: succeeds when the connection can be used; in plain text at once.
     private func secure(
         _ pipeline: ChannelPipeline.SynchronousOperations,
         host: String,

@@ -1,15 +1,15 @@
 import LineProtocol
 
-/// What came of sending a request once.
+/// The outcome of sending a request once.
 enum Exchange: Sendable {
     case reply(ReceivedReply)
-    /// The connection has ended first. It was sent, unless it is known that it was not.
+    /// The connection ended first. `wasSent` is false only if the request was certainly not sent.
     case lost(wasSent: Bool, cause: (any Error)?)
-    /// It was sent, and no answer came in time.
+    /// The request was sent and got no answer in time.
     case timedOut
-    /// Nobody could be connected to in time.
+    /// No endpoint could be connected to in time.
     case unreachable(cause: (any Error)?)
-    /// It is no use to try again: the service refuses the client, not the request.
+    /// The service refuses the client, so retries are of no use.
     case refused(HeadroomError)
     case cancelled(wasSent: Bool)
 }

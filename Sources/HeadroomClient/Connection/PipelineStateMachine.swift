@@ -1,22 +1,22 @@
 import DequeModule
 import NIOCore
 
-/// Who waits for which reply on one connection. Replies come in the order of the requests, each exactly once, so a
-/// request's place is all that its reply is found by.
+/// Matches replies to the requests of one connection. Replies arrive in the order of the requests, one each, so the order
+/// alone identifies them.
 ///
-/// A request that is given up keeps its place until its reply has come.
+/// A cancelled request keeps its slot until its reply has arrived.
 struct PipelineStateMachine<Waiter> {
     private enum State {
-        /// Takes requests. Can transition to: retiring, closed.
+        /// Accepts requests. Can transition to: retiring, closed.
         case open
-        /// Takes no more; what was sent is still answered. Can transition to: closed.
+        /// Accepts no more requests; replies still arrive. Can transition to: closed.
         case retiring
         case closed
     }
 
     private struct Slot {
         let id: UInt64
-        /// Nil once it was given up.
+        /// Nil after a cancellation or a timeout.
         var waiter: Waiter?
         let sentAt: NIODeadline
         let deadline: NIODeadline
@@ -24,21 +24,21 @@ struct PipelineStateMachine<Waiter> {
 
     private var state = State.open
     private var slots: Deque<Slot> = []
-    /// So many of the last slots have not left for the network.
+    /// The number of slots at the end whose requests are not written yet.
     private var unsent = 0
-    /// So many of the slots have a waiter.
+    /// The number of slots with a waiter.
     private var waiting = 0
-    private var lastHeardAt: NIODeadline
-    /// No request's time is over before; it may be of one that is answered already.
+    private var lastReplyAt: NIODeadline
+    /// No request times out before this. It may belong to an answered request.
     private(set) var earliestDeadline: NIODeadline?
 
     init(now: NIODeadline) {
-        lastHeardAt = now
+        lastReplyAt = now
     }
 
     var isOpen: Bool { if case .open = state { true } else { false } }
 
-    /// - Returns: false when no more requests are taken.
+    /// - Returns: false when no more requests are accepted.
     mutating func append(_ waiter: Waiter, id: UInt64, now: NIODeadline, deadline: NIODeadline) -> Bool {
         guard isOpen else { return false }
         slots.append(Slot(id: id, waiter: waiter, sentAt: now, deadline: deadline))
@@ -48,30 +48,28 @@ struct PipelineStateMachine<Waiter> {
         return true
     }
 
-    /// All that was appended has left.
+    /// All appended requests are written.
     mutating func flushed() {
         unsent = 0
     }
 
     enum ReplyAction {
         case deliver(Waiter)
-        /// Nobody waits for it any more.
+        /// The request was cancelled or timed out.
         case ignore
-        /// Nobody has asked.
+        /// There is no request for it.
         case unexpected
     }
 
     mutating func received(now: NIODeadline) -> ReplyAction {
-        lastHeardAt = now
+        lastReplyAt = now
         guard slots.count > unsent, let slot = slots.popFirst() else { return .unexpected }
         guard let waiter = slot.waiter else { return .ignore }
         waiting -= 1
         return .deliver(waiter)
     }
 
-    /// Gives a request up.
-    ///
-    /// - Returns: nil when it was answered, or given up, before.
+    /// - Returns: nil when the request was answered, cancelled or timed out before.
     mutating func cancel(_ id: UInt64) -> Waiter? {
         guard let index = slots.firstIndex(where: { $0.id == id }) else { return nil }
         return take(index)
@@ -85,11 +83,11 @@ struct PipelineStateMachine<Waiter> {
 
     struct Expired {
         var waiters: [Waiter]
-        /// Nothing has come since one of them was sent: what else waits there may wait in vain.
+        /// Nothing has arrived since one of the expired requests was sent: the service may be unreachable.
         var isSilent: Bool
     }
 
-    /// Gives up what should have been answered by now.
+    /// Takes out the waiters whose deadline has passed.
     mutating func expire(now: NIODeadline) -> Expired {
         var expired = Expired(waiters: [], isSilent: false)
         earliestDeadline = nil
@@ -97,8 +95,8 @@ struct PipelineStateMachine<Waiter> {
             let deadline = slots[index].deadline
             if deadline <= now {
                 if let waiter = take(index) { expired.waiters.append(waiter) }
-                // Also where nobody waits any more: callers who give up sooner must not hide that nobody is there.
-                if lastHeardAt <= slots[index].sentAt { expired.isSilent = true }
+                // Also for cancelled requests: short timeouts of callers must not hide an unreachable service.
+                if lastReplyAt <= slots[index].sentAt { expired.isSilent = true }
             } else {
                 earliestDeadline = min(earliestDeadline ?? deadline, deadline)
             }
@@ -106,23 +104,23 @@ struct PipelineStateMachine<Waiter> {
         return expired
     }
 
-    /// Takes no more requests.
+    /// Accepts no more requests.
     ///
-    /// - Returns: true when nobody waits, so that the connection can be closed.
+    /// - Returns: true when no request waits, so that the connection can be closed.
     mutating func retire() -> Bool {
         if case .open = state { state = .retiring }
         return isDone
     }
 
-    /// Nobody waits on a connection that takes nothing more. Replies that are due to nobody would keep it open for ever
-    /// where they never come.
+    /// Whether the connection accepts nothing more and no request waits. Missing replies to cancelled requests do not keep it
+    /// open.
     var isDone: Bool {
         if case .retiring = state { waiting == 0 } else { false }
     }
 
     struct Lost {
         var waiter: Waiter
-        /// The service may have read it.
+        /// The service may have received it.
         var wasSent: Bool
     }
 

@@ -3,7 +3,7 @@ import NIOCore
 import Synchronization
 import Usage
 
-/// Hands out connections, and opens them when somebody asks.
+/// Opens connections on demand and hands them out.
 final class ConnectionPool: Sendable {
     enum Access: Sendable {
         case connection(Connection)
@@ -22,12 +22,12 @@ final class ConnectionPool: Sendable {
     private struct State {
         var endpoints: Endpoints
         var waiters: [UInt64: Waiter] = [:]
-        /// When it is looked next for waiters whose time is over.
-        var looksAt: NIODeadline?
+        /// When the next check for expired waiters is scheduled.
+        var expiryCheckAt: NIODeadline?
         /// Why the last connection failed.
         var lastFailure: (any Error)?
-        /// A try is planned for when an endpoint may be tried again.
-        var hasPlan = false
+        /// A retry is scheduled for when an endpoint may be tried again.
+        var isRetryScheduled = false
         var isClosed = false
         var generator = SystemRandomNumberGenerator()
 
@@ -42,17 +42,17 @@ final class ConnectionPool: Sendable {
     private let state: Mutex<State>
     private let metrics: ClientMetrics
     private let logger: Logger
-    private let told: @Sendable (UsageStatus) -> Void
+    private let onChange: @Sendable (UsageStatus) -> Void
 
-    /// - Parameter told: what the service tells of users whom a connection has subscribed to.
+    /// - Parameter onChange: called for changes of users to whom a connection has subscribed.
     init(
         _ configuration: HeadroomClient.Configuration,
         connector: Connector,
         metrics: ClientMetrics,
         logger: Logger,
-        told: @escaping @Sendable (UsageStatus) -> Void = { _ in }
+        onChange: @escaping @Sendable (UsageStatus) -> Void = { _ in }
     ) {
-        self.told = told
+        self.onChange = onChange
         self.configuration = configuration
         self.connector = connector
         self.metrics = metrics
@@ -66,7 +66,7 @@ final class ConnectionPool: Sendable {
     }
 
     deinit {
-        for connection in state.withLock({ $0.endpoints.connections }) { connection.cut() }
+        for connection in state.withLock({ $0.endpoints.connections }) { connection.abort() }
     }
 
     /// A connection, as soon as one is open.
@@ -77,10 +77,10 @@ final class ConnectionPool: Sendable {
             return .connection(connection)
         }
         return await withTaskCancellationHandler {
-            // Unsafe: each waiter is taken out of the dictionary once, and resumed by whoever takes it.
+            // Unsafe: each waiter is taken out of the dictionary once, and resumed by the code that takes it.
             await withUnsafeContinuation { continuation in
                 wait(continuation, id: id, until: deadline)
-                // A cancellation before this has found nothing to cancel.
+                // A cancellation before this has not found the waiter.
                 if Task.isCancelled { cancel(id) }
             }
         } onCancel: {
@@ -89,32 +89,32 @@ final class ConnectionPool: Sendable {
     }
 
     private func wait(_ continuation: UnsafeContinuation<Access, Never>, id: UInt64, until deadline: NIODeadline) {
-        let (atOnce, looksEarlier) = state.withLock { state -> (Access?, Bool) in
+        let (access, needsCheck) = state.withLock { state -> (Access?, Bool) in
             if state.isClosed { return (.refused(.shutDown), false) }
             if let connection = state.endpoints.choose() { return (.connection(connection), false) }
             state.waiters[id] = Waiter(continuation: continuation, deadline: deadline)
-            if let looksAt = state.looksAt, looksAt <= deadline { return (nil, false) }
-            state.looksAt = deadline
+            if let expiryCheckAt = state.expiryCheckAt, expiryCheckAt <= deadline { return (nil, false) }
+            state.expiryCheckAt = deadline
             return (nil, true)
         }
-        if looksEarlier { look(at: deadline) }
-        if let atOnce { continuation.resume(returning: atOnce) } else { proceed() }
+        if needsCheck { scheduleExpiryCheck(at: deadline) }
+        if let access { continuation.resume(returning: access) } else { proceed() }
     }
 
     private func cancel(_ id: UInt64) {
         state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(returning: .cancelled)
     }
 
-    /// One timer for all: thousands wait where nobody can be reached, and an event loop takes long to cancel as many.
-    private func look(at deadline: NIODeadline) {
+    /// One timer for all waiters: without a reachable endpoint there are thousands, and cancelling as many timers is slow.
+    private func scheduleExpiryCheck(at deadline: NIODeadline) {
         connector.group.any().scheduleTask(deadline: deadline) { [weak self] in self?.expire(deadline) }
     }
 
-    private func expire(_ looked: NIODeadline) {
+    private func expire(_ scheduled: NIODeadline) {
         let now = NIODeadline.now()
         let (expired, cause, next) = state.withLock { state -> ([Waiter], (any Error)?, NIODeadline?) in
-            // Another timer is set for earlier, or has been.
-            guard state.looksAt == looked else { return ([], nil, nil) }
+            // An earlier check has replaced this one.
+            guard state.expiryCheckAt == scheduled else { return ([], nil, nil) }
             var expired: [Waiter] = []
             var earliest: NIODeadline?
             for (id, waiter) in state.waiters {
@@ -125,23 +125,23 @@ final class ConnectionPool: Sendable {
                     earliest = min(earliest ?? waiter.deadline, waiter.deadline)
                 }
             }
-            // Each look goes through all that wait, so those whose time is over within a moment share one.
-            state.looksAt = earliest.map { max($0, now + .milliseconds(1)) }
-            return (expired, state.lastFailure, state.looksAt)
+            // Each check scans all waiters, so those that expire within the same millisecond share one.
+            state.expiryCheckAt = earliest.map { max($0, now + .milliseconds(1)) }
+            return (expired, state.lastFailure, state.expiryCheckAt)
         }
         for waiter in expired { waiter.continuation.resume(returning: .unreachable(cause: cause)) }
-        if let next { look(at: next) }
+        if let next { scheduleExpiryCheck(at: next) }
     }
 
-    /// Does what the endpoints' machine wants next.
+    /// Performs the next action of the endpoints' state machine.
     private func proceed() {
         let next = state.withLock { state -> Endpoints.Next in
             guard !state.isClosed else { return .nothing }
             let next = state.endpoints.next(now: .now())
             guard case .wait = next else { return next }
-            // Nobody is waiting for a connection, or somebody has planned the same.
-            guard !state.hasPlan, !state.waiters.isEmpty else { return .nothing }
-            state.hasPlan = true
+            // Nothing waits for a connection, or the retry is scheduled already.
+            guard !state.isRetryScheduled, !state.waiters.isEmpty else { return .nothing }
+            state.isRetryScheduled = true
             return next
         }
         switch next {
@@ -150,7 +150,7 @@ final class ConnectionPool: Sendable {
             for attempt in attempts { connect(attempt) }
         case .wait(let until):
             connector.group.any().scheduleTask(deadline: until) { [weak self] in
-                self?.state.withLock { $0.hasPlan = false }
+                self?.state.withLock { $0.isRetryScheduled = false }
                 self?.proceed()
             }
         }
@@ -158,18 +158,18 @@ final class ConnectionPool: Sendable {
 
     private func connect(_ attempt: Endpoints.Attempt) {
         let endpoint = configuration.endpoints[attempt.endpoint]
-        Task { [weak self, connector, told] in
+        Task { [weak self, connector, onChange] in
             do {
                 let connection = try await connector.connect(to: endpoint) { [weak self] event in
                     switch event {
                     case .answered: self?.state.withLock { $0.endpoints.answered(attempt) }
-                    case .told(let status): told(status)
+                    case .changed(let status): onChange(status)
                     case .retiring: self?.closed(attempt, cause: nil)
-                    case .left: self?.left(attempt)
+                    case .released: self?.released(attempt)
                     case .closed(let cause): self?.closed(attempt, cause: cause)
                     }
                 }
-                guard let self else { return connection.cut() }
+                guard let self else { return connection.abort() }
                 self.opened(attempt, connection)
             } catch {
                 self?.ended(attempt, cause: error)
@@ -178,12 +178,12 @@ final class ConnectionPool: Sendable {
     }
 
     private func opened(_ attempt: Endpoints.Attempt, _ connection: Connection) {
-        let (isWanted, waiters) = state.withLock { state in
+        let (isAccepted, waiters) = state.withLock { state in
             guard !state.isClosed, state.endpoints.opened(attempt, connection) else { return (false, [Waiter]()) }
             return (true, state.takeWaiters())
         }
-        guard isWanted else {
-            connection.cut()
+        guard isAccepted else {
+            connection.abort()
             return ended(attempt, cause: nil)
         }
         metrics.connectionOpened()
@@ -192,9 +192,9 @@ final class ConnectionPool: Sendable {
         proceed()
     }
 
-    /// No loss, and nothing that speaks against the endpoint.
-    private func left(_ attempt: Endpoints.Attempt) {
-        state.withLock { $0.endpoints.left(attempt) }
+    /// Not a failure of the endpoint.
+    private func released(_ attempt: Endpoints.Attempt) {
+        state.withLock { $0.endpoints.released(attempt) }
         logger.debug("connection closed", metadata: ["endpoint": "\(configuration.endpoints[attempt.endpoint])"])
     }
 
@@ -207,22 +207,22 @@ final class ConnectionPool: Sendable {
     }
 
     private func end(_ attempt: Endpoints.Attempt, cause: (any Error)?, by change: (inout State) -> Endpoints.End) {
-        // The service would refuse the same token again, for each waiting request.
-        let refusal = (cause as? HeadroomError).flatMap { $0.isPassing ? nil : $0 }
+        // The service would refuse the same token for each waiting request.
+        let refusal = (cause as? HeadroomError).flatMap { $0.isTemporary ? nil : $0 }
         let (end, refused) = state.withLock { state in
             let end = change(&state)
-            // What the client itself has closed is no news.
-            guard !state.isClosed else { return (Endpoints.End.known, [Waiter]()) }
+            // The client itself has closed it.
+            guard !state.isClosed else { return (Endpoints.End.alreadyReported, [Waiter]()) }
             state.lastFailure = cause ?? state.lastFailure
             guard refusal != nil, state.endpoints.openCount == 0 else { return (end, []) }
             return (end, state.takeWaiters())
         }
-        if end != .known { tell(end, configuration.endpoints[attempt.endpoint], cause) }
+        if end != .alreadyReported { report(end, configuration.endpoints[attempt.endpoint], cause) }
         if let refusal { for waiter in refused { waiter.continuation.resume(returning: .refused(refusal)) } }
         if state.withLock({ !$0.waiters.isEmpty }) { proceed() }
     }
 
-    private func tell(_ end: Endpoints.End, _ endpoint: HeadroomClient.Endpoint, _ cause: (any Error)?) {
+    private func report(_ end: Endpoints.End, _ endpoint: HeadroomClient.Endpoint, _ cause: (any Error)?) {
         let metadata: Logger.Metadata = [
             "endpoint": "\(endpoint)", "cause": "\(cause.map { String(describing: $0) } ?? "the service ended it")",
         ]
@@ -235,7 +235,7 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    /// Opens no more, and closes what is open.
+    /// Closes all connections and opens no more.
     func close() {
         let (connections, waiters) = state.withLock { state in
             state.isClosed = true

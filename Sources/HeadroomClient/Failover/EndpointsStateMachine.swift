@@ -1,27 +1,27 @@
 import NIOCore
 
-/// Which endpoint is connected to, and when one that failed is tried again.
+/// Decides which endpoint to connect to, and when to retry one that failed.
 ///
-/// One endpoint is in use at a time, the first that was reached; the others are turned to when it fails.
+/// One endpoint is in use at a time, the first reachable one; another one replaces it when it fails.
 struct EndpointsStateMachine<Connection> {
     struct Attempt: Equatable {
         var id: UInt64
-        /// Its place in the configuration.
+        /// Its index in the configuration.
         var endpoint: Int
     }
 
     private struct Endpoint {
-        /// In a row.
+        /// Failures in a row.
         var failures = 0
-        /// Nil while nothing speaks against trying it.
+        /// Nil while it may be tried.
         var retryAt: NIODeadline?
-        /// Attempts that are under way, and whether the connection of each has closed meanwhile.
+        /// Attempts under way, and whether the connection of each has closed already.
         var opening: [UInt64: Bool] = [:]
         var open: [(id: UInt64, connection: Connection)] = []
     }
 
     private var endpoints: [Endpoint]
-    /// The endpoint in use, or the one to begin with.
+    /// The endpoint in use, or the first to try.
     private var current = 0
     private var lastID: UInt64 = 0
     private var turn = 0
@@ -49,13 +49,13 @@ struct EndpointsStateMachine<Connection> {
         return open[turn].connection
     }
 
-    /// All connections that should be open are.
+    /// Whether the endpoint in use has all its connections.
     var isComplete: Bool { endpoints[current].open.count >= connectionsPerEndpoint }
 
     enum Next: Equatable {
         case nothing
         case connect([Attempt])
-        /// All endpoints have failed; the first may be tried again then.
+        /// All endpoints have failed; one may be tried again then.
         case wait(until: NIODeadline)
     }
 
@@ -64,7 +64,7 @@ struct EndpointsStateMachine<Connection> {
         let using = endpoints[current]
         if !using.open.isEmpty {
             let missing = connectionsPerEndpoint - using.open.count - using.opening.count
-            // Requests have a connection; more of them are no reason to insist.
+            // Requests have a connection, so missing ones wait for the retry time.
             guard missing > 0, using.retryAt.map({ $0 <= now }) ?? true else { return .nothing }
             return .connect((0..<missing).map { _ in attempt(current) })
         }
@@ -92,25 +92,25 @@ struct EndpointsStateMachine<Connection> {
         return true
     }
 
-    /// The service has answered something. That a connection could be opened says little: what stands before a service,
-    /// or one that has too many connections, takes them and ends them at once.
+    /// The service has answered a request. An open connection alone proves little: a proxy, or a service with too many
+    /// connections, accepts connections and closes them at once.
     mutating func answered(_ attempt: Attempt) {
         endpoints[attempt.endpoint].failures = 0
     }
 
-    /// The client needs the connection no more. The endpoint may be tried again at once.
-    mutating func left(_ attempt: Attempt) {
+    /// The client no longer needs the connection. The endpoint may be tried again at once.
+    mutating func released(_ attempt: Attempt) {
         endpoints[attempt.endpoint].open.removeAll { $0.id == attempt.id }
     }
 
     enum End: Equatable {
-        /// Known before.
-        case known
+        /// Reported before.
+        case alreadyReported
         case notOpened
         case lost
     }
 
-    /// The connection has closed, or takes no more requests.
+    /// The connection has closed, or accepts no more requests.
     ///
     /// If the attempt to open it is still under way, no other attempt begins before `ended` reports why it failed. The cause may
     /// be a refused token, which fails all waiting requests: another connection would be refused as well.
@@ -121,7 +121,7 @@ struct EndpointsStateMachine<Connection> {
     ) -> End {
         guard endpoints[attempt.endpoint].opening[attempt.id] == nil else {
             endpoints[attempt.endpoint].opening[attempt.id] = true
-            return .known
+            return .alreadyReported
         }
         return ended(attempt, now: now, using: &generator)
     }
@@ -133,9 +133,9 @@ struct EndpointsStateMachine<Connection> {
         using generator: inout some RandomNumberGenerator
     ) -> End {
         let wasOpening = endpoints[attempt.endpoint].opening.removeValue(forKey: attempt.id) != nil
-        let place = endpoints[attempt.endpoint].open.firstIndex { $0.id == attempt.id }
-        if let place { endpoints[attempt.endpoint].open.remove(at: place) }
-        guard wasOpening || place != nil else { return .known }
+        let index = endpoints[attempt.endpoint].open.firstIndex { $0.id == attempt.id }
+        if let index { endpoints[attempt.endpoint].open.remove(at: index) }
+        guard wasOpening || index != nil else { return .alreadyReported }
         let failures = endpoints[attempt.endpoint].failures
         endpoints[attempt.endpoint].failures = failures + 1
         endpoints[attempt.endpoint].retryAt = now + TimeAmount(backoff.pause(after: failures, using: &generator))

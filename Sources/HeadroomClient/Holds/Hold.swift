@@ -1,28 +1,28 @@
 /// Messages that are held while a body runs: see ``HeadroomClient/withHold(_:messages:ttl:_:)``.
 public struct Hold: Sendable {
     public let user: UserID
-    /// The name by which the message is known: for a retry, or for `RELEASE` after it was counted.
+    /// Identifies the message: for a retry, or to release it after it was counted.
     public let key: MessageKey
     public let messages: Int
-    /// How long it holds, from when it was answered.
+    /// The time after which the hold expires, from its answer on.
     public let ttl: Duration
-    /// Where the user stands with the messages held.
+    /// The usage with the held messages.
     public let status: UsageStatus
-    /// Nobody could be asked: nothing is held, and nothing will be counted. See ``UnreachablePolicy/allow``.
+    /// The service did not answer: nothing is held, and nothing will be counted. See ``UnreachablePolicy/allow``.
     public var isDegraded: Bool { status.isDegraded }
 }
 
-/// What became of a body and of what was held for it.
+/// The outcome of a body and of its hold.
 public enum HoldOutcome<Result> {
     /// The body has run, and the messages are counted.
     case completed(Result, Decision)
-    /// The body has not run: the user may not send so many. Nothing was counted.
+    /// The body has not run, because the user may not send the messages. Nothing was counted.
     case blocked(UsageStatus, reason: DenialReason)
-    /// The body has run, and took longer than the hold: nothing was counted. Whether to count now, with
-    /// ``HeadroomClient/consume(_:messages:key:deadline:)``, is the caller's decision: the user may be over the limit by it.
+    /// The body has run and took longer than the hold: nothing was counted. The caller can count now with
+    /// ``HeadroomClient/consume(_:messages:key:deadline:)``, if the limit allows it.
     case expired(Result)
-    /// The body has run, and nobody answered in time whether the messages are counted. Where the error is transient, the
-    /// client goes on asking until the hold's time is over.
+    /// The body has run, and no answer says whether the messages are counted. If the error is transient, the client retries
+    /// until the hold expires.
     case uncommitted(Result, HeadroomError)
 
     /// What the body returned; nil when it has not run.

@@ -2,20 +2,20 @@ import LineProtocol
 import NIOCore
 
 extension HeadroomClient {
-    /// Holds messages, runs a body, and counts them; gives them back when the body throws or is cancelled.
+    /// Holds messages, runs a body, and counts the messages; gives them back when the body throws or is cancelled.
     ///
-    /// - The hold is renewed by nothing. A body that takes longer than `ttl` is not interrupted; its messages are not counted
-    ///   then, and the outcome is ``HoldOutcome/expired(_:)``. Choose a `ttl` longer than the model may take.
-    /// - What was held is given back before this throws, also in a cancelled task. If there is no answer within the
-    ///   deadline, the client goes on asking until the hold's time is over, and ``shutDown()`` waits for it.
-    /// - A body that returns although its task was cancelled counts as cancelled: a stream that is cut short ends like one that
-    ///   is complete.
+    /// - A hold is not renewed. A body that takes longer than `ttl` is not interrupted, but its messages are not counted: the
+    ///   outcome is ``HoldOutcome/expired(_:)``. Choose a `ttl` longer than the model may take.
+    /// - The messages are given back before this throws, also in a cancelled task. Without an answer within the deadline, the
+    ///   client retries until the hold expires, and ``shutDown()`` waits for it.
+    /// - A body that returns in a cancelled task counts as cancelled, because a stream that is cut short ends like a complete
+    ///   one.
     /// - With ``UnreachablePolicy/allow`` the body also runs without an answer; its hold and decision are `isDegraded`.
     ///
     /// - Parameters:
     ///   - messages: 1 to 1,000,000; all or none are held.
     ///   - ttl: 1 s to 1 day, in whole seconds.
-    /// - Throws: `HeadroomError` when nothing could be held; what the body throws; `CancellationError`.
+    /// - Throws: `HeadroomError` when nothing could be held; the error of the body; `CancellationError`.
     public nonisolated(nonsending) func withHold<Result>(
         _ user: UserID,
         messages: Int = 1,
@@ -51,7 +51,7 @@ extension HeadroomClient {
         do {
             return try decision(try await perform(command, .keyed, key: key, deadline: nil), key)
         } catch {
-            if error.mayBeDone {
+            if error.mayHaveTakenEffect {
                 let end = NIODeadline.now() + TimeAmount(ttl)
                 await giveBack(user, key: key, until: end, isCertain: false)
             }
@@ -79,8 +79,8 @@ extension HeadroomClient {
         }
     }
 
-    /// - Parameter isCertain: that there is something to give back. If not, a service that knows of nothing is asked again:
-    ///   what was sent may still be on its way there.
+    /// - Parameter isCertain: whether the hold exists. If that is unknown, `NOTFOUND` is retried for a while, because the
+    ///   reservation may still arrive.
     private nonisolated(nonsending) func giveBack(
         _ user: UserID,
         key: MessageKey,
@@ -96,15 +96,15 @@ extension HeadroomClient {
         }
     }
 
-    /// How long a request may be on its way on a connection that is lost: longer than a service takes over one.
+    /// How long a request sent on a lost connection may take to arrive.
     private static let strayTime = TimeAmount.seconds(5)
 
-    /// Sends the request in a task of its own, which the caller's cancellation does not reach.
+    /// Sends the request in a detached task, so that a cancellation of the caller does not cancel it.
     private nonisolated(nonsending) func settle(
         _ command: Command,
         key: MessageKey
     ) async -> Swift.Result<ReceivedReply, HeadroomError> {
-        admission.enterWithin()
+        admission.enterNested()
         return await Task.detached { [self] in
             defer { admission.leave() }
             do throws(HeadroomError) {
@@ -117,9 +117,9 @@ extension HeadroomClient {
 
     /// Retries in the background.
     ///
-    /// - Parameter isAwaited: that the service knows of nothing is no answer yet.
+    /// - Parameter isAwaited: whether the hold may still arrive, so that `NOTFOUND` is not final.
     private func settleLater(_ command: Command, key: MessageKey, until end: NIODeadline, isAwaited: Bool = false) {
-        admission.enterWithin()
+        admission.enterNested()
         Task.detached { [self] in
             defer { admission.leave() }
             var generator = SystemRandomNumberGenerator()

@@ -1,11 +1,11 @@
-/// How long to wait before the next try: each failure doubles it, and chance takes up to half of it away, so that those who
-/// failed together do not come back together.
+/// The pause before the next attempt. Each failure doubles it, and a random part of up to half is taken off, so that clients
+/// that failed together do not retry together.
 struct Backoff: Sendable {
     let range: ClosedRange<Duration>
 
-    /// - Parameter failures: before this one.
+    /// - Parameter failures: the failures before this one.
     func pause(after failures: Int, using generator: inout some RandomNumberGenerator) -> Duration {
-        // 2^20 times the shortest is longer than anybody wants to wait.
+        // 2^20 times 1 ms is 17 minutes, more than the upper bound may be.
         let whole = min(range.lowerBound * (1 << min(max(failures, 0), 20)), range.upperBound)
         return whole / 2 + whole / 2 * Double.random(in: 0..<1, using: &generator)
     }

@@ -1,17 +1,18 @@
 import LineProtocol
 import NIOCore
 
-/// What sending a request a second time can do.
+/// The effect of sending a request a second time.
 enum Repeatability: Sendable {
-    /// It changes nothing.
+    /// The request changes nothing.
     case reading
-    /// It carries a key, so it takes effect once.
+    /// The request has a key, so it takes effect once.
     case keyed
-    /// It may take effect twice, or undo what came in between: it is sent again only while nothing can have been done.
+    /// The request could take effect twice, or undo a change made in between. It is sent again only while the service cannot
+    /// have received it.
     case once
 }
 
-/// One request on its way through as many attempts as its time allows.
+/// The attempts of one request until its deadline.
 struct RetryStateMachine: Sendable {
     let repeatability: Repeatability
     let key: MessageKey?
@@ -19,12 +20,12 @@ struct RetryStateMachine: Sendable {
     private let attemptTimeout: Duration
     private let backoff: Backoff
     private var attempts = 0
-    /// Whether a connection that is not authenticated any more is a reason to try another one: the token may have been
-    /// replaced since it was opened. Once is enough, because each new connection presents the token.
+    /// Whether to try another connection when this one is no longer authenticated: the token may have been replaced since it
+    /// was opened. One retry is enough, because each new connection presents the token.
     private var mayAuthenticateAgain: Bool
-    /// It was sent, and what became of it is not known.
-    private var mayBeDone = false
-    /// The last thing that went wrong.
+    /// An attempt was sent, and its outcome is unknown.
+    private var mayHaveTakenEffect = false
+    /// The cause of the latest failed attempt.
     private var lastFailure: (any Error)?
 
     init(
@@ -43,9 +44,9 @@ struct RetryStateMachine: Sendable {
         self.backoff = backoff
     }
 
-    /// Until when the next attempt may take.
+    /// The deadline of the next attempt.
     func attemptDeadline(now: NIODeadline) -> NIODeadline {
-        // Giving up what cannot be sent again gains nothing.
+        // A request that cannot be sent again waits until its deadline.
         repeatability == .once ? deadline : min(now + TimeAmount(attemptTimeout), deadline)
     }
 
@@ -66,24 +67,24 @@ struct RetryStateMachine: Sendable {
         case .reply(let reply): return .answer(reply)
         case .lost(let wasSent, let cause):
             lastFailure = cause ?? lastFailure
-            if wasSent { mayBeDone = true }
-            // The pause is that of connecting again.
+            if wasSent { mayHaveTakenEffect = true }
+            // Connecting again has its own pause.
             return retry(after: .zero, now: now)
         case .timedOut:
-            mayBeDone = true
+            mayHaveTakenEffect = true
             return retry(after: .zero, now: now)
         case .unreachable(let cause):
             lastFailure = cause ?? lastFailure
             return .fail(failure)
         case .cancelled(let wasSent):
-            if wasSent { mayBeDone = true }
+            if wasSent { mayHaveTakenEffect = true }
             var error = HeadroomError(code: .cancelled, message: "cancelled before it was sent", key: key)
-            if mayBeDone { error.message = "cancelled after it was sent; whether it took effect is not known" }
-            error.mayBeDone = mayBeDone
+            if mayHaveTakenEffect { error.message = "cancelled after it was sent; whether it took effect is not known" }
+            error.mayHaveTakenEffect = mayHaveTakenEffect
             return .fail(error)
         case .refused(let error):
-            // It says that nothing was counted, which holds for this attempt.
-            guard mayBeDone, repeatability != .reading else { return .fail(error) }
+            // The error says that nothing was counted, which is true for this attempt only.
+            guard mayHaveTakenEffect, repeatability != .reading else { return .fail(error) }
             lastFailure = error
             return .fail(failure)
         }
@@ -95,13 +96,13 @@ struct RetryStateMachine: Sendable {
         using generator: inout some RandomNumberGenerator
     ) -> Action {
         var answer = HeadroomError(error, key: key)
-        answer.mayBeDone = answer.isSilentOnOutcome
+        answer.mayHaveTakenEffect = answer.leavesOutcomeUnknown
         var pause = backoff.pause(after: attempts - 1, using: &generator)
         switch answer.code {
         case .unavailable, .overloaded:
             if let advised = error.retryAfterMilliseconds { pause = max(pause, advice(advised, using: &generator)) }
-        case .unknown: mayBeDone = true
-        // The connection takes no more; the next attempt finds another one.
+        case .unknown: mayHaveTakenEffect = true
+        // The connection accepts no more requests; the next attempt uses another one.
         case .draining: pause = .zero
         case .notAuthenticated where mayAuthenticateAgain:
             mayAuthenticateAgain = false
@@ -118,19 +119,21 @@ struct RetryStateMachine: Sendable {
     }
 
     private func retry(after pause: Duration, now: NIODeadline) -> Action {
-        guard !(mayBeDone && repeatability == .once), now + TimeAmount(pause) < deadline else { return .fail(failure) }
+        guard !(mayHaveTakenEffect && repeatability == .once), now + TimeAmount(pause) < deadline else {
+            return .fail(failure)
+        }
         return .retry(after: pause)
     }
 
     private var failure: HeadroomError {
-        if mayBeDone, repeatability != .reading {
+        if mayHaveTakenEffect, repeatability != .reading {
             var error = HeadroomError(
                 code: .unknown,
                 message: "no answer came in time; whether it took effect is not known",
                 underlying: lastFailure,
                 key: key
             )
-            error.mayBeDone = true
+            error.mayHaveTakenEffect = true
             return error
         }
         if let answer = lastFailure as? HeadroomError { return answer }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadroomClient
 
-@Suite("Requests of one connection and their replies")
+@Suite("Matching replies to requests")
 struct PipelineStateMachineTests {
     private typealias Machine = PipelineStateMachine<String>
 
@@ -22,30 +22,30 @@ struct PipelineStateMachineTests {
         if case .deliver(let waiter) = action { waiter } else { nil }
     }
 
-    @Test("Replies go to whoever asked, in the order in which they asked")
+    @Test("Replies resume the waiters in the order of their requests")
     func order() {
         var machine = Self.machine("a", "b", "c")
         let delivered = (0..<3).map { _ in Self.delivered(machine.received(now: Self.at(2))) }
         #expect(delivered == ["a", "b", "c"])
         guard case .unexpected = machine.received(now: Self.at(2)) else {
-            Issue.record("a fourth reply belongs to nobody")
+            Issue.record("a fourth reply has no request")
             return
         }
     }
 
-    @Test("A request that was cancelled keeps its place until its reply has come")
+    @Test("A cancelled request keeps its slot until its reply arrives")
     func cancelled() {
         var machine = Self.machine("a", "b")
         #expect(machine.cancel(0) == "a")
         #expect(machine.cancel(0) == nil)
         guard case .ignore = machine.received(now: Self.at(2)) else {
-            Issue.record("the reply to what was cancelled is for nobody")
+            Issue.record("the reply to a cancelled request is ignored")
             return
         }
         #expect(Self.delivered(machine.received(now: Self.at(2))) == "b")
     }
 
-    @Test("A reply before anything was sent is nobody's")
+    @Test("A reply without a request is unexpected")
     func unsent() {
         var machine = Machine(now: Self.at(0))
         _ = machine.append("a", id: 1, now: Self.at(1), deadline: Self.at(100))
@@ -55,7 +55,7 @@ struct PipelineStateMachineTests {
         }
     }
 
-    @Test("What is late is given up, and the others' deadline is the next one")
+    @Test("Late requests time out, and the next deadline is that of the others")
     func expiry() {
         var machine = Self.machine("a")
         _ = machine.append("b", id: 7, now: Self.at(50), deadline: Self.at(300))
@@ -66,7 +66,7 @@ struct PipelineStateMachineTests {
         #expect(machine.expire(now: Self.at(200)).waiters.isEmpty)
     }
 
-    @Test("A connection on which something came is slow, not silent")
+    @Test("A connection that received something is slow, not silent")
     func slow() {
         var machine = Self.machine("a", "b")
         _ = machine.received(now: Self.at(50))
@@ -74,7 +74,7 @@ struct PipelineStateMachineTests {
         #expect(expired.waiters == ["b"] && !expired.isSilent)
     }
 
-    @Test("Who gives up sooner does not hide that nobody answers")
+    @Test("Cancellations do not hide a silent connection")
     func impatient() {
         var machine = Self.machine("a")
         #expect(machine.cancel(0) == "a")
@@ -82,7 +82,7 @@ struct PipelineStateMachineTests {
         #expect(expired.waiters.isEmpty && expired.isSilent)
     }
 
-    @Test("A connection that retires does not wait for replies that nobody waits for")
+    @Test("A retiring connection does not wait for replies to cancelled requests")
     func retiringWithoutWaiters() {
         var machine = Self.machine("a", "b")
         _ = machine.cancel(0)
@@ -94,7 +94,7 @@ struct PipelineStateMachineTests {
         #expect(given.retire() == true)
     }
 
-    @Test("When the connection ends, all hear of it, and whether they were sent")
+    @Test("When the connection ends, all waiters learn whether their requests were sent")
     func lost() {
         var machine = Self.machine("a", "b")
         _ = machine.append("c", id: 9, now: Self.at(2), deadline: Self.at(100))
@@ -104,7 +104,7 @@ struct PipelineStateMachineTests {
         #expect(machine.append("d", id: 10, now: Self.at(3), deadline: Self.at(100)) == false)
     }
 
-    @Test("A connection that retires answers what it took, and takes no more")
+    @Test("A retiring connection delivers replies and accepts no requests")
     func retiring() {
         var machine = Self.machine("a")
         #expect(machine.retire() == false)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadroomClient
 
-@Suite("What is written about the library is held against it")
+@Suite("The library's documentation matches the library")
 struct DocumentationTests {
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -20,7 +20,7 @@ struct DocumentationTests {
     }
 
     @Test(
-        "Each block of code stands in a snippet, which is compiled, line for line",
+        "Each block of code is a part of a compiled snippet, line for line",
         arguments: [
             "Sources/HeadroomClient/Documentation.docc/HeadroomClient.md",
             "Sources/HeadroomClient/Documentation.docc/GettingStarted.md", "docs/client-library.md",
@@ -32,11 +32,11 @@ struct DocumentationTests {
             .compactMap { $0.components(separatedBy: "```").first }
         #expect(!blocks.isEmpty)
         for block in blocks {
-            #expect(compiled.contains("\n" + Self.lines(block)), "this stands in no snippet:\n\(block)")
+            #expect(compiled.contains("\n" + Self.lines(block)), "not part of a snippet:\n\(block)")
         }
     }
 
-    @Test("Each metric and each code of the client's own stands in docs/client-library.md")
+    @Test("docs/client-library.md lists each metric and each error code of the client")
     func names() throws {
         let page = try Self.text("docs/client-library.md")
         for name in ClientMetrics.Name.allCases { #expect(page.contains("| `\(name.rawValue)` |")) }
@@ -46,7 +46,7 @@ struct DocumentationTests {
         #expect(Set(documented) == Set(ClientMetrics.Name.allCases.map(\.rawValue)))
     }
 
-    @Test("Each setting stands in docs/client-library.md with its default")
+    @Test("docs/client-library.md lists each setting with its default")
     func settings() throws {
         let page = try Self.text("docs/client-library.md")
         let configuration = HeadroomClient.Configuration()
@@ -71,7 +71,7 @@ struct DocumentationTests {
             ? "\(Int(duration / .milliseconds(1))) ms" : "\(duration.components.seconds) s"
     }
 
-    @Test("Nothing that it is built from needs libpq")
+    @Test("The library has no dependency on libpq")
     func closure() throws {
         let manifest = try Self.text("Package.swift")
         var dependencies: [String: [String]] = [:]

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadroomClient
 
-@Suite("Which endpoint is connected to")
+@Suite("Choosing an endpoint")
 struct EndpointsStateMachineTests {
     private typealias Machine = EndpointsStateMachine<String>
 
@@ -24,7 +24,7 @@ struct EndpointsStateMachineTests {
         if case .connect(let attempts) = next { attempts } else { [] }
     }
 
-    @Test("The first endpoint is used, once, while it can be reached")
+    @Test("The first endpoint is used while it is reachable")
     func first() throws {
         var machine = Self.machine(2)
         let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
@@ -36,7 +36,7 @@ struct EndpointsStateMachineTests {
         #expect(machine.next(now: Self.at(1)) == .nothing)
     }
 
-    @Test("When one fails the next is tried at once; when all have, the first again after its pause")
+    @Test("After a failure the next endpoint is tried at once; after all failed, the first one after its pause")
     mutating func failover() throws {
         var machine = Self.machine(2)
         var tried: [Int] = []
@@ -44,7 +44,7 @@ struct EndpointsStateMachineTests {
             let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
             tried.append(attempt.endpoint)
             #expect(machine.ended(attempt, now: Self.at(0), using: &generator) == .notOpened)
-            #expect(machine.ended(attempt, now: Self.at(0), using: &generator) == .known)
+            #expect(machine.ended(attempt, now: Self.at(0), using: &generator) == .alreadyReported)
         }
         #expect(tried == [0, 1])
         guard case .wait(let until) = machine.next(now: Self.at(0)) else {
@@ -55,25 +55,25 @@ struct EndpointsStateMachineTests {
         #expect(Self.attempts(machine.next(now: until)).count == 1)
     }
 
-    @Test("A connection that is not needed any more is no loss, and another can be had at once")
+    @Test("A released connection is no failure, and another can be opened at once")
     mutating func left() throws {
         var machine = Self.machine(2)
         let first = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
         _ = machine.opened(first, "a")
-        machine.left(first)
+        machine.released(first)
         #expect(machine.choose() == nil)
         let second = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
         #expect(second.endpoint == 0)
-        #expect(machine.ended(first, now: Self.at(0), using: &generator) == .known)
+        #expect(machine.ended(first, now: Self.at(0), using: &generator) == .alreadyReported)
         _ = machine.opened(second, "b")
         #expect(machine.choose() == "b")
     }
 
-    @Test("While a connection that has closed is still being opened no other is tried, until opening it says why")
+    @Test("A connection that closes while it is being opened delays other attempts until its error is reported")
     mutating func closedWhileOpening() throws {
         var machine = Self.machine(2)
         let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
-        #expect(machine.closed(attempt, now: Self.at(0), using: &generator) == .known)
+        #expect(machine.closed(attempt, now: Self.at(0), using: &generator) == .alreadyReported)
         #expect(machine.next(now: Self.at(10_000)) == .nothing)
         let isWanted = machine.opened(attempt, "a")
         #expect(!isWanted && machine.choose() == nil)
@@ -84,7 +84,7 @@ struct EndpointsStateMachineTests {
         #expect(machine.closed(other, now: Self.at(0), using: &generator) == .lost)
     }
 
-    @Test("It stays with the endpoint that works, also when the first is back")
+    @Test("The endpoint in use stays in use when the first one is reachable again")
     mutating func sticky() throws {
         var machine = Self.machine(2)
         let first = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
@@ -97,7 +97,7 @@ struct EndpointsStateMachineTests {
         #expect(machine.next(now: Self.at(10_000)) == .nothing)
     }
 
-    @Test("Each failure in a row doubles the pause, up to its bound, and success begins anew")
+    @Test("Failures in a row double the pause up to its bound, and a success resets it")
     mutating func backoff() throws {
         var machine = Self.machine(1)
         var now = Self.at(0)
@@ -119,7 +119,7 @@ struct EndpointsStateMachineTests {
         #expect(until <= now + .milliseconds(100))
     }
 
-    @Test("A connection that is taken and ended without an answer is a failure like any other")
+    @Test("A connection that is accepted and closed without an answer is a failure")
     mutating func unanswered() throws {
         var machine = Self.machine(1)
         var now = Self.at(0)
@@ -136,7 +136,7 @@ struct EndpointsStateMachineTests {
         }
     }
 
-    @Test("Several connections are filled up once one is open, and take turns")
+    @Test("Further connections are opened after the first, and requests use them in turn")
     func several() throws {
         var machine = Self.machine(1, connections: 3)
         let one = Self.attempts(machine.next(now: Self.at(0)))
@@ -150,7 +150,7 @@ struct EndpointsStateMachineTests {
         #expect(Set(chosen) == ["a", "b", "c"])
     }
 
-    @Test("A connection that ended before it was told of is not used")
+    @Test("A connection that closed before it was reported is not used")
     mutating func early() throws {
         var machine = Self.machine(1)
         let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadroomClient
 
-@Suite("What is sent again, and when")
+@Suite("Retries")
 struct RetryStateMachineTests {
     private var generator = SeededGenerator(seed: 1)
 
@@ -36,7 +36,7 @@ struct RetryStateMachineTests {
     }
 
     @Test(
-        "Each code is sent again exactly where the protocol says that it helps",
+        "A request is sent again for exactly those codes for which the protocol says so",
         arguments: ReplyError.Code.allCases
     )
     mutating func codes(code: ReplyError.Code) {
@@ -47,7 +47,7 @@ struct RetryStateMachineTests {
         #expect((Self.code(action)?.rawValue == code.rawValue) == !isSentAgain)
     }
 
-    @Test("What may have been done is sent again with a key or when it only reads, and else not")
+    @Test("A request that may have taken effect is sent again only with a key or if it changes nothing")
     mutating func safety() {
         for exchange in [Exchange.lost(wasSent: true, cause: nil), .timedOut, Self.error("UNKNOWN text")] {
             for repeatability in [Repeatability.keyed, .reading] {
@@ -59,7 +59,7 @@ struct RetryStateMachineTests {
         }
     }
 
-    @Test("What was certainly not done is sent again whatever it is")
+    @Test("A request that was certainly not sent is sent again")
     mutating func notDone() {
         for exchange in [
             Exchange.lost(wasSent: false, cause: nil), Self.error("UNAVAILABLE t"), Self.error("DRAINING t"),
@@ -69,7 +69,7 @@ struct RetryStateMachineTests {
         }
     }
 
-    @Test("The service's own advice is waited for, and not by all alike")
+    @Test("The service's retry advice is followed, with a random addition")
     mutating func advice() {
         var pauses: Set<Duration> = []
         for _ in 0..<20 {
@@ -86,7 +86,7 @@ struct RetryStateMachineTests {
         #expect(pauses.count > 10)
     }
 
-    @Test("Past the deadline it fails with what is known: refused, unreachable, or nobody knows")
+    @Test("At the deadline the error is the refusal, unreachable, or unknown")
     mutating func deadline() {
         var refused = Self.machine(.keyed)
         let late = Self.at(1_999)
@@ -96,7 +96,7 @@ struct RetryStateMachineTests {
         var unreachable = Self.machine(.keyed)
         let none = Exchange.unreachable(cause: nil)
         #expect(Self.code(unreachable.next(after: none, now: late, using: &generator)) == .unreachable)
-        // Sent once, then nobody was reached: it may have been counted, and the error says by which name.
+        // Sent once, then unreachable: it may have been counted, and the error has its key.
         var unknown = Self.machine(.keyed)
         _ = unknown.next(after: .lost(wasSent: true, cause: nil), now: Self.at(0), using: &generator)
         guard case .fail(let error) = unknown.next(after: none, now: late, using: &generator) else {
@@ -104,19 +104,19 @@ struct RetryStateMachineTests {
             return
         }
         #expect(error.code == .unknown && error.key == "k" && error.isTransient)
-        // A reading that nobody answers has done nothing.
+        // A read without an answer has changed nothing.
         var reading = Self.machine(.reading)
         _ = reading.next(after: .timedOut, now: Self.at(0), using: &generator)
         #expect(Self.code(reading.next(after: none, now: late, using: &generator)) == .unreachable)
     }
 
-    @Test("Who drains has said so of the connection, so there is nothing to wait for")
+    @Test("After DRAINING the request is sent again without a pause")
     mutating func draining() {
         var machine = Self.machine(.keyed)
         #expect(Self.pause(machine.next(after: Self.error("DRAINING t"), now: Self.at(0), using: &generator)) == .zero)
     }
 
-    @Test("A connection that is not authenticated any more is left once, where there is a token to present")
+    @Test("After NOAUTH another connection is tried once, if there is a token")
     mutating func tokenEnded() {
         for repeatability in [Repeatability.once, .keyed] {
             var machine = Self.machine(repeatability, hasCredentials: true)
@@ -126,7 +126,7 @@ struct RetryStateMachineTests {
         }
     }
 
-    @Test("What says that nothing was counted does not say it of attempts before")
+    @Test("An error that nothing was counted does not hold for earlier attempts")
     mutating func refusedAfterwards() {
         var machine = Self.machine(.keyed)
         _ = machine.next(after: .lost(wasSent: true, cause: nil), now: Self.at(0), using: &generator)
@@ -136,35 +136,35 @@ struct RetryStateMachineTests {
         #expect(Self.code(unsent.next(after: .refused(.shutDown), now: Self.at(1), using: &generator)) == .shutDown)
     }
 
-    @Test("An answer that leaves open what was done says so, so that nothing stays held for it")
+    @Test("An answer that leaves the outcome unknown is marked, so that the hold is released")
     mutating func silentOnOutcome() {
         for (line, isOpen) in [("INTERNAL x", true), ("MALFORMED x", true), ("BADARG x", false), ("CONFLICT x", false)]
         {
             var machine = Self.machine(.keyed)
             guard case .fail(let error) = machine.next(after: Self.error(line), now: Self.at(0), using: &generator)
             else { continue }
-            #expect(error.mayBeDone == isOpen, "\(line)")
+            #expect(error.mayHaveTakenEffect == isOpen, "\(line)")
         }
     }
 
-    @Test("A cancellation says whether it was sent")
+    @Test("The error of a cancellation says whether the request was sent")
     mutating func cancelled() {
         for wasSent in [false, true] {
             var machine = Self.machine(.keyed)
             let action = machine.next(after: .cancelled(wasSent: wasSent), now: Self.at(0), using: &generator)
             guard case .fail(let error) = action else { continue }
-            #expect(error.code == .cancelled && error.mayBeDone == wasSent)
+            #expect(error.code == .cancelled && error.mayHaveTakenEffect == wasSent)
         }
     }
 
-    @Test("An attempt has its own time within the deadline, where it can be followed by another")
+    @Test("An attempt has its own timeout if the request can be sent again")
     func attempts() {
         #expect(Self.machine(.keyed).attemptDeadline(now: Self.at(100)) == Self.at(600))
         #expect(Self.machine(.reading).attemptDeadline(now: Self.at(1_900)) == Self.at(2_000))
         #expect(Self.machine(.once).attemptDeadline(now: Self.at(100)) == Self.at(2_000))
     }
 
-    @Test("Every code of the protocol has its name in the library")
+    @Test("Every error code of the protocol has a name in the library")
     func names() {
         let named: Set<HeadroomError.Code> = [
             .unknownCommand, .badArgument, .tooLong, .protocolViolation, .notAuthenticated, .forbidden, .notFound,

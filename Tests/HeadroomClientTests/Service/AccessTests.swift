@@ -3,9 +3,9 @@ import HeadroomClient
 import TestSupport
 import Testing
 
-@Suite("Who may connect, and to whom", .serialized)
+@Suite("Authentication and TLS", .serialized)
 struct AccessTests {
-    @Test("With a token, from a file too, it may ask what the token's scopes allow; without one it is refused at once")
+    @Test("A token, also from a file, permits its scopes; without one a request fails at once")
     func tokens() async throws {
         let service = try await ServiceProcess.start("--authentication", "required")
         let token = try await service.token("chat")
@@ -39,7 +39,7 @@ struct AccessTests {
         #expect(!log.text.contains(token) && !log.text.contains("headroom_wrong"))
     }
 
-    @Test("A token that may not subscribe ends the changes, and the log says why")
+    @Test("A token without the scope for changes ends them, and the log has the reason")
     func changesRefused() async throws {
         let service = try await ServiceProcess.start("--authentication", "required")
         let token = try await service.token("chat")
@@ -49,12 +49,12 @@ struct AccessTests {
             logger: log.logger
         )
         #expect(try await client.consume(.random).isAllowed)
-        for await _ in client.changes(of: .random) { Issue.record("a change is told to who may not know") }
+        for await _ in client.changes(of: .random) { Issue.record("a change arrives without permission") }
         #expect(log.messages(.error) == ["changes cannot be followed"])
         await client.shutDown()
     }
 
-    /// Its own CA, for one name or address.
+    /// A service with its own CA, for one name or address.
     private static func certificate(for name: String, in directory: TemporaryDirectory) throws -> (String, String) {
         let (certificate, key) = (directory.path + "/certificate.pem", directory.path + "/key.pem")
         try Process.run(
@@ -67,7 +67,7 @@ struct AccessTests {
         return (certificate, key)
     }
 
-    @Test("Who connects by an address is content with a certificate for the address")
+    @Test("An endpoint by address accepts a certificate for the address")
     func address() async throws {
         let directory = try TemporaryDirectory()
         let (certificate, key) = try Self.certificate(for: "IP:127.0.0.1", in: directory)
@@ -80,7 +80,7 @@ struct AccessTests {
         }
     }
 
-    @Test("With TLS it asks whom it trusts, and nobody else")
+    @Test("A certificate of an unknown CA is refused")
     func tls() async throws {
         let directory = try TemporaryDirectory()
         let (certificate, key) = try Self.certificate(for: "DNS:localhost", in: directory)

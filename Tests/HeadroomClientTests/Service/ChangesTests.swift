@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What a follower has heard so far.
+/// The statuses that a follower has received so far.
 private final class Heard: Sendable {
     private final class States: Sendable {
         private let states = Mutex<[UsageStatus]>([])
@@ -29,13 +29,13 @@ private final class Heard: Sendable {
         await task.value
     }
 
-    /// Until the sequence has ended by itself.
+    /// Returns when the sequence has ended.
     func ended() async { await task.value }
 }
 
 @Suite("Following a user", .serialized)
 struct ChangesTests {
-    @Test("The state is told first, then what changes, whoever changes it")
+    @Test("The current usage arrives first, then each change of any origin")
     func changes() async throws {
         let service = try await ServiceProcess.start()
         let other = try await ServiceProcess.start(databaseURL: service.conninfo)
@@ -43,18 +43,18 @@ struct ChangesTests {
             let user = UserID.random
             _ = try await client.consume(user, messages: 3)
             let heard = Heard(client.changes(of: user))
-            try await waitUntil("the state is told") { heard.last?.used == 3 }
+            try await waitUntil("the usage arrives") { heard.last?.used == 3 }
             try await HeadroomClient.with(other) { _ = try await $0.consume(user) }
-            try await waitUntil("a message through another instance is told") { heard.last?.used == 4 }
+            try await waitUntil("a message through another instance arrives") { heard.last?.used == 4 }
             _ = try await client.setPlan(PlanChange(user: user, plan: "paid"))
-            try await waitUntil("a new plan is told") { heard.last?.plan == "paid" }
+            try await waitUntil("a new plan arrives") { heard.last?.plan == "paid" }
             #expect(heard.last?.label == "Premium")
             #expect(zip(heard.all, heard.all.dropFirst()).allSatisfy { $0 != $1 })
             await heard.stop()
         }
     }
 
-    @Test("A loss is survived: what changed meanwhile is told, and what did not is not told again")
+    @Test("After a lost connection only changed usage arrives again")
     func loss() async throws {
         let service = try await ServiceProcess.start()
         let other = try await ServiceProcess.start(databaseURL: service.conninfo)
@@ -62,17 +62,17 @@ struct ChangesTests {
         defer { proxy.close() }
         let client = HeadroomClient(.withTestTimeouts(proxy.endpoint))
         let (changing, still) = (UserID.random, UserID.random)
-        // A trial that has not begun would begin now, so its end moves with the clock.
+        // The end of a trial that has not begun moves with the clock.
         _ = try await client.consume(still)
         let (heard, quiet) = (Heard(client.changes(of: changing)), Heard(client.changes(of: still)))
-        try await waitUntil("both states are told") { heard.last != nil && quiet.last != nil }
+        try await waitUntil("both usages arrive") { heard.last != nil && quiet.last != nil }
         try await service.crash()
         proxy.cutAll()
         try await HeadroomClient.with(other) { _ = try await $0.consume(changing, messages: 7) }
         try await service.restart()
-        try await waitUntil("the change during the loss is told") { heard.last?.used == 7 }
+        try await waitUntil("the change during the loss arrives") { heard.last?.used == 7 }
         _ = try await client.consume(still)
-        try await waitUntil("changes are told again") { quiet.last?.used == 2 }
+        try await waitUntil("changes arrive again") { quiet.last?.used == 2 }
         #expect(quiet.all.map(\.used) == [1, 2])
         await client.shutDown()
         await heard.ended()
@@ -80,7 +80,7 @@ struct ChangesTests {
     }
 
     @Test(
-        "Under a proxy that cuts, delays and splits, the last state is always heard",
+        "Over broken, delayed and split connections the latest usage always arrives",
         arguments: SeededGenerator.seeds(always: [1])
     )
     func faults(seed: UInt64) async throws {
@@ -99,16 +99,16 @@ struct ChangesTests {
         await client.shutDown()
     }
 
-    @Test("More users are followed than one connection may subscribe to")
+    @Test("More users can be followed than one connection can subscribe to")
     func many() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
             let heard = (0..<1_100).map { _ in Heard(client.changes(of: .random)) }
-            try await waitUntil("all states are told") { heard.allSatisfy { $0.last != nil } }
+            try await waitUntil("all usages arrive") { heard.allSatisfy { $0.last != nil } }
         }
     }
 
-    @Test("Whoever leaves and comes back is told, however quickly")
+    @Test("A follower that ends and follows again at once receives the usage")
     func comingBack() async throws {
         let service = try await ServiceProcess.start()
         let other = try await ServiceProcess.start(databaseURL: service.conninfo)
@@ -119,23 +119,23 @@ struct ChangesTests {
                 let left = Heard(client.changes(of: user))
                 let leaving = Task { await left.stop() }
                 let heard = Heard(client.changes(of: user))
-                try await waitUntil("the state is told") { heard.last != nil }
+                try await waitUntil("the usage arrives") { heard.last != nil }
                 let status = try await client.consume(user).status
-                try await waitUntil("the change is told") { heard.last?.used == status.used }
+                try await waitUntil("the change arrives") { heard.last?.used == status.used }
                 await leaving.value
                 await heard.stop()
             }
         }
     }
 
-    @Test("It ends when the client shuts down")
+    @Test("The changes end when the client shuts down")
     func shutDown() async throws {
         let service = try await ServiceProcess.start()
         let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         let heard = Heard(client.changes(of: .random))
-        try await waitUntil("the state is told") { heard.last != nil }
+        try await waitUntil("the usage arrives") { heard.last != nil }
         await client.shutDown()
         await heard.ended()
-        for await _ in client.changes(of: .random) { Issue.record("a client that is shut down tells of a change") }
+        for await _ in client.changes(of: .random) { Issue.record("a change arrives after the shutdown") }
     }
 }

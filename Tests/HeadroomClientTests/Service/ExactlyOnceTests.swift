@@ -2,7 +2,7 @@ import HeadroomClient
 import TestSupport
 import Testing
 
-/// Kills the service again and again while a body runs, and starts it where it was.
+/// Kills and restarts the service at the same address repeatedly while a body runs.
 private func whileKilling<Result: Sendable>(
     _ service: ServiceProcess,
     times: Int,
@@ -17,7 +17,7 @@ private func whileKilling<Result: Sendable>(
             }
             return nil
         }
-        // If the service does not come back, the group cancels the body, whose requests would wait for it in vain.
+        // If a restart fails, the group cancels the body, whose requests would never be answered.
         let results = try await group.reduce(into: [Result?]()) { $0.append($1) }
         return try #require(results.compactMap { $0 }.first)
     }
@@ -34,14 +34,17 @@ struct ExactlyOnceTests {
 
     private static func client(_ endpoint: HeadroomClient.Endpoint) -> HeadroomClient {
         var configuration = HeadroomClient.Configuration(endpoints: [endpoint])
-        // Longer than the service takes to start on a machine that is busy testing.
+        // Longer than a service takes to start on a busy machine.
         configuration.deadline = .seconds(120)
         configuration.attemptTimeout = .seconds(5)
         configuration.backoff = .milliseconds(5)...(.milliseconds(200))
         return HeadroomClient(configuration)
     }
 
-    @Test("Cut, delayed, split, and killed with kill -9: the count is what was allowed", arguments: seeds)
+    @Test(
+        "Over broken, delayed and split connections and kill -9, the count equals the allowed messages",
+        arguments: seeds
+    )
     func counting(seed: UInt64) async throws {
         print("seed \(seed)")
         let service = try await ServiceProcess.start()
@@ -49,7 +52,7 @@ struct ExactlyOnceTests {
         defer { proxy.close() }
         let client = ExactlyOnceTests.client(proxy.endpoint)
         let users = (0..<4).map { UserID(high: seed, low: UInt64($0)) }
-        // What cannot be sent again is not asked through the proxy.
+        // Requests that cannot be sent again do not use the proxy.
         try await HeadroomClient.with(service) { direct in
             for user in users { _ = try await direct.setPlan(PlanChange(user: user, plan: "pro")) }
         }
@@ -75,14 +78,14 @@ struct ExactlyOnceTests {
         for user in users {
             #expect(try await client.usage(of: user).used == allowed[user], "seed \(seed)")
         }
-        let asked = (0..<24 * 40).reduce(0) { sum, index in sum + 1 + (index / 40 + index % 40) % 3 }
-        #expect(allowed.values.reduce(0, +) == asked)
+        let requested = (0..<24 * 40).reduce(0) { sum, index in sum + 1 + (index / 40 + index % 40) % 3 }
+        #expect(allowed.values.reduce(0, +) == requested)
         await client.shutDown()
     }
 
     private struct BodyFailed: Error {}
 
-    @Test("Under the same, withHold counts what was completed and leaves nothing held", arguments: seeds)
+    @Test("Under the same faults, withHold counts completed bodies and leaves no hold", arguments: seeds)
     func holding(seed: UInt64) async throws {
         print("seed \(seed)")
         let service = try await ServiceProcess.start()
@@ -97,7 +100,7 @@ struct ExactlyOnceTests {
                     group.addTask {
                         var completed = 0
                         for number in 0..<12 {
-                            // Longer than the test, so that nothing ends by itself.
+                            // Longer than the test, so that no hold expires.
                             let outcome = try? await client.withHold(user, ttl: .seconds(3_600)) { hold in
                                 if (task + number) % 3 == 0 { throw BodyFailed() }
                                 return hold.key

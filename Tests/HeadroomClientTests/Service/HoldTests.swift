@@ -2,11 +2,11 @@ import HeadroomClient
 import TestSupport
 import Testing
 
-@Suite("Messages that are held while a body runs", .serialized)
+@Suite("Holding messages while a body runs", .serialized)
 struct HoldTests {
     private struct ModelFailed: Error {}
 
-    @Test("While the body runs they count as used; then they are counted")
+    @Test("Messages count as used while the body runs, and are counted afterwards")
     func completed() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
@@ -23,7 +23,7 @@ struct HoldTests {
         }
     }
 
-    @Test("When the body throws, its error comes out and nothing stays held")
+    @Test("An error of the body is rethrown, and the messages are given back")
     func thrown() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
@@ -36,7 +36,7 @@ struct HoldTests {
         }
     }
 
-    @Test("When the task is cancelled, what was held is given back all the same, whether the body throws or returns")
+    @Test("A cancelled task gives the messages back, whether its body throws or returns")
     func cancelled() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
@@ -49,7 +49,7 @@ struct HoldTests {
                         do {
                             try await Task.sleep(for: .seconds(600))
                         } catch {
-                            // A loop over a stream is quiet: it ends when its task is cancelled.
+                            // A loop over a stream ends without an error when its task is cancelled.
                             guard isQuiet else { throw error }
                         }
                         return 1
@@ -64,7 +64,7 @@ struct HoldTests {
         }
     }
 
-    @Test("At the limit the body does not run, and the reason is told")
+    @Test("At the limit the body does not run, and the outcome has the reason")
     func blocked() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
@@ -97,14 +97,14 @@ struct HoldTests {
         }
     }
 
-    @Test("When nobody answers at the end, the result is kept, and the client goes on until it is counted")
+    @Test("Without an answer to the commit, the result is kept, and the client retries until it is counted")
     func uncommitted() async throws {
         let service = try await ServiceProcess.start()
         let configure: (inout HeadroomClient.Configuration) -> Void = { $0.deadline = .milliseconds(700) }
         try await HeadroomClient.with(service, configure: configure) { client in
             let user = UserID.random
             var outcome: HoldOutcome<String>?
-            // On a slow machine the messages may not be held in time, and then the body does not run.
+            // On a slow machine the hold may time out, and then the body does not run.
             try await waitUntil("the body has run") {
                 outcome = try? await client.withHold(user, ttl: .seconds(3_600)) { _ in
                     try await service.crash()
@@ -125,7 +125,7 @@ struct HoldTests {
         }
     }
 
-    @Test("The same of what is to be given back")
+    @Test("Without an answer to the release, the client retries until the messages are given back")
     func releasedLater() async throws {
         let service = try await ServiceProcess.start()
         let configure: (inout HeadroomClient.Configuration) -> Void = { $0.deadline = .milliseconds(700) }
@@ -152,7 +152,7 @@ struct HoldTests {
         }
     }
 
-    @Test("A hold whose answer nobody waited for is given back too")
+    @Test("A hold whose request timed out is given back")
     func cancelledEarly() async throws {
         let service = try await ServiceProcess.start()
         let user = UserID.random
@@ -171,7 +171,7 @@ struct HoldTests {
             return completed
         }
         #expect(completed >= 10)
-        // The first client has settled all it took before it was shut down.
+        // The shutdown of the first client has settled all its holds.
         try await HeadroomClient.with(service) { client in
             let status = try await client.usage(of: user)
             #expect(status.used == completed && status.held == 0)

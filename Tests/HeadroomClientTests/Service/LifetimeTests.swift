@@ -5,16 +5,16 @@ import Testing
 
 @testable import HeadroomClient
 
-@Suite("The end of a client")
+@Suite("Ending a client")
 struct LifetimeTests {
-    @Test("A client that nobody holds closes its connections, also where nobody has shut it down")
+    @Test("A released client closes its connections without a shutdown")
     func dropped() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         do {
             var configuration = HeadroomClient.Configuration.withTestTimeouts(service.endpoint)
             configuration.connectionsPerEndpoint = 3
             let client = HeadroomClient(configuration)
-            try await waitUntil("there are three connections, as was asked for") {
+            try await waitUntil("there are three connections, as configured") {
                 _ = try await client.consume(.random)
                 return service.openConnections == 3
             }
@@ -25,7 +25,7 @@ struct LifetimeTests {
         await service.close()
     }
 
-    @Test("Who follows a user hears of it, also where nobody holds the client any more", .timeLimit(.minutes(10)))
+    @Test("Changes arrive after the client itself was released", .timeLimit(.minutes(10)))
     func followed() async throws {
         let service = try await ServiceProcess.start()
         let other = try await ServiceProcess.start(databaseURL: service.conninfo)
@@ -40,7 +40,7 @@ struct LifetimeTests {
             }()
             #expect(await iterator.next()?.used == 1)
             #expect(client == nil)
-            // Longer than what looks whether the connection lives keeps anything.
+            // Longer than the liveness check holds references.
             for used in 2...4 {
                 _ = try await direct.consume(user)
                 var last = 0
@@ -50,7 +50,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("Whoever shuts down waits for what is under way, the second one too")
+    @Test("Every shutdown waits for requests under way, the second one too")
     func twice() async throws {
         let admission = Admission(maximum: 1)
         try admission.enter()
@@ -69,7 +69,7 @@ struct LifetimeTests {
         #expect(!early.isSet)
     }
 
-    @Test("A shutdown that may not wait does not", .timeLimit(.minutes(10)))
+    @Test("A shutdown without a timeout does not wait", .timeLimit(.minutes(10)))
     func withoutPatience() async {
         for _ in 0..<500 {
             let admission = Admission(maximum: 1)
@@ -79,7 +79,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("Whoever runs it twice, or cancels what runs it, has shut it down like any other")
+    @Test("Running it twice, or cancelling its task, shuts it down")
     func runs() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         let silent = Logger.silent
@@ -102,7 +102,7 @@ struct LifetimeTests {
         await service.close()
     }
 
-    @Test("Shutting down while nobody answers ends what is followed, and is no error")
+    @Test("A shutdown without a reachable service ends the changes without an error")
     func quiet() async throws {
         let log = RecordingLog()
         let client = HeadroomClient(.withTestTimeouts(try await ScriptedService.endpointOfNobody()), logger: log.logger)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import HeadroomClient
 
-@Suite("What is counted of the client's doings")
+@Suite("The client's metrics")
 struct MetricsTests {
-    @Test("Answers by verb, errors by code, connections, retries and what was let through")
+    @Test("Answers by verb, errors by code, connections, retries and degraded decisions are counted")
     func counted() async throws {
         let service = try await ServiceProcess.start()
         let metrics = TestMetrics()
@@ -30,13 +30,13 @@ struct MetricsTests {
         #expect(try await client.consume(user, deadline: .seconds(3)).isDegraded)
         #expect(try total(.degraded) == 1 && total(.connectionsLost) == 1)
         #expect(try total(.connectFailures) > 0)
-        // It may have been on its way when the service died.
+        // The request may have been sent when the service died.
         let codes = ["unreachable", "unknown"].map { (try? total(.errors, ("code", $0))) ?? 0 }
         #expect(codes.reduce(0, +) == 1)
         await client.shutDown()
     }
 
-    @Test("A connection that the client closes because nobody follows any more is not lost, and no news")
+    @Test("A connection closed after the last follower does not count as lost")
     func notNeeded() async throws {
         let service = try await ServiceProcess.start()
         let (metrics, log) = (TestMetrics(), RecordingLog())
@@ -50,7 +50,7 @@ struct MetricsTests {
         await client.shutDown()
         #expect(log.messages(.info) == [])
         #expect((try? metrics.expectCounter(ClientMetrics.Name.connectionsLost.rawValue).totalValue) ?? 0 == 0)
-        // One to read on, and one each time that somebody follows.
+        // One for reads, and one for each time that a user is followed.
         #expect(try metrics.expectCounter(ClientMetrics.Name.connectionsOpened.rawValue).totalValue == 3)
     }
 }

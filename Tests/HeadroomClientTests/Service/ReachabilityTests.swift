@@ -5,9 +5,9 @@ import ServiceLifecycle
 import TestSupport
 import Testing
 
-@Suite("When a service is slow, gone, or going", .serialized)
+@Suite("Slow, stopped and stopping services", .serialized)
 struct ReachabilityTests {
-    @Test("Nobody to be reached is an error that says so, although nobody ever comes")
+    @Test("Without a reachable service a request fails with an error that says so")
     func deny() async throws {
         let endpoint = try await ScriptedService.endpointOfNobody()
         var configuration = HeadroomClient.Configuration(endpoints: [endpoint])
@@ -20,7 +20,7 @@ struct ReachabilityTests {
         await client.shutDown()
     }
 
-    @Test("With the policy allow the message is let through, uncounted, and told")
+    @Test("The policy allow lets the message through uncounted, and logs it")
     func allow() async throws {
         var configuration = HeadroomClient.Configuration(endpoints: [try await ScriptedService.endpointOfNobody()])
         configuration.deadline = .milliseconds(300)
@@ -39,7 +39,7 @@ struct ReachabilityTests {
         await client.shutDown()
     }
 
-    @Test("A limit stays a limit, whatever the policy")
+    @Test("A message over the limit is blocked under either policy")
     func allowIsNoBypass() async throws {
         let service = try await ServiceProcess.start()
         let configure: (inout HeadroomClient.Configuration) -> Void = { $0.whenUnreachable = .allow }
@@ -50,7 +50,7 @@ struct ReachabilityTests {
         }
     }
 
-    @Test("When an endpoint dies the other one goes on, and each message counts once")
+    @Test("When an endpoint dies, the other one answers, and each message counts once")
     func failover() async throws {
         let first = try await ServiceProcess.start()
         let second = try await ServiceProcess.start(databaseURL: first.conninfo)
@@ -63,7 +63,7 @@ struct ReachabilityTests {
         }
     }
 
-    @Test("An endpoint that hangs is left after the time of an attempt, and what it had goes elsewhere")
+    @Test("Requests to an endpoint that hangs go to another one after the attempt timeout")
     func hanging() async throws {
         let first = try await ServiceProcess.start()
         let second = try await ServiceProcess.start(databaseURL: first.conninfo)
@@ -79,7 +79,7 @@ struct ReachabilityTests {
         }
     }
 
-    @Test("A service that drains hands over without an error")
+    @Test("A draining service causes no error")
     func draining() async throws {
         let first = try await ServiceProcess.start()
         let second = try await ServiceProcess.start(databaseURL: first.conninfo)
@@ -106,7 +106,7 @@ struct ReachabilityTests {
         }
     }
 
-    @Test("A task that is cancelled is told at once, and the others' answers stay theirs")
+    @Test("A cancelled task ends at once, and other requests get their own answers")
     func cancellation() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
@@ -123,7 +123,7 @@ struct ReachabilityTests {
         }
     }
 
-    @Test("As a service it answers what it took, and takes nothing more")
+    @Test("During a shutdown accepted requests are answered, and no others are accepted")
     func gracefulShutdown() async throws {
         let service = try await ServiceProcess.start()
         let client = HeadroomClient(.withTestTimeouts(service.endpoint))
@@ -159,7 +159,7 @@ struct ReachabilityTests {
         try await running.value
     }
 
-    @Test("More than may wait is refused at once, and counts nothing")
+    @Test("A request over the maximum fails at once and counts nothing")
     func tooMany() async throws {
         let service = try await ServiceProcess.start()
         let configure: (inout HeadroomClient.Configuration) -> Void = { $0.requestsMaximum = 2 }

@@ -3,20 +3,20 @@ import HeadroomClient
 import TestSupport
 import Testing
 
-@Suite("Tokens that are replaced, and services that cannot look at them")
+@Suite("Replaced tokens, and services that cannot check tokens")
 struct TokenTests {
-    @Test("A token that is revoked once another stands in the file costs no request")
+    @Test("Revoking a token after its file has a new one fails no request")
     func replaced() async throws {
         let directory = try TemporaryDirectory()
         let file = directory.path + "/token"
         try Data("old\n".utf8).write(to: URL(filePath: file))
         let service = try await ScriptedService.start { line, connection in
             switch line {
-            case "AUTH old" where connection == 1: .say("+OK\r\n")
-            case "AUTH new": .say("+OK\r\n")
-            case _ where line.hasPrefix("AUTH"): .say("-NOAUTH no live token is that\r\n")
+            case "AUTH old" where connection == 1: .answer("+OK\r\n")
+            case "AUTH new": .answer("+OK\r\n")
+            case _ where line.hasPrefix("AUTH"): .answer("-NOAUTH no live token is that\r\n")
             case _ where connection == 1 && FileManager.default.contents(atPath: file) == Data("new".utf8):
-                .sayAndClose("-NOAUTH the token was revoked; closing\r\n")
+                .answerAndClose("-NOAUTH the token was revoked; closing\r\n")
             default: ScriptedService.allowed(line)
             }
         }
@@ -29,9 +29,9 @@ struct TokenTests {
         await service.close()
     }
 
-    @Test("A token that is refused ends the requests that wait, at once, however the service closes")
+    @Test("A refused token fails all waiting requests at once, however the service closes")
     func refused() async throws {
-        let service = try await ScriptedService.start { _, _ in .sayAndClose("-NOAUTH no live token is that\r\n") }
+        let service = try await ScriptedService.start { _, _ in .answerAndClose("-NOAUTH no live token is that\r\n") }
         var configuration = HeadroomClient.Configuration.withTestTimeouts(
             service.endpoint,
             credentials: .init(token: "a")
@@ -48,7 +48,7 @@ struct TokenTests {
     }
 
     @Test(
-        "A service that cannot look at the token now is asked again, by requests and by changes",
+        "A service that cannot check the token now is tried again, by requests and by changes",
         arguments: [
             "OVERLOADED retry_ms=1 too many connections", "DRAINING bye", "UNAVAILABLE no database", "INTERNAL x",
         ]
@@ -56,25 +56,25 @@ struct TokenTests {
     func busy(answer: String) async throws {
         let service = try await ScriptedService.start { line, connection in
             switch line {
-            case _ where line.hasPrefix("AUTH") && connection <= 2: .sayAndClose("-\(answer)\r\n")
-            case _ where line.hasPrefix("AUTH"): .say("+OK\r\n")
-            case _ where line.hasPrefix("SUBSCRIBE"): .say("*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n")
+            case _ where line.hasPrefix("AUTH") && connection <= 2: .answerAndClose("-\(answer)\r\n")
+            case _ where line.hasPrefix("AUTH"): .answer("+OK\r\n")
+            case _ where line.hasPrefix("SUBSCRIBE"): .answer("*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n")
             default: ScriptedService.allowed(line)
             }
         }
         let client = HeadroomClient(.withTestTimeouts(service.endpoint, credentials: .init(token: "a")))
-        var told = 0
+        var received = 0
         for await _ in client.changes(of: .random) {
-            told += 1
+            received += 1
             break
         }
-        #expect(told == 1)
+        #expect(received == 1)
         #expect(try await client.consume(.random).isAllowed)
         await client.shutDown()
         await service.close()
     }
 
-    @Test("A file without a token is said to be empty, or not to be readable")
+    @Test("The error about a token file says whether it is empty or unreadable")
     func files() async throws {
         let directory = try TemporaryDirectory()
         try Data("\n".utf8).write(to: URL(filePath: directory.path + "/empty"))

@@ -3,7 +3,7 @@ import HeadroomClient
 import TestSupport
 import Testing
 
-@Suite("Each request against the real service")
+@Suite("Each request on the real service")
 struct VerbTests {
     @Test("A new user's messages are counted, held, committed and given back")
     func counting() async throws {
@@ -29,7 +29,7 @@ struct VerbTests {
         }
     }
 
-    @Test("A key of the caller's own counts once, and the answer says that it was there before")
+    @Test("A caller's key counts once, and the second answer is marked as replayed")
     func keys() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
@@ -61,12 +61,12 @@ struct VerbTests {
         }
     }
 
-    @Test("A period is asked for by its name, and a date is told to the service")
+    @Test("A period is selected by its label, and dates arrive at the service")
     func periodsAndDates() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
             let user = UserID(UUID())
-            // A whole second, as dates are sent.
+            // A whole second, because dates are sent without fractions.
             let end = Date(timeIntervalSince1970: 4_070_908_800)
             let change = PlanChange(user: user, plan: "paid", state: .cancelled, expiresAt: end)
             #expect(try await client.setPlan(change).expirationDate == end)
@@ -81,7 +81,7 @@ struct VerbTests {
         }
     }
 
-    @Test("What operators and dashboards ask is asked and answered")
+    @Test("The requests of operators and dashboards work")
     func operating() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
@@ -102,7 +102,7 @@ struct VerbTests {
         }
     }
 
-    @Test("What the service refuses is thrown with its code, and is not sent again")
+    @Test("A refused request throws its code and is not sent again")
     func refused() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
@@ -138,7 +138,7 @@ struct VerbTests {
         await client.shutDown()
     }
 
-    @Test("Keys that the client makes are all different, also those of another client")
+    @Test("Keys of the client are unique, also among clients")
     func ownKeys() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { one in

@@ -4,12 +4,12 @@ import NIOPosix
 import Synchronization
 import TestSupport
 
-/// Listens where a service should, and says what a test has it say.
+/// A server whose answers a test scripts.
 final class ScriptedService: Sendable {
-    enum Saying: Sendable {
-        case say(String)
-        case sayAndClose(String)
-        case sayLater(String, TimeAmount)
+    enum Answer: Sendable {
+        case answer(String)
+        case answerAndClose(String)
+        case answerLater(String, TimeAmount)
         case nothing
     }
 
@@ -27,14 +27,14 @@ final class ScriptedService: Sendable {
         let mutex = Mutex(State())
     }
 
-    /// The lines that have come, in order.
+    /// The received lines, in order.
     var requests: [String] { state.mutex.withLock { $0.requests } }
     var connections: Int { state.mutex.withLock { $0.connections } }
     var openConnections: Int { state.mutex.withLock { $0.open.count } }
 
-    /// - Parameter script: what to say to a line; connections are counted from 1.
+    /// - Parameter script: the answer to a line; connections are numbered from 1.
     static func start(
-        _ script: @escaping @Sendable (_ line: String, _ connection: Int) -> Saying
+        _ script: @escaping @Sendable (_ line: String, _ connection: Int) -> Answer
     ) async throws -> ScriptedService {
         let state = Shared()
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -67,36 +67,36 @@ final class ScriptedService: Sendable {
         endpoint = HeadroomClient.Endpoint(host: "127.0.0.1", port: listener.localAddress?.port ?? 0)
     }
 
-    /// Nobody listens there any more.
+    /// Stops listening.
     func close() async {
         try? await listener.close()
         for channel in state.mutex.withLock({ Array($0.open.values) }) { channel.close(promise: nil) }
     }
 
-    /// An endpoint where nobody listens.
+    /// An endpoint without a listener.
     static func endpointOfNobody() async throws -> HeadroomClient.Endpoint {
         HeadroomClient.Endpoint(host: "127.0.0.1", port: try await freePort())
     }
 
-    /// What a user who is silent is told of a message.
-    static func allowed(_ line: String) -> Saying {
+    /// The answer to an allowed message in the silent tier.
+    static func allowed(_ line: String) -> Answer {
         let user = line.split(separator: " ").dropFirst().first ?? ""
-        return .say(
+        return .answer(
             "+ALLOWED user=\(user) plan=pro state=active tier=silent display=hidden used=1 limit=unlimited"
                 + " remaining=unlimited period=2026-11\r\n"
         )
     }
 }
 
-/// Lines, as they come.
+/// Splits the received bytes into lines.
 private final class Reader: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private var received = ByteBuffer()
     private var freeAt = NIODeadline.now()
-    private let script: (String) -> ScriptedService.Saying
+    private let script: (String) -> ScriptedService.Answer
 
-    init(_ script: @escaping (String) -> ScriptedService.Saying) {
+    init(_ script: @escaping (String) -> ScriptedService.Answer) {
         self.script = script
     }
 
@@ -109,18 +109,18 @@ private final class Reader: ChannelInboundHandler {
         }
     }
 
-    private func answer(_ saying: ScriptedService.Saying, on channel: any Channel) {
+    private func answer(_ saying: ScriptedService.Answer, on channel: any Channel) {
         switch saying {
-        case .say(let text): say(text, on: channel, after: .zero)
-        case .sayLater(let text, let delay): say(text, on: channel, after: delay)
-        case .sayAndClose(let text):
+        case .answer(let text): send(text, on: channel, after: .zero)
+        case .answerLater(let text, let delay): send(text, on: channel, after: delay)
+        case .answerAndClose(let text):
             channel.writeAndFlush(ByteBuffer(string: text)).whenComplete { _ in channel.close(promise: nil) }
         case .nothing: break
         }
     }
 
     /// In the order of the requests.
-    private func say(_ text: String, on channel: any Channel, after delay: TimeAmount) {
+    private func send(_ text: String, on channel: any Channel, after delay: TimeAmount) {
         freeAt = max(freeAt, .now() + delay)
         guard freeAt > .now() else { return channel.writeAndFlush(ByteBuffer(string: text), promise: nil) }
         channel.eventLoop.scheduleTask(deadline: freeAt) {

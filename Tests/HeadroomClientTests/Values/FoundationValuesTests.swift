@@ -3,9 +3,9 @@ import HeadroomClient
 import TestSupport
 import Testing
 
-@Suite("Foundation's types stand beside the library's own")
+@Suite("Conversions from and to Foundation's types")
 struct FoundationValuesTests {
-    @Test("A UUID is a user and a key, in the text that both have in lower case", arguments: SeededGenerator.seeds)
+    @Test("A UUID converts to a user and to a key with the same lower-case text", arguments: SeededGenerator.seeds)
     func uuids(seed: UInt64) {
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)
@@ -17,7 +17,7 @@ struct FoundationValuesTests {
         }
     }
 
-    @Test("An instant is a date and comes back from it to the microsecond", arguments: SeededGenerator.seeds)
+    @Test("An instant converts to a date and back to the microsecond", arguments: SeededGenerator.seeds)
     func dates(seed: UInt64) {
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)
@@ -30,7 +30,7 @@ struct FoundationValuesTests {
         #expect(Instant(Date(timeIntervalSince1970: 1_795_512_600)).description == "2026-11-24T09:30:00Z")
     }
 
-    @Test("A date that no instant can hold is the nearest one, and one that is no number the earliest")
+    @Test("A date beyond the range becomes the nearest instant, and a date that is not a number the earliest")
     func strangeDates() {
         #expect(Instant(Date(timeIntervalSince1970: .infinity)) == Instant(microsecondsSince1970: .max))
         #expect(Instant(Date(timeIntervalSince1970: -.infinity)) == Instant(microsecondsSince1970: .min))
@@ -38,7 +38,7 @@ struct FoundationValuesTests {
         #expect(Instant(Date(timeIntervalSince1970: 1e300)) == Instant(microsecondsSince1970: .max))
     }
 
-    @Test("A change of plan takes dates, and shows those that it has")
+    @Test("A plan change accepts and returns dates")
     func planChange() {
         let (start, end) = (Date(timeIntervalSince1970: 1_795_512_600), Date(timeIntervalSince1970: 1_800_000_000))
         var change = PlanChange(user: .random, plan: "paid", state: .cancelled, startedAt: start, expiresAt: end)
@@ -49,7 +49,7 @@ struct FoundationValuesTests {
         #expect(PlanChange(user: .random, plan: "paid", expiresAt: end).state == nil)
     }
 
-    @Test("A status has its instants as dates, and says whether nil is no limit or not known")
+    @Test("A status has its instants as dates, and distinguishes an unlimited from an unknown limit")
     func status() {
         var status = UsageStatus.degraded(.random)
         #expect(status.limit == nil && !status.isUnlimited && status.resetDate == nil)
@@ -63,7 +63,7 @@ struct FoundationValuesTests {
         #expect(status.graceEndDate.map { Instant($0) } == status.graceUntil)
     }
 
-    @Test("The error of a key that cannot be tells Foundation the same")
+    @Test("The error of an invalid key has a localized description")
     func localized() throws {
         let error = try #require(throws: InvalidMessageKey.self) { try MessageKey(String(repeating: "k", count: 200)) }
         #expect(error.localizedDescription == error.description)

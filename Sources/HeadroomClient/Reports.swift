@@ -1,6 +1,6 @@
 import LineProtocol
 
-/// What dashboards ask.
+/// Requests of dashboards.
 extension HeadroomClient {
     /// Usage by period, newest first.
     ///
@@ -16,15 +16,15 @@ extension HeadroomClient {
         }
     }
 
-    /// What a billing period comes to over all users. Reads the whole table, which takes a while for millions.
+    /// The totals of a billing period over all users. Scans the whole table, which takes long with millions of users.
     ///
-    /// - Parameter period: `open` is every period that is open now.
+    /// - Parameter period: `open` means all periods that are open now.
     public func report(
         _ period: BillingPeriod = .open,
         deadline: Duration = .seconds(60)
     ) async throws(HeadroomError) -> PeriodReport {
         try await admitted { () throws(HeadroomError) in
-            let reply = try await performAside(.report(period: period), deadline: deadline)
+            let reply = try await performReport(.report(period: period), deadline: deadline)
             guard case .line(let line) = reply, let report = PeriodReport(reportLine: line) else {
                 throw .unexpected(reply)
             }
@@ -32,18 +32,18 @@ extension HeadroomClient {
         }
     }
 
-    /// Who sent most in a billing period, most first.
+    /// The users with the most messages in a billing period, in descending order.
     ///
     /// - Parameters:
-    ///   - count: of users, 1 to 1,000.
-    ///   - period: `open` is every period that is open now.
+    ///   - count: how many users, 1 to 1,000.
+    ///   - period: `open` means all periods that are open now.
     public func top(
         _ count: Int = 10,
         in period: BillingPeriod = .open,
         deadline: Duration = .seconds(60)
     ) async throws(HeadroomError) -> [PeriodUsage] {
         try await admitted { () throws(HeadroomError) in
-            try periods(try await performAside(.top(period: period, count: count), deadline: deadline))
+            try periods(try await performReport(.top(period: period, count: count), deadline: deadline))
         }
     }
 
@@ -58,9 +58,9 @@ extension HeadroomClient {
     }
 }
 
-/// The connection's own.
+/// Requests about the service itself.
 extension HeadroomClient {
-    /// That a service answers.
+    /// Succeeds when a service answers.
     public func ping(deadline: Duration? = nil) async throws(HeadroomError) {
         try await admitted { () throws(HeadroomError) in
             let reply = try await perform(.ping(text: nil), .reading, deadline: deadline)
@@ -68,7 +68,7 @@ extension HeadroomClient {
         }
     }
 
-    /// Version, connections, database state and counters of the service that answers, by the names of its documentation.
+    /// Version, connections, database state and counters of the answering service, by the names in its reference.
     public func info(deadline: Duration? = nil) async throws(HeadroomError) -> [String: String] {
         try await admitted { () throws(HeadroomError) in
             let reply = try await perform(.info, .reading, deadline: deadline)

@@ -1,13 +1,13 @@
 import LineProtocol
 
-/// What operators change. Other than what counts, these are sent again only while nothing can have been done.
+/// Requests of operators. Without a key they are sent again only while the service cannot have applied them.
 extension HeadroomClient {
-    /// Says all about a user's subscription.
+    /// Replaces a user's plan, state and dates.
     public func setPlan(_ change: PlanChange, deadline: Duration? = nil) async throws(HeadroomError) -> UsageStatus {
         try await status(.setPlan(change), .once, deadline: deadline)
     }
 
-    /// Raises this period's limit. Each call grants anew; it is sent again with a key that the client makes.
+    /// Raises the limit of the current period. Each call grants more messages, once even if it is sent again.
     ///
     /// - Parameter reason: for the audit log, 1 to 1,024 bytes; nil gives none.
     public func grant(
@@ -19,7 +19,7 @@ extension HeadroomClient {
         try await grant(user, messages: messages, key: keys.next(), reason: reason, deadline: deadline)
     }
 
-    /// Raises this period's limit, once however often it is called with the same key.
+    /// Raises the limit of the current period. Calls with the same key grant once.
     ///
     /// - Parameter reason: for the audit log, 1 to 1,024 bytes; nil gives none.
     public func grant(
@@ -47,7 +47,7 @@ extension HeadroomClient {
         try await status(.resetUsage(user: user, period: period), .once, deadline: deadline)
     }
 
-    /// Deletes all that is known of the user; a trial that was started stays so.
+    /// Deletes all data of the user except that a trial was started.
     public func forget(_ user: UserID, deadline: Duration? = nil) async throws(HeadroomError) {
         try await admitted { () throws(HeadroomError) in
             _ = try await perform(.forget(user: user), .once, deadline: deadline)

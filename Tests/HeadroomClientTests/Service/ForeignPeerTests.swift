@@ -5,11 +5,11 @@ import Testing
 
 @testable import HeadroomClient
 
-@Suite("Whatever stands where a service should")
-struct StrangePeerTests {
-    @Test("A server of another protocol is asked less and less often, and the error says what it said")
+@Suite("Peers that are not a Headroom service")
+struct ForeignPeerTests {
+    @Test("A server of another protocol is tried less and less often, and the error quotes it")
     func otherProtocol() async throws {
-        let service = try await ScriptedService.start { _, _ in .sayAndClose("HTTP/1.1 400 Bad Request\r\n\r\n") }
+        let service = try await ScriptedService.start { _, _ in .answerAndClose("HTTP/1.1 400 Bad Request\r\n\r\n") }
         var configuration = HeadroomClient.Configuration.withTestTimeouts(service.endpoint)
         configuration.deadline = .seconds(5)
         let client = HeadroomClient(configuration)
@@ -21,10 +21,10 @@ struct StrangePeerTests {
         await service.close()
     }
 
-    @Test("A line without an end is not waited for")
+    @Test("A line without an end closes the connection")
     func endless() async throws {
         let service = try await ScriptedService.start { _, connection in
-            connection == 1 ? .say("+" + String(repeating: "x", count: 200_000)) : .say("+PONG\r\n")
+            connection == 1 ? .answer("+" + String(repeating: "x", count: 200_000)) : .answer("+PONG\r\n")
         }
         let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         try await client.ping()
@@ -33,12 +33,13 @@ struct StrangePeerTests {
         await service.close()
     }
 
-    @Test("An answer that is not understood concerns who asked, and nobody else on the connection")
+    @Test("An answer that cannot be decoded fails its own request only")
     func notUnderstood() async throws {
         let strange = UserID.random
         let service = try await ScriptedService.start { line, _ in
             line.contains("\(strange)")
-                ? .say("+ALLOWED user=\(strange) plan=pro state=of_a_newer_service\r\n") : ScriptedService.allowed(line)
+                ? .answer("+ALLOWED user=\(strange) plan=pro state=of_a_newer_service\r\n")
+                : ScriptedService.allowed(line)
         }
         let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         async let other = client.consume(.random)
@@ -51,11 +52,12 @@ struct StrangePeerTests {
         await service.close()
     }
 
-    @Test("A service that takes longer to confirm a subscription than a request may take is waited for")
+    @Test("A subscription may take longer to be confirmed than a request's timeout")
     func slowSubscription() async throws {
         let service = try await ScriptedService.start { line, _ in
             line.hasPrefix("SUBSCRIBE")
-                ? .sayLater("*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n", .seconds(1)) : ScriptedService.allowed(line)
+                ? .answerLater("*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n", .seconds(1))
+                : ScriptedService.allowed(line)
         }
         var configuration = HeadroomClient.Configuration.withTestTimeouts(service.endpoint)
         configuration.deadline = .milliseconds(300)
@@ -66,9 +68,9 @@ struct StrangePeerTests {
         await service.close()
     }
 
-    @Test("An answer of another kind than the question is an error of its own, with the request's key")
+    @Test("An answer that does not match the request is an error with the request's key")
     func otherKind() async throws {
-        let service = try await ScriptedService.start { _, _ in .say("+OK\r\n") }
+        let service = try await ScriptedService.start { _, _ in .answer("+OK\r\n") }
         let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
         #expect(error?.code == .malformedReply && error?.key != nil)
@@ -84,7 +86,7 @@ struct StrangePeerTests {
         await service.close()
     }
 
-    @Test("An answer to a release that does not say how much was given back is not taken for nothing")
+    @Test("An answer to a release without the number of messages is an error")
     func releaseWithoutNumber() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         let client = HeadroomClient(.withTestTimeouts(service.endpoint))
@@ -94,10 +96,10 @@ struct StrangePeerTests {
         await service.close()
     }
 
-    @Test("Codes that nobody knows are counted together, and refusals of the client's own are counted")
+    @Test("Unknown codes are counted together, and the client's own errors are counted")
     func codes() async throws {
         let metrics = TestMetrics()
-        let service = try await ScriptedService.start { line, _ in .say("-WEIRD\(line.count) text\r\n") }
+        let service = try await ScriptedService.start { line, _ in .answer("-WEIRD\(line.count) text\r\n") }
         let client = HeadroomClient(.withTestTimeouts(service.endpoint), logger: .init(label: "test"), metrics: metrics)
         let error = await #expect(throws: HeadroomError.self) { try await client.ping() }
         #expect(error?.code.rawValue == "WEIRD4")

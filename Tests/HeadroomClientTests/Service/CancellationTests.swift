@@ -3,12 +3,12 @@ import Testing
 
 @testable import HeadroomClient
 
-@Suite("Callers who give up")
-struct GivingUpTests {
-    @Test("Nothing is sent for a task that is cancelled already")
+@Suite("Cancelled and timed-out requests")
+struct CancellationTests {
+    @Test("A cancelled task sends nothing")
     func beforehand() async throws {
         let service = try await ScriptedService.start { line, _ in
-            line == "PING" ? .say("+PONG\r\n") : ScriptedService.allowed(line)
+            line == "PING" ? .answer("+PONG\r\n") : ScriptedService.allowed(line)
         }
         let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         try await client.ping()
@@ -24,7 +24,7 @@ struct GivingUpTests {
         await service.close()
     }
 
-    @Test("Who gives up what was sent is told that it may have been counted")
+    @Test("The error of a cancelled request says that it may have been counted")
     func afterwards() async throws {
         let service = try await ScriptedService.start { _, _ in .nothing }
         let client = HeadroomClient(.withTestTimeouts(service.endpoint))
@@ -38,7 +38,7 @@ struct GivingUpTests {
         await service.close()
     }
 
-    @Test("A connection that nobody answers on is left, also when each caller gives up before its time is over")
+    @Test("A silent connection is closed even if every request is cancelled before its timeout")
     func impatient() async throws {
         let service = try await ScriptedService.start { line, connection in
             connection == 1 ? .nothing : ScriptedService.allowed(line)
@@ -46,7 +46,7 @@ struct GivingUpTests {
         var configuration = HeadroomClient.Configuration.withTestTimeouts(service.endpoint)
         configuration.attemptTimeout = .milliseconds(300)
         let client = HeadroomClient(configuration)
-        try await waitUntil("somebody is answered") {
+        try await waitUntil("one request is answered") {
             let sent = service.requests.count
             let task = Task { try await client.consume(.random) }
             try await waitUntil("it is sent") { service.requests.count > sent }
@@ -58,7 +58,7 @@ struct GivingUpTests {
         await service.close()
     }
 
-    @Test("A hold that was never asked for leaves nothing to give back")
+    @Test("A hold that was never sent is not released")
     func nothingHeld() async throws {
         var configuration = HeadroomClient.Configuration.withTestTimeouts(try await ScriptedService.endpointOfNobody())
         configuration.shutdownTimeout = .seconds(60)
@@ -71,10 +71,10 @@ struct GivingUpTests {
         await client.shutDown()
     }
 
-    @Test("A hold whose answer is not understood is given back")
+    @Test("A hold whose answer cannot be decoded is released")
     func notUnderstood() async throws {
         let service = try await ScriptedService.start { line, _ in
-            line.hasPrefix("RESERVE") ? .say("-INTERNAL reference 1\r\n") : ScriptedService.allowed(line)
+            line.hasPrefix("RESERVE") ? .answer("-INTERNAL reference 1\r\n") : ScriptedService.allowed(line)
         }
         let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         let error = await #expect(throws: HeadroomError.self) { try await client.withHold(.random) { _ in } }
@@ -84,11 +84,11 @@ struct GivingUpTests {
         await service.close()
     }
 
-    @Test("As many as may wait are told when their time is over, and one more is refused before")
+    @Test("The maximum of waiting requests time out, and one more fails at once")
     func many() async throws {
         var configuration = HeadroomClient.Configuration.withTestTimeouts(try await ScriptedService.endpointOfNobody())
         configuration.requestsMaximum = 4_096
-        // Many times what starting them takes.
+        // Many times as long as starting them takes.
         configuration.deadline = .seconds(10)
         let client = HeadroomClient(configuration)
         let waiting = (0..<configuration.requestsMaximum).map { _ in Task { try await client.consume(.random) } }
@@ -104,11 +104,11 @@ struct GivingUpTests {
         await client.shutDown()
     }
 
-    @Test("As many as may wait are answered when a service comes")
+    @Test("The maximum of waiting requests are answered when a service starts")
     func manyAnswered() async throws {
         let service = try await ScriptedService.start { line, connection in
             connection == 1
-                ? .sayAndClose("-OVERLOADED retry_ms=1 too many connections\r\n") : ScriptedService.allowed(line)
+                ? .answerAndClose("-OVERLOADED retry_ms=1 too many connections\r\n") : ScriptedService.allowed(line)
         }
         let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         let answered = try await withThrowingTaskGroup(of: Bool.self) { group in
