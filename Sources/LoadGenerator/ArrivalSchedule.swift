@@ -1,29 +1,29 @@
 import Foundation
 
-/// How requests of an open loop follow each other.
+/// The distribution of the gaps between requests of an open loop.
 public enum Arrivals: String, Sendable, CaseIterable {
-    /// Exponential gaps, as many independent users make them.
+    /// Exponential gaps, as from many independent users.
     case poisson
-    /// All gaps alike.
+    /// Equal gaps.
     case even
 }
 
-/// When requests are due, whatever becomes of those before them. In nanoseconds of the clock that `start` is of.
+/// When requests are due, independent of the answers to earlier ones. In nanoseconds of the clock of `start`.
 struct ArrivalSchedule {
-    /// When the next one is due.
+    /// When the next request is due.
     private(set) var due: UInt64
     private let start: UInt64
     private let arrivals: Arrivals
-    /// Nanoseconds between two on average.
+    /// The average gap in nanoseconds.
     private let gap: Double
-    /// Nanoseconds since the start, of the one that is due next. A Double has them to below a microsecond for years, so
-    /// that nothing is lost by rounding each gap.
+    /// Nanoseconds from the start to the next request. A Double is exact to below a microsecond for years, so rounding errors
+    /// of the gaps do not add up.
     private var offset: Double
     private var random: SeededRandom
 
     /// - Parameters:
-    ///   - rate: requests per second, of all workers together.
-    ///   - worker: which of so many workers this one is; evenly spaced arrivals of all of them interleave.
+    ///   - rate: requests per second of all workers together.
+    ///   - worker: the number of this worker, from 0; evenly spaced arrivals of all workers interleave.
     init(_ arrivals: Arrivals, rate: Double, start: UInt64, worker: Int = 0, of workers: Int = 1, random: SeededRandom)
     {
         self.arrivals = arrivals

@@ -1,8 +1,8 @@
 import Histogram
 
-/// Durations in nanoseconds, kept to three digits or half a microsecond.
+/// A histogram of durations in nanoseconds, exact to three digits or half a microsecond.
 struct Latencies: Sendable {
-    /// What is longer counts as this long, and is told.
+    /// Longer durations count as this long, and in `clamped`.
     static let maximum: UInt64 = 60_000_000_000
 
     private var histogram = Histogram<UInt64>(
@@ -12,7 +12,7 @@ struct Latencies: Sendable {
     )
     private(set) var clamped = 0
 
-    /// Copied where a new one is needed on an event loop: making one takes longer than copying it.
+    /// An empty histogram to copy, because making a new one takes longer.
     static let none = Latencies()
 
     var count: UInt64 { histogram.totalCount }
@@ -31,7 +31,7 @@ struct Latencies: Sendable {
         clamped += other.clamped
     }
 
-    /// Nanoseconds within which so many percent lie.
+    /// The percentile in nanoseconds.
     func percentile(_ percent: Double) -> UInt64 {
         histogram.valueAtPercentile(percent)
     }

@@ -1,45 +1,45 @@
 import DequeModule
 import NIOCore
 
-/// One connection: requests out, replies in, and when which request was sent.
+/// One connection: sends requests, reads replies, and keeps when each request was sent.
 ///
-/// Begins with its token, where there is one, and a PING, so that the run starts with connections that the server really took: one that is over its limit is
-/// accepted by the system first and closed then.
+/// Starts with a handshake, AUTH if there is a token and PING, because the system also accepts connections over the server's
+/// limit, which the server closes afterwards.
 final class LoadConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Says nothing after its greeting.
+    /// Sends nothing after its handshake.
     let isIdle: Bool
     private let worker: LoadWorker
-    private var greeting: EventLoopPromise<Void>?
-    private var greetingLine: [UInt8] = []
-    /// Sent, or to be sent, and not answered yet.
+    private var handshake: EventLoopPromise<Void>?
+    private var handshakeLine: [UInt8] = []
+    /// The token until AUTH is answered.
     private var token: String?
     private var context: ChannelHandlerContext?
     private var scanner = ReplyScanner()
     private var output = ByteBuffer()
-    private var held: RequestWriter.Held?
-    /// When the requests in flight were sent, or due, the oldest first.
+    private var reservation: RequestWriter.Reservation?
+    /// When the requests in flight were sent, or due; the oldest first.
     private(set) var sentAt = Deque<UInt64>()
-    private var repliesOfThisRead = 0
+    private var replyCount = 0
     private var breakReason: String?
-    /// Has prepared requests in this turn of the event loop.
+    /// Has prepared requests that are not written yet.
     var awaitsFlush = false
 
     var inFlight: Int { sentAt.count }
 
-    init(worker: LoadWorker, isIdle: Bool, token: String? = nil, greeting: EventLoopPromise<Void>) {
+    init(worker: LoadWorker, isIdle: Bool, token: String? = nil, handshake: EventLoopPromise<Void>) {
         self.worker = worker
         self.isIdle = isIdle
         self.token = token
-        self.greeting = greeting
+        self.handshake = handshake
     }
 
     // MARK: Sending
 
     func prepare(_ writer: inout RequestWriter) {
-        writer.write(into: &output, held: &held)
+        writer.write(into: &output, reservation: &reservation)
     }
 
     func noteSent(at instant: UInt64) {
@@ -50,7 +50,7 @@ final class LoadConnection: ChannelInboundHandler {
         awaitsFlush = false
         guard let context else { return }
         context.writeAndFlush(wrapOutboundOut(output), promise: nil)
-        // Keeps its memory unless the system took less than all of it.
+        // Keeps its memory if the whole of it was written.
         output.clear()
     }
 
@@ -62,31 +62,31 @@ final class LoadConnection: ChannelInboundHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        if context.channel.isActive { greet(context) }
+        if context.channel.isActive { startHandshake(context) }
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        greet(context)
+        startHandshake(context)
     }
 
-    private func greet(_ context: ChannelHandlerContext) {
+    private func startHandshake(_ context: ChannelHandlerContext) {
         let request = token.map { "*2\r\n$4\r\nAUTH\r\n$\($0.utf8.count)\r\n\($0)\r\n" } ?? "*1\r\n$4\r\nPING\r\n"
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: request)), promise: nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = unwrapInboundIn(data)
-        if greeting != nil { return takeGreeting(bytes) }
+        if handshake != nil { return receiveHandshake(bytes) }
         let now = worker.now
         do {
             try bytes.withUnsafeReadableBytes { bytes throws(ReplyScanner.Malformed) in
                 var position = 0
                 while let reply = try scanner.next(in: bytes, at: &position) {
                     guard let sent = sentAt.popFirst() else {
-                        throw ReplyScanner.Malformed(description: "the server sent a reply to nothing")
+                        throw ReplyScanner.Malformed(description: "the server sent a reply without a request")
                     }
-                    repliesOfThisRead += 1
-                    worker.answered(reply, sent: sent, now: now)
+                    replyCount += 1
+                    worker.received(reply, sentAt: sent, now: now)
                 }
             }
         } catch {
@@ -95,10 +95,10 @@ final class LoadConnection: ChannelInboundHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        guard repliesOfThisRead > 0 else { return }
-        let count = repliesOfThisRead
-        repliesOfThisRead = 0
-        worker.repliesEnded(on: self, count: count)
+        guard replyCount > 0 else { return }
+        let count = replyCount
+        replyCount = 0
+        worker.readCompleted(on: self, replies: count)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -108,9 +108,9 @@ final class LoadConnection: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) {
         self.context = nil
         let reason = breakReason ?? "the server closed it"
-        if let greeting {
-            self.greeting = nil
-            greeting.fail(LoadError.refused(reason))
+        if let handshake {
+            self.handshake = nil
+            handshake.fail(LoadError.refused(reason))
         } else {
             worker.lost(self, reason: reason)
         }
@@ -121,33 +121,33 @@ final class LoadConnection: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    // MARK: Greeting
+    // MARK: Handshake
 
-    private static func refusal(of verb: String, _ line: String) -> String {
+    private static func refusalText(of verb: String, _ line: String) -> String {
         let advice = line.hasPrefix("-NOAUTH") ? "; name a token (HEADROOM_TOKEN, --token-file)" : ""
         return "it answered \(verb) with \(line.debugDescription)\(advice)"
     }
 
-    private func takeGreeting(_ bytes: ByteBuffer) {
-        greetingLine += bytes.readableBytesView.prefix(ReplyScanner.lineMaximum)
-        guard let end = greetingLine.firstIndex(of: UInt8(ascii: "\n")), let greeting else { return }
-        let line = String(decoding: greetingLine[..<end].filter { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
-        greetingLine = []
+    private func receiveHandshake(_ bytes: ByteBuffer) {
+        handshakeLine += bytes.readableBytesView.prefix(ReplyScanner.lineMaximum)
+        guard let end = handshakeLine.firstIndex(of: UInt8(ascii: "\n")), let handshake else { return }
+        let line = String(decoding: handshakeLine[..<end].filter { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
+        handshakeLine = []
         let verb = token == nil ? "PING" : "AUTH"
-        // The service requires no token. If BADARG means something else, it refuses PING.
+        // BADARG means that the service requires no token. If not, PING is refused next.
         guard line.hasPrefix("+") || token != nil && line.hasPrefix("-BADARG ") else {
-            self.greeting = nil
-            greeting.fail(LoadError.refused(LoadConnection.refusal(of: verb, line)))
+            self.handshake = nil
+            handshake.fail(LoadError.refused(LoadConnection.refusalText(of: verb, line)))
             close()
             return
         }
         if token != nil, let context {
             token = nil
-            greet(context)
+            startHandshake(context)
             return
         }
-        self.greeting = nil
+        self.handshake = nil
         worker.add(self)
-        greeting.succeed()
+        handshake.succeed()
     }
 }

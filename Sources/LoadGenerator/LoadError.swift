@@ -1,16 +1,16 @@
-/// Why a run did not begin.
+/// Why a run did not start.
 public enum LoadError: Error, CustomStringConvertible {
     case unreachable(String)
     case refused(String)
-    case noGreeting
+    case noHandshake
     case interrupted
 
     public var description: String {
         switch self {
         case .unreachable(let reason): "it cannot be reached: \(reason); start it, or name another service (--target)"
-        case .refused(let reason): "it does not take the connection: \(reason)"
-        case .noGreeting: "it did not answer PING within \(Int(LoadPlan.patience)) seconds"
-        case .interrupted: "interrupted before it began"
+        case .refused(let reason): "it does not accept the connection: \(reason)"
+        case .noHandshake: "it did not answer PING within \(Int(LoadPlan.replyTimeout)) seconds"
+        case .interrupted: "interrupted before it started"
         }
     }
 }

@@ -1,11 +1,11 @@
 import NIOCore
 
-/// What a run does.
+/// The settings of a run.
 public struct LoadPlan: Sendable {
     public enum Pace: Sendable, Equatable {
-        /// Each connection has so many requests in flight, and sends the next when a reply comes.
+        /// Each connection keeps `pipeline` requests in flight, and sends the next one after each reply.
         case closed(pipeline: Int)
-        /// So many requests are due each second, whatever the answers do.
+        /// `rate` requests are due each second, independent of the answers.
         case open(rate: Double, Arrivals)
     }
 
@@ -16,30 +16,30 @@ public struct LoadPlan: Sendable {
 
     public var host = "127.0.0.1"
     public var port = 6_747
-    /// Puts what encrypts in front of a connection; nil: plain text.
+    /// Adds TLS to a connection; nil: plain text.
     public var encryption: (@Sendable (ChannelPipeline.SynchronousOperations) throws -> Void)?
-    /// What each connection authenticates itself with, by `AUTH`.
+    /// The token that each connection sends with `AUTH`.
     public var token: String?
     public var connections = 64
     public var idleConnections = 0
     public var threads = 1
     public var pace = Pace.closed(pipeline: 1)
     public var extent = Extent.seconds(10)
-    /// Seconds before anything is recorded.
+    /// Seconds before the measurement.
     public var warmup = 1.0
     public var users = 100_000
     public var userPrefix = "00000000-0000-4000-8000-"
     public var distribution = Distribution.uniform
     public var request = LoadRequest.verb(.consume, messages: 1, keyShare: 0)
     public var seed: UInt64
-    /// Requests that may wait for an answer in an open loop, over all connections: those to a server that answers too
-    /// slowly would fill the memory. One more is not sent and counts as dropped.
+    /// The requests that may wait for answers in an open loop, over all connections; more are not sent and count as dropped.
+    /// Without this limit a slow server would fill the memory.
     public var waitingMaximum = 100_000
 
     public init(seed: UInt64) {
         self.seed = seed
     }
 
-    /// How long replies are waited for at the end.
-    public static let patience = 5.0
+    /// Seconds to wait for replies at the end.
+    public static let replyTimeout = 5.0
 }

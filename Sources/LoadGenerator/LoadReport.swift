@@ -1,6 +1,6 @@
 import Foundation
 
-/// A value that is written as null when it is missing, where Swift would leave its name out.
+/// An optional value that is encoded as null when it is nil; Swift would omit its key.
 public struct Nullable<Value: Encodable & Sendable & Equatable>: Encodable, Sendable, Equatable {
     public var value: Value?
 
@@ -14,7 +14,7 @@ public struct Nullable<Value: Encodable & Sendable & Equatable>: Encodable, Send
     }
 }
 
-/// What a run came to. The names in JSON are documented in docs/benchmarking.md and stay.
+/// The results of a run. docs/benchmarking.md documents the names in JSON, which do not change.
 public struct LoadReport: Sendable, Encodable {
     public struct Distribution: Sendable, Equatable, Encodable {
         public var min, mean, p50, p90, p99, p999, p9999, max: Double
@@ -71,10 +71,10 @@ public struct LoadReport: Sendable, Encodable {
     public let perSecond: Double
     public let clamped: Int
     public let latency: Nullable<Distribution>
-    /// Of open loops only.
+    /// Only for open loops.
     public let sendLag: Distribution?
     public let series: [SecondLine]
-    /// What makes the figures doubtful, in words; empty when nothing does.
+    /// Reasons to doubt the figures; empty when there are none.
     public let problems: [String]
 
     enum CodingKeys: String, CodingKey {
@@ -92,7 +92,7 @@ public struct LoadReport: Sendable, Encodable {
         case sendLag = "send_lag_ms"
     }
 
-    init(_ plan: LoadPlan, _ gathered: Gathering) {
+    init(_ plan: LoadPlan, _ results: ResultAggregator) {
         target = plan.host.contains(":") ? "[\(plan.host)]:\(plan.port)" : "\(plan.host):\(plan.port)"
         connections = plan.connections
         idleConnections = plan.idleConnections
@@ -100,7 +100,7 @@ public struct LoadReport: Sendable, Encodable {
         users = plan.users
         distribution = plan.distribution.description
         seed = plan.seed
-        let results = gathered.results
+        let workers = results.results
         switch plan.pace {
         case .closed(let inFlight):
             mode = "closed"
@@ -114,7 +114,7 @@ public struct LoadReport: Sendable, Encodable {
             rateOffered = Nullable(rate)
             arrivals = Nullable(process.rawValue)
             var lag = Latencies.none
-            for result in results { lag.add(result.sendLag) }
+            for result in workers { lag.add(result.sendLag) }
             sendLag = Distribution(lag)
         }
         switch plan.request {
@@ -129,33 +129,33 @@ public struct LoadReport: Sendable, Encodable {
             keyShare = Nullable(nil)
             command = Nullable(words.joined(separator: " "))
         }
-        let tally = gathered.tally
-        seconds = ((results.map(\.seconds).max() ?? 0) * 1e6).rounded() / 1e6
-        requests = results.map(\.requests).reduce(0, +)
+        let tally = results.tally
+        seconds = ((workers.map(\.seconds).max() ?? 0) * 1e6).rounded() / 1e6
+        requests = workers.map(\.requests).reduce(0, +)
         replies = tally.replies
         allowed = tally.allowed
         blocked = tally.blocked
         other = tally.other
         errors = tally.errorsByCode
-        dropped = results.map(\.dropped).reduce(0, +)
+        dropped = workers.map(\.dropped).reduce(0, +)
         unanswered = requests - replies
-        brokenConnections = results.map(\.brokenConnections).reduce(0, +)
-        idleConnectionsClosed = results.map(\.idleConnectionsClosed).reduce(0, +)
-        warmupReplies = results.map(\.warmup.replies).reduce(0, +)
-        warmupAllowed = results.map(\.warmup.allowed).reduce(0, +)
+        brokenConnections = workers.map(\.brokenConnections).reduce(0, +)
+        idleConnectionsClosed = workers.map(\.idleConnectionsClosed).reduce(0, +)
+        warmupReplies = workers.map(\.warmup.replies).reduce(0, +)
+        warmupAllowed = workers.map(\.warmup.allowed).reduce(0, +)
         perSecond = seconds > 0 ? (Double(replies) / seconds * 10).rounded() / 10 : 0
-        var latencies = gathered.latencies
-        for result in results { latencies.add(result.waits) }
+        var latencies = results.latencies
+        for result in workers { latencies.add(result.waits) }
         clamped = latencies.clamped
         latency = Nullable(Distribution(latencies))
-        series = gathered.series
+        series = results.series
         problems = LoadReport.problems(
             plan,
             dropped: dropped,
             unanswered: unanswered,
             broken: brokenConnections,
             idleClosed: idleConnectionsClosed,
-            reason: results.lazy.compactMap(\.breakReason).first
+            reason: workers.lazy.compactMap(\.breakReason).first
         )
     }
 
@@ -179,7 +179,7 @@ public struct LoadReport: Sendable, Encodable {
         if idleClosed > 0 { problems.append("\(idleClosed) idle connections were closed\(cause)") }
         if unanswered > 0 {
             problems.append(
-                "\(unanswered) requests had no answer, at most \(Int(LoadPlan.patience)) s after the last was sent"
+                "\(unanswered) requests had no answer, at most \(Int(LoadPlan.replyTimeout)) s after the last was sent"
             )
         }
         return problems

@@ -3,7 +3,7 @@ import NIOPosix
 import Synchronization
 import TransportSecurity
 
-/// One run: opens the connections, sends, gathers what the event loops saw.
+/// One run: opens the connections, sends requests, and combines the results.
 public final class LoadRun: Sendable {
     private struct Control {
         var isStopped = false
@@ -13,15 +13,14 @@ public final class LoadRun: Sendable {
     private let plan: LoadPlan
     private let control = Mutex(Control())
 
-    /// Connections that are being opened at a time. More would overflow the queue of a listening socket, and each that
-    /// does waits a second.
+    /// Connections opened at a time. More would overflow the queue of a listening socket, and each overflow costs a second.
     private static let openingMaximum = 64
 
     public init(_ plan: LoadPlan) {
         self.plan = plan
     }
 
-    /// Sends no more and waits for the replies; asked again, waits no longer. From any thread.
+    /// Stops sending and waits for the replies; the second call ends the wait. May be called on any thread.
     public func stop() {
         let workers = control.withLock { control in
             control.isStopped = true
@@ -33,7 +32,7 @@ public final class LoadRun: Sendable {
     }
 
     /// - Parameter progress: called once when the connections are open, then each second.
-    /// - Throws: `LoadError` when the target does not take the connections.
+    /// - Throws: `LoadError` when the target does not accept the connections.
     public func run(progress: (LoadProgress) -> Void) async throws -> LoadReport {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: plan.threads)
         do {
@@ -52,7 +51,7 @@ public final class LoadRun: Sendable {
         let workers = try await makeWorkers(group.makeIterator().map(\.self), emitter)
         try await connect(workers)
         progress(.connected(connections: plan.connections, idle: plan.idleConnections))
-        // All begin at once, a little later, when each has been told.
+        // All workers start at the same time, a little later, when each has it.
         let times = LoadWorker.Times(start: NIODeadline.now().uptimeNanoseconds + 10_000_000, plan: plan)
         for worker in workers {
             worker.eventLoop.execute { worker.value.start(times) }
@@ -62,16 +61,16 @@ public final class LoadRun: Sendable {
             return control.isStopped
         }
         if isStopped { stop() }
-        var gathering = Gathering(workers: workers.count)
+        var results = ResultAggregator(workers: workers.count)
         for await event in events {
             switch event {
             case .second(let number, let second):
-                for line in gathering.add(number, second) { progress(.second(line)) }
+                for line in results.add(number, second) { progress(.second(line)) }
             case .finished(let result):
-                if gathering.add(result) { emitter.finish() }
+                if results.add(result) { emitter.finish() }
             }
         }
-        return LoadReport(plan, gathering)
+        return LoadReport(plan, results)
     }
 
     private func makeWorkers(
@@ -80,7 +79,7 @@ public final class LoadRun: Sendable {
     ) async throws -> [NIOLoopBound<LoadWorker>] {
         var random = SeededRandom(seed: plan.seed)
         let sampler = UserSampler(plan.distribution, users: plan.users, random: &random)
-        // Not from the seed: keys of a run that is repeated would be those of the first, and count nothing.
+        // Not from the seed: a repeated run would have the keys of the first one, and count nothing.
         let keyPrefix = String(UInt64.random(in: 1 << 60 ... .max), radix: 16)
         var workers: [NIOLoopBound<LoadWorker>] = []
         for (number, loop) in loops.enumerated() {
@@ -134,15 +133,15 @@ public final class LoadRun: Sendable {
         _ plan: LoadPlan,
         isIdle: Bool
     ) async throws {
-        let patience = TimeAmount.nanoseconds(Int64(LoadPlan.patience * 1e9))
-        let greeting = worker.eventLoop.makePromise(of: Void.self)
-        let timeout = worker.eventLoop.scheduleTask(in: patience) { greeting.fail(LoadError.noGreeting) }
-        defer { timeout.cancel() }
+        let timeout = TimeAmount.nanoseconds(Int64(LoadPlan.replyTimeout * 1e9))
+        let handshake = worker.eventLoop.makePromise(of: Void.self)
+        let timer = worker.eventLoop.scheduleTask(in: timeout) { handshake.fail(LoadError.noHandshake) }
+        defer { timer.cancel() }
         do {
             _ = try await ClientBootstrap(group: worker.eventLoop)
-                .connectTimeout(patience)
+                .connectTimeout(timeout)
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                // A second read in a row would find nothing, as replies come in one piece.
+                // A second read in a row would find nothing, because replies arrive in one piece.
                 .channelOption(.maxMessagesPerRead, value: 1)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
@@ -152,7 +151,7 @@ public final class LoadRun: Sendable {
                                 worker: worker.value,
                                 isIdle: isIdle,
                                 token: plan.token,
-                                greeting: greeting
+                                handshake: handshake
                             )
                         )
                     }
@@ -160,8 +159,8 @@ public final class LoadRun: Sendable {
                 .connect(to: address)
                 .get()
         } catch {
-            greeting.fail(LoadError.unreachable("\(ConnectFailure(error))"))
+            handshake.fail(LoadError.unreachable("\(ConnectFailure(error))"))
         }
-        try await greeting.futureResult.get()
+        try await handshake.futureResult.get()
     }
 }

@@ -1,14 +1,14 @@
 import NIOCore
 
-/// The connections of one event loop, and what they send when. Everything happens on that loop.
+/// Sends the requests of one event loop's connections. Used only on that loop.
 final class LoadWorker {
-    /// What all workers agree on before they begin.
+    /// The times of a run, the same for all workers.
     struct Times {
-        /// Sending begins.
+        /// When sending starts.
         var start: UInt64
-        /// What is sent from here on counts.
+        /// Requests sent from here on are measured.
         var measured: UInt64
-        /// Sending ends, unless a number of requests ends it.
+        /// When sending ends; nil when a number of requests ends it.
         var end: UInt64?
 
         init(start: UInt64, plan: LoadPlan) {
@@ -30,26 +30,26 @@ final class LoadWorker {
     private let makeSchedule: (Times) -> ArrivalSchedule?
 
     private var connections: [LoadConnection] = []
-    /// Whose turn it is in an open loop.
+    /// The index of the latest connection used in an open loop.
     private var nextConnection = 0
     private var phase = Phase.waiting
     private var times: Times?
-    /// Requests that may still be sent and counted.
+    /// The measured requests that may still be sent.
     private var quota: Int
     private let waitingMaximum: Int
 
-    /// Requests in flight over all connections, the ones of the warm-up too.
+    /// Requests in flight over all connections, including those of the warm-up.
     private var waiting = 0
     private var result = WorkerResult()
     private var second = Second()
     private var secondNumber = 0
     private var lastReplyAt: UInt64 = 0
-    /// Of this turn: what was written and when it was due.
+    /// When the requests of the current `sendDue` were due, and their connections. Kept to reuse the memory.
     private var written: [UInt64] = []
     private var touched: [LoadConnection] = []
 
     /// - Parameters:
-    ///   - number: which of `plan.threads` workers this one is.
+    ///   - number: of this worker, from 0 to `plan.threads` - 1.
     ///   - emit: called on the event loop.
     init(
         eventLoop: any EventLoop,
@@ -91,9 +91,9 @@ final class LoadWorker {
 
     var now: UInt64 { eventLoop.now.uptimeNanoseconds }
 
-    // MARK: Life
+    // MARK: Start and end
 
-    /// Begins at the time that all workers agreed on.
+    /// Starts sending at `times.start`.
     func start(_ times: Times) {
         guard phase == .waiting else { return }
         self.times = times
@@ -109,13 +109,13 @@ final class LoadWorker {
         guard !connections.isEmpty, quota > 0 else { return endSending() }
         switch plan.pace {
         case .open:
-            turn()
+            sendDue()
         case .closed(let pipeline):
-            for connection in connections { ask(connection, times: pipeline) }
+            for connection in connections { send(pipeline, on: connection) }
         }
     }
 
-    /// Sends no more, and ends when the replies are there, or after `LoadPlan.patience`. Asked again it ends at once.
+    /// Stops sending, and ends when all replies have arrived or after `LoadPlan.replyTimeout`. The second call ends at once.
     func stop() {
         if phase == .draining { finish() } else { endSending() }
     }
@@ -125,7 +125,7 @@ final class LoadWorker {
         phase = .draining
         result.seconds = elapsed(to: now)
         finishIfAnswered()
-        if phase == .draining { at(now + UInt64(LoadPlan.patience * 1e9)) { $0.finish() } }
+        if phase == .draining { at(now + UInt64(LoadPlan.replyTimeout * 1e9)) { $0.finish() } }
     }
 
     private func finishIfAnswered() {
@@ -136,14 +136,14 @@ final class LoadWorker {
         guard phase != .finished else { return }
         phase = .finished
         result.seconds = max(result.seconds, elapsed(to: lastReplyAt))
-        noteWaits()
+        recordWaits()
         emit(.second(secondNumber, second))
         emit(.finished(result))
         for connection in connections { connection.close() }
         connections = []
     }
 
-    private func noteWaits() {
+    private func recordWaits() {
         guard let measured = times?.measured else { return }
         let now = now
         for connection in connections {
@@ -170,12 +170,12 @@ final class LoadWorker {
 
     // MARK: Connections
 
-    /// The connection has been greeted and may be used.
+    /// The connection has completed its handshake.
     func add(_ connection: LoadConnection) {
         if !connection.isIdle { connections.append(connection) }
     }
 
-    /// The connection is gone.
+    /// The connection has closed.
     func lost(_ connection: LoadConnection, reason: String) {
         guard phase != .finished else { return }
         result.breakReason = result.breakReason ?? reason
@@ -192,23 +192,23 @@ final class LoadWorker {
 
     // MARK: Sending
 
-    /// Writes up to so many requests on a connection and sends them at once, as far as requests are left.
+    /// Sends up to `count` requests on a connection in one write, within the quota.
     @inline(__always)
-    func ask(_ connection: LoadConnection, times count: Int) {
+    func send(_ count: Int, on connection: LoadConnection) {
         guard phase == .sending, let measured = times?.measured else { return }
         let count = min(count, quota)
         guard count > 0 else { return }
         for _ in 0..<count { connection.prepare(&writer) }
         let now = now
         for _ in 0..<count { connection.noteSent(at: now) }
-        // Before the write: one that fails takes what is in flight on the connection off again.
+        // Before the write: a failing write subtracts the connection's requests in flight.
         waiting += count
         connection.flush()
-        if now >= measured { counted(count) }
+        if now >= measured { countSent(count) }
     }
 
-    /// Open loop: sends all that is due, with one write for each connection, and waits for the next that will be.
-    private func turn() {
+    /// Open loop: sends all due requests, with one write for each connection, and schedules the next call.
+    private func sendDue() {
         guard phase == .sending, let measured = times?.measured, var schedule else { return }
         let now = now
         while schedule.due <= now, quota > 0 {
@@ -240,7 +240,7 @@ final class LoadWorker {
         for connection in touched { connection.flush() }
         touched.removeAll(keepingCapacity: true)
         if !written.isEmpty {
-            // After the writes: what they took is a delay too.
+            // After the writes, because their time delays the requests too.
             let sent = self.now
             for due in written { result.sendLag.record(sent - due) }
             result.requests += written.count
@@ -254,12 +254,12 @@ final class LoadWorker {
                 handler: self
             )
         } catch {
-            // Only a loop that is shut down refuses; then nobody waits for this one any more.
+            // Only a loop that is shut down refuses.
             finish()
         }
     }
 
-    private func counted(_ count: Int) {
+    private func countSent(_ count: Int) {
         result.requests += count
         quota -= count
         if quota == 0 { endSending() }
@@ -267,9 +267,9 @@ final class LoadWorker {
 
     // MARK: Replies
 
-    /// - Parameter sent: when the request was sent, or due to be.
+    /// - Parameter sent: when the request was sent, or due.
     @inline(__always)
-    func answered(_ reply: ReplyScanner.Reply, sent: UInt64, now: UInt64) {
+    func received(_ reply: ReplyScanner.Reply, sentAt sent: UInt64, now: UInt64) {
         waiting -= 1
         guard let measured = times?.measured, sent >= measured else {
             result.warmup.count(reply)
@@ -280,12 +280,12 @@ final class LoadWorker {
         lastReplyAt = now
     }
 
-    /// All replies of one read have been told.
+    /// All replies of one read have been received.
     @inline(__always)
-    func repliesEnded(on connection: LoadConnection, count: Int) {
+    func readCompleted(on connection: LoadConnection, replies count: Int) {
         switch phase {
         case .sending:
-            if case .closed = plan.pace { ask(connection, times: count) }
+            if case .closed = plan.pace { send(count, on: connection) }
         case .draining:
             finishIfAnswered()
         case .waiting, .finished:
@@ -296,6 +296,6 @@ final class LoadWorker {
 
 extension LoadWorker: NIOScheduledCallbackHandler {
     func handleScheduledCallback(eventLoop: some EventLoop) {
-        turn()
+        sendDue()
     }
 }

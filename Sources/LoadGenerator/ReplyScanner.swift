@@ -4,10 +4,11 @@ import Glibc
 import Musl
 #endif
 
-/// Finds replies in a stream of bytes and tells what kind each is; keeps nothing of them but their first word.
+/// Finds the replies in a stream of bytes and classifies them. Buffers nothing but the first word of a reply.
 ///
-/// Knows RESP2, of which Headroom's framing is a part: `+text`, `-CODE text`, `:number`, `$length`, `*count`. Arrays may be
-/// nested to any depth: how many elements are still to come is one number.
+/// Reads all of RESP2, of which Headroom's framing is a part, because `bench` also measures other servers: `+text`,
+/// `-CODE text`, `:number`, `$length`, `*count`. Arrays may be nested to any depth, as one number counts the elements that are
+/// missing. That is why this is not `LineProtocol.ReplyFrameDecoder`, which buffers whole replies of Headroom.
 struct ReplyScanner {
     enum Reply: Equatable {
         case allowed
@@ -17,7 +18,7 @@ struct ReplyScanner {
         case error(Word)
     }
 
-    /// The first word of a reply, of which 16 letters are kept.
+    /// The first word of a reply, cut to 16 bytes.
     struct Word: Hashable, CustomStringConvertible {
         private(set) var low: UInt64 = 0
         private(set) var high: UInt64 = 0
@@ -45,7 +46,7 @@ struct ReplyScanner {
             }
         }
 
-        /// Only what may stand in a table or on a terminal.
+        /// Printable ASCII only, for tables and terminals.
         var description: String {
             String(decoding: bytes.map { $0 > 0x20 && $0 < 0x7F ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
         }
@@ -55,7 +56,7 @@ struct ReplyScanner {
         let description: String
     }
 
-    /// No server sends more, and whoever does is not waited for.
+    /// Limits that no real server reaches.
     static let lineMaximum = 65_536
     static let bulkMaximum = 512 << 20
     static let elementsMaximum = 1_048_576
@@ -63,19 +64,19 @@ struct ReplyScanner {
     private static let allowedWord = Word("ALLOWED")
     private static let blockedWord = Word("BLOCKED")
 
-    /// `+`, `-`, `:`, `$` or `*` of the line that has begun, else 0.
+    /// `+`, `-`, `:`, `$` or `*` of the current line; 0 between lines.
     private var type: UInt8 = 0
     private var word = Word()
     private var wordIsComplete = false
     private var lineLength = 0
-    /// Bytes of a bulk string that are still to come, its line end among them.
+    /// Missing bytes of a bulk string, including its line end.
     private var bulkLeft = 0
-    /// Elements that the reply still consists of; 0 between replies.
+    /// Missing elements of the reply; 0 between replies.
     private var elementsLeft = 0
-    /// What the reply is, by its outermost element.
+    /// The kind of the reply, by its outermost element.
     private var reply = Reply.other
 
-    /// The next reply that ends in these bytes, or nil when they are used up; what has begun goes on in the next ones.
+    /// The next reply that ends in these bytes, or nil when they are used up. An incomplete reply continues in the next bytes.
     mutating func next(in bytes: UnsafeRawBufferPointer, at position: inout Int) throws(Malformed) -> Reply? {
         while position < bytes.count {
             if bulkLeft > 0 {
@@ -162,7 +163,7 @@ struct ReplyScanner {
                 return false
             }
         default:
-            throw Malformed(description: "a reply begins with byte \(type), which is no RESP2")
+            throw Malformed(description: "a reply begins with byte \(type), which is not RESP2")
         }
         type = 0
         return elementEnded()
@@ -178,7 +179,7 @@ struct ReplyScanner {
     private func number(atMost maximum: Int) throws(Malformed) -> Int {
         let text = String(decoding: word.bytes, as: UTF8.self)
         guard word.length <= 16, let number = Int(text), (-1...maximum).contains(number) else {
-            throw Malformed(description: "a reply has a length that cannot be meant: \(word)")
+            throw Malformed(description: "a reply has an invalid length: \(word)")
         }
         return number
     }

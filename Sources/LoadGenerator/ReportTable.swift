@@ -1,7 +1,7 @@
 import Foundation
 
 extension LoadReport {
-    /// For people.
+    /// The report as text for a terminal.
     public var table: String {
         var rows: [(String, String)] = []
         rows.append(("load", load))
@@ -40,8 +40,8 @@ extension LoadReport {
         mode == "open"
             ? "Latency counts from when a request was due: it has no coordinated omission."
             : """
-            Latency counts from when a request was sent. While the service stalls a closed loop sends nothing, so what
-            others would have waited is missing (coordinated omission). For what users see, offer a --rate.
+            Latency counts from when a request was sent. While the service stalls, a closed loop sends nothing, so the
+            waits of other users are missing (coordinated omission). For what users see, use --rate.
             """
     }
 

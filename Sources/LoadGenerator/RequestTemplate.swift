@@ -1,22 +1,22 @@
 import NIOCore
 
-/// One request as its bytes, in which only the digits of the user and of the key differ from the next one: both have one
-/// length, so that encoding is a copy and a few digits.
+/// The bytes of a request. Only the digits of the user and of the key differ between requests, and their lengths are fixed, so
+/// writing a request is a copy and a few digits.
 struct RequestTemplate: Sendable {
-    /// Letters of a user before its number.
+    /// Characters of a user id before the number.
     static let userPrefixLength = 24
     static let userDigits = 12
     static let keyDigits = 16
 
     private let bytes: [UInt8]
-    /// Where the digits of the number begin.
+    /// Where the digits start.
     private let userOffsets: [Int]
     private let keyOffsets: [Int]
 
     /// - Parameters:
-    ///   - words: `{user}` and `{key}` in them are replaced.
-    ///   - userPrefix: the first 24 letters of each user.
-    ///   - keyPrefix: what keys begin with; makes those of one run differ from those of all others.
+    ///   - words: with the placeholders `{user}` and `{key}`.
+    ///   - userPrefix: the first 24 characters of each user id.
+    ///   - keyPrefix: the start of each key, unique to the run.
     init(words: [String], userPrefix: String, keyPrefix: String) {
         var bytes = Array("*\(words.count)\r\n".utf8)
         var userOffsets: [Int] = []

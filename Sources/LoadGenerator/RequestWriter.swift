@@ -1,23 +1,23 @@
 import NIOCore
 
-/// What is asked for.
+/// The requests of a run.
 public enum LoadRequest: Sendable, Equatable {
     public enum Verb: String, Sendable, CaseIterable {
         case consume, check, usage
-        /// RESERVE and COMMIT of the same user and key by turns on each connection.
+        /// RESERVE and COMMIT of the same user and key alternate on each connection.
         case reserve
     }
 
-    /// - Parameter keyShare: the part of the CONSUMEs that carry a key of their own.
+    /// - Parameter keyShare: the share of CONSUMEs with a key, 0 to 1.
     case verb(Verb, messages: Int, keyShare: Double)
-    /// Words for whatever server it is; `{user}` and `{key}` are replaced.
+    /// A command for any RESP2 server, with the placeholders `{user}` and `{key}`.
     case command([String])
 }
 
-/// Decides what the next request of a connection is, and writes it.
+/// Chooses and writes the next request of a connection.
 struct RequestWriter: Sendable {
-    /// What a connection has reserved and will commit with its next request.
-    struct Held {
+    /// A reservation of a connection, which its next request commits.
+    struct Reservation {
         var user: UInt64
         var key: UInt64
     }
@@ -30,7 +30,7 @@ struct RequestWriter: Sendable {
     private let commit: RequestTemplate?
     private var nextKey: UInt64
 
-    /// - Parameter worker: keys of different workers differ by it.
+    /// - Parameter worker: makes the keys of different workers unique.
     init(
         _ request: LoadRequest,
         userPrefix: String,
@@ -52,7 +52,7 @@ struct RequestWriter: Sendable {
             keyShare = 0
             commit = nil
         case .verb(let verb, let messages, let share):
-            // One message is what every verb means without a number.
+            // One message is the default of every verb.
             let words = [verb.rawValue.uppercased(), "{user}"] + (messages == 1 ? [] : ["\(messages)"])
             plain = template(words)
             keyed = template(words + ["key={key}"])
@@ -61,17 +61,17 @@ struct RequestWriter: Sendable {
         }
     }
 
-    mutating func write(into buffer: inout ByteBuffer, held: inout Held?) {
-        if let commit, let reserved = held {
+    mutating func write(into buffer: inout ByteBuffer, reservation: inout Reservation?) {
+        if let commit, let reserved = reservation {
             commit.write(user: reserved.user, key: reserved.key, into: &buffer)
-            held = nil
+            reservation = nil
             return
         }
         let user = sampler.draw(&random)
         nextKey += 1
         if keyShare > 0, keyShare == 1 || random.unit() < keyShare {
             keyed.write(user: user, key: nextKey, into: &buffer)
-            if commit != nil { held = Held(user: user, key: nextKey) }
+            if commit != nil { reservation = Reservation(user: user, key: nextKey) }
         } else {
             plain.write(user: user, key: nextKey, into: &buffer)
         }

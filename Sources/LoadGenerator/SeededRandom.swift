@@ -1,4 +1,4 @@
-/// SplitMix64: a load must be the same again for the same seed, which the system's generator cannot do.
+/// SplitMix64. The same seed repeats the same load, which the system's generator cannot do.
 public struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -15,13 +15,13 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// Between 0 and 1, neither of them: its logarithm exists and is not 0.
+    /// A number between 0 and 1, both excluded, so that its logarithm exists and is not 0.
     @inline(__always)
     mutating func unit() -> Double {
         (Double(next() >> 11) + 0.5) * 0x1p-53
     }
 
-    /// A generator of its own, for another thread or purpose.
+    /// An independent generator for another thread or purpose.
     mutating func split() -> SeededRandom {
         SeededRandom(seed: next())
     }

@@ -1,4 +1,4 @@
-/// What replies came to.
+/// Counts replies by kind.
 struct Tally: Sendable {
     var replies = 0
     var allowed = 0
@@ -6,13 +6,13 @@ struct Tally: Sendable {
     var other = 0
     private var codes: [ReplyScanner.Word: Int] = [:]
 
-    /// A server that sends ever new codes would fill the memory.
+    /// Further codes are counted together, so that a server that keeps sending new codes does not fill the memory.
     private static let codesMaximum = 64
     private static let furtherCodes = ReplyScanner.Word("FURTHER")
 
     var errorCount: Int { codes.values.reduce(0, +) }
 
-    /// How many errors have which code.
+    /// The number of errors of each code.
     var errorsByCode: [String: Int] {
         Dictionary(codes.map { ($0.key.description, $0.value) }, uniquingKeysWith: +)
     }
@@ -42,32 +42,31 @@ struct Tally: Sendable {
     }
 }
 
-/// What one event loop saw in one second.
+/// The replies of one event loop in one second.
 struct Second: Sendable {
     var tally = Tally()
     var latencies = Latencies.none
 }
 
-/// What one event loop tells at the end.
+/// The result of one event loop at the end.
 struct WorkerResult: Sendable {
-    /// What was sent while it counted.
+    /// Measured requests.
     var requests = 0
-    /// Due, and not sent because too many waited.
+    /// Requests not sent because too many waited for answers.
     var dropped = 0
     var sendLag = Latencies.none
-    /// How long those that were given up on had waited by then. Without them a server that stops answering would look
-    /// as fast as it was before.
+    /// How long unanswered requests had waited at the end. Without them a server that stops answering would look fast.
     var waits = Latencies.none
     var warmup = Tally()
-    /// From the first request that counts to the last one's reply, or to the end of sending if that is later.
+    /// From the first measured request to the last reply, or to the end of sending if that is later.
     var seconds = 0.0
     var brokenConnections = 0
     var idleConnectionsClosed = 0
-    /// Why the first of them broke.
+    /// Why the first connection broke.
     var breakReason: String?
 }
 
-/// What event loops tell while they run.
+/// Reports of an event loop during the run.
 enum WorkerEvent: Sendable {
     case second(Int, Second)
     case finished(WorkerResult)

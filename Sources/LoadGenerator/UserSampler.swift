@@ -1,11 +1,11 @@
 import Foundation
 
-/// How requests fall on users.
+/// The distribution of requests over users.
 public enum Distribution: Sendable, Equatable, CustomStringConvertible {
     case uniform
-    /// The k-th most popular user is asked for in proportion to 1 / k^exponent.
+    /// The share of the k-th most popular user is proportional to 1 / k^exponent.
     case zipf(exponent: Double)
-    /// Everybody asks for user 0.
+    /// All requests are for user 0.
     case one
 
     public static let exponents = 0.0...10.0
@@ -36,19 +36,19 @@ public enum Distribution: Sendable, Equatable, CustomStringConvertible {
 
 /// Draws user numbers, each in constant time with one random number.
 public struct UserSampler: Sendable {
-    /// One column of Walker's alias table. The users' numbers stand in it, not their ranks: which user has which rank
-    /// is a permutation that is looked up while the table is made, not while requests are.
+    /// One column of Walker's alias table. It has users instead of ranks, so that the permutation of the users is applied when
+    /// the table is made, not for each request.
     private struct Column {
         var user: UInt32
         var alias: UInt32
-        /// The part of the column that belongs to `user`, of 2^32.
+        /// The share of the column that belongs to `user`, times 2^32.
         var threshold: UInt64
     }
 
     private let count: UInt64
     private let columns: [Column]
 
-    /// - Parameter random: decides which users are the popular ones.
+    /// - Parameter random: selects the popular users.
     public init(_ distribution: Distribution, users: Int, random: inout SeededRandom) {
         switch distribution {
         case .one:
@@ -68,12 +68,12 @@ public struct UserSampler: Sendable {
     /// The probability of each rank, the most popular first.
     static func zipf(_ exponent: Double, count: Int) -> [Double] {
         let weights = (1...count).map { pow(Double($0), -exponent) }
-        // The small ones first, so that they are not lost beside the sum.
+        // The small ones first, for precision.
         let sum = weights.reversed().reduce(0, +)
         return weights.map { $0 / sum }
     }
 
-    /// Vose's construction: what a column has too little of is filled up from one that has too much.
+    /// Vose's construction: columns below the average height are filled up from columns above it.
     private static func columns(_ probabilities: [Double], users: [UInt32]) -> [Column] {
         let count = probabilities.count
         var heights = probabilities.map { $0 * Double(count) }

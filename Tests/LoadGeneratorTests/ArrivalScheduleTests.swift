@@ -3,7 +3,7 @@ import Testing
 
 @testable import LoadGenerator
 
-@Suite("The schedule of an open loop")
+@Suite("Arrival schedule")
 struct ArrivalScheduleTests {
     private func dues(_ schedule: ArrivalSchedule, count: Int) -> [UInt64] {
         var schedule = schedule
@@ -13,7 +13,7 @@ struct ArrivalScheduleTests {
         }
     }
 
-    @Test("even arrivals are a second divided by the rate apart, and no rounding adds up")
+    @Test("The gaps of even arrivals are a second divided by the rate, without adding rounding errors")
     func even() {
         let start: UInt64 = 1_000_000_000_000
         let schedule = ArrivalSchedule(.even, rate: 3_000, start: start, random: SeededRandom(seed: 1))
@@ -25,7 +25,7 @@ struct ArrivalScheduleTests {
         }
     }
 
-    @Test("even arrivals of several workers interleave")
+    @Test("Even arrivals of several workers interleave")
     func workers() {
         let all = (0..<4).flatMap { worker in
             let schedule = ArrivalSchedule(
@@ -41,7 +41,7 @@ struct ArrivalScheduleTests {
         #expect(all.sorted() == (0..<400).map { UInt64($0) * 1_000_000 })
     }
 
-    @Test("gaps of Poisson arrivals are exponential", arguments: [1, 2])
+    @Test("The gaps of Poisson arrivals are exponential", arguments: [1, 2])
     func poisson(workers: Int) {
         let schedule = ArrivalSchedule(
             .poisson,
@@ -65,7 +65,7 @@ struct ArrivalScheduleTests {
         }
     }
 
-    @Test("is the same again for the same seed")
+    @Test("The same seed gives the same schedule")
     func seeds() {
         func schedule(_ seed: UInt64) -> ArrivalSchedule {
             ArrivalSchedule(.poisson, rate: 10, start: 0, random: SeededRandom(seed: seed))

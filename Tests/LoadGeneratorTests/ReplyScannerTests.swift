@@ -2,7 +2,7 @@ import Testing
 
 @testable import LoadGenerator
 
-@Suite("The scanner of replies")
+@Suite("Reply scanner")
 struct ReplyScannerTests {
     typealias Reply = ReplyScanner.Reply
 
@@ -19,7 +19,7 @@ struct ReplyScannerTests {
         .error(.init("A-CODE-OF-TWENTY-")),
     ]
 
-    /// Scans the text in pieces of the given lengths; what is left is the last piece.
+    /// Scans the text in pieces of the given lengths; the rest is the last piece.
     private func scan(_ text: String, pieces: [Int] = []) throws -> [Reply] {
         var scanner = ReplyScanner()
         var replies: [Reply] = []
@@ -36,25 +36,25 @@ struct ReplyScannerTests {
         return replies
     }
 
-    @Test("tells every kind of reply by its outermost element and first word")
+    @Test("Replies are classified by their outermost element and first word")
     func kinds() throws {
         #expect(try scan(Self.stream) == Self.replies)
     }
 
-    @Test("finds the same replies wherever the stream is cut in two")
+    @Test("The replies are the same wherever the stream is cut in two")
     func twoPieces() throws {
         for cut in 0...Self.stream.utf8.count {
             #expect(try scan(Self.stream, pieces: [cut]) == Self.replies, "cut at \(cut)")
         }
     }
 
-    @Test("finds the same replies byte by byte")
+    @Test("The replies are the same byte by byte")
     func singleBytes() throws {
         let pieces = Array(repeating: 1, count: Self.stream.utf8.count)
         #expect(try scan(Self.stream, pieces: pieces) == Self.replies)
     }
 
-    @Test("tells no reply before its last byte")
+    @Test("A reply is complete with its last byte")
     func incomplete() throws {
         for text in ["+OK\r", "$3\r\nabc\r", "*2\r\n:1\r\n", "*1\r\n$2\r\nab", "-"] {
             #expect(try scan(text) == [], "\(text)")
@@ -62,7 +62,7 @@ struct ReplyScannerTests {
     }
 
     @Test(
-        "refuses what is no RESP2 or has no bound",
+        "Bytes that are not RESP2, and lengths over the limits, are errors",
         arguments: [
             "HTTP/1.1 400 Bad Request\r\n", "%1\r\n", "$abc\r\n", "$-2\r\n", "$\r\n", "*1048577\r\n", "$536870913\r\n",
             "*99999999999999999999\r\n", "*1048576\r\n*2\r\n", "+" + String(repeating: "x", count: 65_537),
@@ -74,7 +74,7 @@ struct ReplyScannerTests {
         #expect(throws: ReplyScanner.Malformed.self) { try scan(text, pieces: pieces) }
     }
 
-    @Test("shows of a code only what a terminal may get")
+    @Test("A code is shown in printable ASCII")
     func codes() {
         #expect(ReplyScanner.Word("UNAVAILABLE").description == "UNAVAILABLE")
         #expect(ReplyScanner.Word("\u{1B}[2J\u{7}").description == "?[2J?")

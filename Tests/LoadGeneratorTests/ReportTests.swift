@@ -3,7 +3,7 @@ import Testing
 
 @testable import LoadGenerator
 
-@Suite("The report")
+@Suite("Load report")
 struct ReportTests {
     private static let names: Set<String> = [
         "target", "mode", "connections", "idle_connections", "threads", "pipeline", "rate_offered", "arrivals", "users",
@@ -34,18 +34,18 @@ struct ReportTests {
         return try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
     }
 
-    @Test("of a closed loop has all names, and null where a name does not apply")
+    @Test("The report of a closed loop has all names, with null where one does not apply")
     func closed() throws {
-        var gathering = Gathering(workers: 1)
-        _ = gathering.add(
+        var results = ResultAggregator(workers: 1)
+        _ = results.add(
             0,
             second([
                 (.allowed, 1_000_000), (.allowed, 3_000_000), (.blocked, 2_000_000), (.other, 2_000_000),
                 (.error(.init("BADARG")), 2_000_000), (.error(.init("BADARG")), 90_000_000_000),
             ])
         )
-        _ = gathering.add(result(requests: 8, seconds: 1.5))
-        let object = try object(LoadReport(LoadPlan(seed: .max), gathering))
+        _ = results.add(result(requests: 8, seconds: 1.5))
+        let object = try object(LoadReport(LoadPlan(seed: .max), results))
         #expect(Set(object.keys) == Self.names)
         for name in ["rate_offered", "arrivals", "command"] { #expect(object[name] is NSNull, "\(name)") }
         #expect(object["target"] as? String == "127.0.0.1:6747")
@@ -68,7 +68,7 @@ struct ReportTests {
         #expect(series[0]["errors"] as? Int == 2)
     }
 
-    @Test("has its names in docs/benchmarking.md")
+    @Test("docs/benchmarking.md lists the names of the report")
     func documentation() throws {
         let root = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -77,19 +77,19 @@ struct ReportTests {
         for name in Self.names.union(figures) { #expect(page.contains("`\(name)`"), "\(name)") }
     }
 
-    @Test("of an open loop has its rate and the lag of sending")
+    @Test("The report of an open loop has its rate and the send lag")
     func open() throws {
         var plan = LoadPlan(seed: 1)
         plan.host = "::1"
         plan.pace = .open(rate: 250, .poisson)
         plan.request = .command(["GET", "{user}"])
-        var gathering = Gathering(workers: 1)
+        var results = ResultAggregator(workers: 1)
         var result = result(requests: 1, seconds: 1)
         result.sendLag.record(2_000_000)
         result.dropped = 3
-        _ = gathering.add(0, second([(.other, 1_000)]))
-        _ = gathering.add(result)
-        let object = try object(LoadReport(plan, gathering))
+        _ = results.add(0, second([(.other, 1_000)]))
+        _ = results.add(result)
+        let object = try object(LoadReport(plan, results))
         #expect(Set(object.keys) == Self.names.union(["send_lag_ms"]))
         for name in ["pipeline", "verb", "messages", "key_share"] { #expect(object[name] is NSNull, "\(name)") }
         #expect(object["target"] as? String == "[::1]:6747")
@@ -101,35 +101,35 @@ struct ReportTests {
         #expect(abs(try #require((object["send_lag_ms"] as? [String: Double])?["max"]) - 2) < 0.002)
     }
 
-    @Test("has null for latencies when nothing was answered")
+    @Test("Without replies the latencies are null")
     func nothing() throws {
-        var gathering = Gathering(workers: 1)
-        _ = gathering.add(0, Second())
-        _ = gathering.add(1, Second())
-        _ = gathering.add(result(requests: 0, seconds: 2))
-        let object = try object(LoadReport(LoadPlan(seed: 1), gathering))
+        var results = ResultAggregator(workers: 1)
+        _ = results.add(0, Second())
+        _ = results.add(1, Second())
+        _ = results.add(result(requests: 0, seconds: 2))
+        let object = try object(LoadReport(LoadPlan(seed: 1), results))
         #expect(object["latency_ms"] is NSNull)
         let series = try #require(object["series"] as? [[String: Any]])
         #expect(series.count == 2 && series.allSatisfy { $0["p50_ms"] is NSNull })
     }
 
-    @Test("joins the seconds of all event loops, of one that ended early too")
+    @Test("The seconds of all event loops are added up, also of one that ended early")
     func workers() {
-        var gathering = Gathering(workers: 2)
-        #expect(gathering.add(0, second([(.allowed, 1_000_000)])) == [])
-        #expect(gathering.add(0, second([(.blocked, 3_000_000)])).map(\.replies) == [2])
-        #expect(gathering.add(1, second([(.allowed, 1_000_000)])) == [])
-        let hasFinished = gathering.add(result(requests: 2, seconds: 1.2))
+        var results = ResultAggregator(workers: 2)
+        #expect(results.add(0, second([(.allowed, 1_000_000)])) == [])
+        #expect(results.add(0, second([(.blocked, 3_000_000)])).map(\.replies) == [2])
+        #expect(results.add(1, second([(.allowed, 1_000_000)])) == [])
+        let hasFinished = results.add(result(requests: 2, seconds: 1.2))
         #expect(!hasFinished)
-        _ = gathering.add(2, Second())
-        _ = gathering.add(result(requests: 1, seconds: 0.9))
-        let report = LoadReport(LoadPlan(seed: 1), gathering)
+        _ = results.add(2, Second())
+        _ = results.add(result(requests: 1, seconds: 0.9))
+        let report = LoadReport(LoadPlan(seed: 1), results)
         #expect(report.series.map(\.second) == [1, 2])
         #expect(report.series.map(\.replies) == [2, 1])
         #expect(report.replies == 3 && report.requests == 3 && report.seconds == 1.2)
     }
 
-    @Test("keeps a bounded number of error codes")
+    @Test("The number of error codes is bounded")
     func codes() {
         var tally = Tally()
         for number in 0..<1_000 { tally.count(.error(.init("CODE\(number)"))) }
@@ -138,14 +138,14 @@ struct ReportTests {
         #expect(tally.errorCount == 1_000)
     }
 
-    @Test("shows people what JSON has")
+    @Test("The table has the figures of the JSON")
     func table() {
-        var gathering = Gathering(workers: 1)
-        _ = gathering.add(0, second([(.allowed, 1_234_000), (.error(.init("UNAVAILABLE")), 1_234_000)]))
-        _ = gathering.add(result(requests: 3, seconds: 1))
+        var results = ResultAggregator(workers: 1)
+        _ = results.add(0, second([(.allowed, 1_234_000), (.error(.init("UNAVAILABLE")), 1_234_000)]))
+        _ = results.add(result(requests: 3, seconds: 1))
         var plan = LoadPlan(seed: 42)
         plan.idleConnections = 9
-        let table = LoadReport(plan, gathering).table
+        let table = LoadReport(plan, results).table
         for text in ["64 connections", "9 idle", "seed 42", "-UNAVAILABLE", "unanswered", "1.234", "p99.99"] {
             #expect(table.contains(text), "\(text)")
         }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LoadGenerator
 
-@Suite("The writer of requests")
+@Suite("Request writer")
 struct RequestWriterTests {
     private static let prefix = "00000000-0000-4000-8000-"
 
@@ -20,18 +20,18 @@ struct RequestWriterTests {
         )
     }
 
-    /// The words of so many requests in a row on one connection.
+    /// The words of requests in a row on one connection.
     private func words(_ writer: RequestWriter, count: Int) throws -> [[String]] {
         var writer = writer
-        var held: RequestWriter.Held?
+        var held: RequestWriter.Reservation?
         return try (0..<count).map { _ in
             var buffer = ByteBuffer()
-            writer.write(into: &buffer, held: &held)
+            writer.write(into: &buffer, reservation: &held)
             return try Self.words(of: String(buffer: buffer))
         }
     }
 
-    /// Reads an array of bulk strings, and holds each length against its string.
+    /// Reads an array of bulk strings and checks each length.
     private static func words(of request: String) throws -> [String] {
         let lines = request.split(separator: "\r\n", omittingEmptySubsequences: false)
         try #require(lines.first == "*\((lines.count - 2) / 2)" && lines.last == "")
@@ -41,7 +41,7 @@ struct RequestWriterTests {
         }
     }
 
-    @Test("writes each verb as an array of its words")
+    @Test("Each verb is written as an array of its words")
     func verbs() throws {
         let user = Self.prefix + "000000000000"
         func first(_ verb: LoadRequest.Verb, _ messages: Int) throws -> [String] {
@@ -54,7 +54,7 @@ struct RequestWriterTests {
         #expect(try first(.reserve, 1) == ["RESERVE", user, "key=run-0000000000000001"])
     }
 
-    @Test("writes numbers of users with twelve digits")
+    @Test("User numbers have twelve digits")
     func users() throws {
         let written = try words(writer(.verb(.consume, messages: 1, keyShare: 0), users: 10_000_000), count: 1_000)
         for words in written {
@@ -66,7 +66,7 @@ struct RequestWriterTests {
         #expect(Set(written).count > 990)
     }
 
-    @Test("puts a new key on its share of the requests")
+    @Test("The share of requests with a key is as configured, and each key is new")
     func keys() throws {
         let written = try words(writer(.verb(.consume, messages: 1, keyShare: 0.25)), count: 10_000)
         let keys = written.compactMap { $0.count == 3 ? $0[2] : nil }
@@ -77,21 +77,21 @@ struct RequestWriterTests {
         #expect(all.allSatisfy { $0.count == 3 })
     }
 
-    @Test("gives keys of different workers different names")
+    @Test("Workers have different keys")
     func workers() throws {
         let request = LoadRequest.verb(.consume, messages: 1, keyShare: 1)
         let keys = try (0..<3).flatMap { try words(writer(request, worker: $0), count: 100).map { $0[2] } }
         #expect(Set(keys).count == 300)
     }
 
-    @Test("commits on each connection what was reserved there last")
+    @Test("Each connection commits its last reservation")
     func reserve() throws {
         var writer = writer(.verb(.reserve, messages: 3, keyShare: 0), users: 1_000)
-        var held: [RequestWriter.Held?] = [nil, nil]
+        var held: [RequestWriter.Reservation?] = [nil, nil]
         var written: [[[String]]] = [[], []]
         for index in [0, 1, 1, 0, 0, 1, 0, 1] {
             var buffer = ByteBuffer()
-            writer.write(into: &buffer, held: &held[index])
+            writer.write(into: &buffer, reservation: &held[index])
             written[index].append(try Self.words(of: String(buffer: buffer)))
         }
         for connection in written {
@@ -104,7 +104,7 @@ struct RequestWriterTests {
         #expect(Set(written.joined().map { $0.last }).count == 4)
     }
 
-    @Test("replaces user and key in the words of any command, wherever they stand")
+    @Test("User and key are replaced anywhere in a command")
     func command() throws {
         let written = try words(
             writer(.command(["EVALSHA", "abc", "1", "usage:{user}:{user}", "{key}{key}", "{other}", "é"])),

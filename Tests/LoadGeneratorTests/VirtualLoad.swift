@@ -3,25 +3,25 @@ import NIOEmbedded
 
 @testable import LoadGenerator
 
-/// A worker and its connections on a clock that the test moves, with a server that answers when the test says so.
+/// A worker and its connections on a clock that the test moves, with a server whose answers the test triggers.
 final class VirtualLoad {
     let loop = EmbeddedEventLoop()
     let worker: LoadWorker
     private(set) var channels: [EmbeddedChannel] = []
-    /// What each connection has asked and has no answer to.
+    /// Requests without an answer, by connection.
     private(set) var unanswered: [Int] = []
     private(set) var mostInFlight = 0
-    private(set) var asked = 0
-    private(set) var gathering = Gathering(workers: 1)
+    private(set) var requestCount = 0
+    private(set) var results = ResultAggregator(workers: 1)
     private(set) var hasFinished = false
     private let plan: LoadPlan
 
-    /// - Parameter late: milliseconds by which the worker begins too late, as one that is kept from running does.
+    /// - Parameter late: milliseconds by which the worker starts late.
     init(_ plan: LoadPlan, late: Int = 0) throws {
         self.plan = plan
         loop.advanceTime(by: .milliseconds(Int64(late)))
         var random = SeededRandom(seed: plan.seed)
-        var tell: (WorkerEvent) -> Void = { _ in }
+        var handle: (WorkerEvent) -> Void = { _ in }
         worker = LoadWorker(
             eventLoop: loop,
             plan: plan,
@@ -29,42 +29,42 @@ final class VirtualLoad {
             keyPrefix: "run-",
             sampler: UserSampler(plan.distribution, users: plan.users, random: &random),
             random: random,
-            emit: { tell($0) }
+            emit: { handle($0) }
         )
-        tell = { [unowned self] event in
+        handle = { [unowned self] event in
             switch event {
-            case .second(let number, let second): _ = gathering.add(number, second)
-            case .finished(let result): hasFinished = gathering.add(result)
+            case .second(let number, let second): _ = results.add(number, second)
+            case .finished(let result): hasFinished = results.add(result)
             }
         }
         for _ in 0..<plan.connections { _ = try connect() }
         worker.start(LoadWorker.Times(start: 0, plan: plan))
     }
 
-    /// - Returns: what became of the greeting.
+    /// - Returns: the result of the handshake.
     func connect(isIdle: Bool = false, greeting: String = "+PONG\r\n") throws -> EventLoopFuture<Void> {
         let promise = loop.makePromise(of: Void.self)
         let channel = EmbeddedChannel(
-            handler: LoadConnection(worker: worker, isIdle: isIdle, greeting: promise),
+            handler: LoadConnection(worker: worker, isIdle: isIdle, handshake: promise),
             loop: loop
         )
         try channel.connect(to: SocketAddress(unixDomainSocketPath: "/virtual")).wait()
-        let asked = try channel.readOutbound(as: ByteBuffer.self).map(String.init(buffer:))
-        precondition(asked == "*1\r\n$4\r\nPING\r\n")
+        let handshake = try channel.readOutbound(as: ByteBuffer.self).map(String.init(buffer:))
+        precondition(handshake == "*1\r\n$4\r\nPING\r\n")
         try channel.writeInbound(ByteBuffer(string: greeting))
         channels.append(channel)
         unanswered.append(0)
         return promise.futureResult
     }
 
-    var report: LoadReport { LoadReport(plan, gathering) }
+    var report: LoadReport { LoadReport(plan, results) }
 
-    /// Milliseconds since the beginning.
+    /// Milliseconds since the start.
     var elapsed: Int { Int(loop.now.uptimeNanoseconds / 1_000_000) }
 
-    /// Lets so many milliseconds pass, or fewer if the run ends.
+    /// Advances the clock by milliseconds, or until the run ends.
     ///
-    /// - Parameter answers: asked each millisecond whether the server answers everything now.
+    /// - Parameter answers: called each millisecond: whether the server answers everything now.
     func pass(_ milliseconds: Int, reply: String = "+ALLOWED user=u\r\n", answers: (Int) -> Bool = { _ in true }) throws
     {
         for _ in 0..<milliseconds where !hasFinished {
@@ -77,10 +77,10 @@ final class VirtualLoad {
     func receive() throws {
         for (index, channel) in channels.enumerated() {
             while let bytes = try channel.readOutbound(as: ByteBuffer.self) {
-                // Nothing in these requests but their beginnings has an asterisk.
+                // Only the start of each request has an asterisk.
                 let count = bytes.readableBytesView.count { $0 == UInt8(ascii: "*") }
                 unanswered[index] += count
-                asked += count
+                requestCount += count
             }
             mostInFlight = max(mostInFlight, unanswered[index])
         }

@@ -1,8 +1,8 @@
-/// Joins what the event loops tell.
-struct Gathering {
+/// Combines the results of all event loops.
+struct ResultAggregator {
     private let workers: Int
-    /// Seconds that not every worker has told of yet.
-    private var open: [Int: (second: Second, toldBy: Int)] = [:]
+    /// Seconds that not every worker has reported yet.
+    private var open: [Int: (second: Second, reports: Int)] = [:]
     private(set) var series: [SecondLine] = []
     private(set) var tally = Tally()
     private(set) var latencies = Latencies.none
@@ -12,26 +12,26 @@ struct Gathering {
         self.workers = workers
     }
 
-    /// - Returns: the seconds that are complete by this.
+    /// - Returns: the seconds that every worker has reported now.
     mutating func add(_ number: Int, _ second: Second) -> [SecondLine] {
         tally.add(second.tally)
         latencies.add(second.latencies)
         var entry = open[number] ?? (Second(), 0)
         entry.second.tally.add(second.tally)
         entry.second.latencies.add(second.latencies)
-        entry.toldBy += 1
+        entry.reports += 1
         open[number] = entry
-        return entry.toldBy == workers ? [close(number)].compactMap(\.self) : []
+        return entry.reports == workers ? [close(number)].compactMap(\.self) : []
     }
 
-    /// - Returns: whether all have finished.
+    /// - Returns: whether all workers have finished.
     mutating func add(_ result: WorkerResult) -> Bool {
         results.append(result)
         guard results.count == workers else { return false }
-        // One that ended early told of fewer.
+        // A worker that ended early has reported fewer seconds.
         for number in open.keys.sorted() { _ = close(number) }
         series.sort { $0.second < $1.second }
-        // The last second of each worker is a begun one, which may have seen nothing at all.
+        // The last second of each worker is incomplete and may be empty.
         let seconds = results.map(\.seconds).max() ?? 0
         while let last = series.last, last.replies == 0, Double(last.second - 1) >= seconds { series.removeLast() }
         return true
@@ -47,7 +47,7 @@ struct Gathering {
 
 /// A line of the series.
 public struct SecondLine: Sendable, Equatable, Encodable {
-    /// 1 is the first one that counts.
+    /// From 1, after the warm-up.
     public var second: Int
     public var replies: Int
     /// Null when there were no replies.
@@ -61,13 +61,13 @@ public struct SecondLine: Sendable, Equatable, Encodable {
         case p99 = "p99_ms"
     }
 
-    init(number: Int, _ seen: Second) {
+    init(number: Int, _ result: Second) {
         second = number + 1
-        replies = seen.tally.replies
-        errors = seen.tally.errorCount
-        let has = seen.latencies.count > 0
-        p50 = Nullable(has ? seen.latencies.percentile(50).milliseconds : nil)
-        p99 = Nullable(has ? seen.latencies.percentile(99).milliseconds : nil)
+        replies = result.tally.replies
+        errors = result.tally.errorCount
+        let hasLatencies = result.latencies.count > 0
+        p50 = Nullable(hasLatencies ? result.latencies.percentile(50).milliseconds : nil)
+        p99 = Nullable(hasLatencies ? result.latencies.percentile(99).milliseconds : nil)
     }
 }
 
