@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times AUTH with tokens that are wrong in different places, to see whether the time tells where.
+"""Times AUTH with tokens that are wrong in different places, to see whether the time reveals the place.
 
   swift build -c release --product headroom
   python3 Benchmarks/authentication/times.py .build/release/headroom [ROUNDS]
@@ -38,7 +38,7 @@ def other(character):
 
 
 def prepare(session, live):
-    """Makes the live tokens; returns what to present, by what is wrong with it."""
+    """Creates the live tokens; returns the credentials to present by their error."""
     near_first, near_last = token(), token()
     digests = [hashlib.sha256(text.encode()).digest() for text in live]
     for text, place in ((near_first, 0), (near_last, 31)):
@@ -72,14 +72,14 @@ def measure(service, presented, rounds):
                 reply = line.socket.recv(4096)
                 ended = time.perf_counter_ns()
                 assert reply.startswith(b"-NOAUTH ") and reply.endswith(b"\r\n"), reply
-                # The first rounds find caches and clocks cold.
+                # The first rounds are slower because of cold caches.
                 if number >= 500:
                     times[kind].append((ended - began) / 1_000)
     return times
 
 
 def interval(some, others, runs=200):
-    """What the difference of the medians is in 95 of 100 resampled runs."""
+    """The 95 % confidence interval of the difference of medians, by resampling."""
     size = min(len(some), 5_000)
     scale = (size / len(some)) ** 0.5
     observed = statistics.median(some) - statistics.median(others)
@@ -87,7 +87,7 @@ def interval(some, others, runs=200):
         statistics.median(random.choices(some, k=size)) - statistics.median(random.choices(others, k=size)) for _ in range(runs)
     )
     low, high = differences[int(runs * 0.025)], differences[int(runs * 0.975)]
-    # Fewer are drawn than were measured, so that it ends: an interval shrinks with the root of their number.
+    # Draws a sample to limit the time; the interval shrinks with the root of its size.
     return observed + (low - observed) * scale, observed + (high - observed) * scale
 
 
@@ -103,7 +103,7 @@ def main():
         session = cluster.session(database)
         presented = prepare(session, [token() for _ in range(100)])
         session.close()
-        # Who presents wrong tokens only would be closed before it is over.
+        # A connection with wrong tokens only would be closed earlier.
         service = Service("--authentication-timeout-ms", "600000", database_url=url)
         times = measure(service, presented, rounds)
         service.stop()

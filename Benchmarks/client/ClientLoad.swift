@@ -2,11 +2,11 @@ import CMeasuredRegion
 import Foundation
 import HeadroomClient
 
-/// Asks a service with so many tasks at once over one connection, and prints what that came to as a line of JSON.
+/// Sends requests from concurrent tasks over one connection, and prints the result as a line of JSON.
 ///
 ///     client-load PORT TASKS SECONDS USERS
 ///
-/// The users are 0 to USERS - 1; they get the plan `pro` first, so that nobody reaches a limit.
+/// The users are 0 to USERS - 1; they get the plan `pro` first, so that no user reaches a limit.
 @main
 struct ClientLoad {
     private struct Result: Encodable {
@@ -27,7 +27,7 @@ struct ClientLoad {
         let client = HeadroomClient(.init(port: arguments[0]))
         let users = (0..<arguments[3]).map(user)
         try await prepare(users, client)
-        // Connections, caches and buffers are there before anything is measured.
+        // A warm-up for connections, caches and buffers.
         _ = try await load(client, tasks: tasks, users: users, for: .seconds(1))
         let allocationsBefore = headroom_allocation_count()
         let start = ContinuousClock.now
@@ -48,7 +48,7 @@ struct ClientLoad {
     }
 
     private static func user(_ number: Int) -> UserID {
-        // The digits of redis-benchmark's __rand_int__ are decimal; so these are the same users.
+        // Decimal digits as in redis-benchmark's __rand_int__, for the same users.
         guard let user = UserID("00000000-0000-0000-0000-" + String(format: "%012d", number)) else { exit(70) }
         return user
     }

@@ -1,4 +1,4 @@
-"""Measures Headroom beside what one would write instead. script/bench starts it.
+"""Compares Headroom with simpler solutions. script/bench starts it.
 
 README.md describes the rows and the form of the result.
 """

@@ -1,4 +1,4 @@
-"""The command line of the comparison; script/bench says what each flag does."""
+"""The command line of the comparison; script/bench documents the flags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.processes import Failure
 
 from . import document, machine, result
 from .bench import Bench, Options
-from .machine import say
+from .machine import print_progress
 from .peers import redis_version
 from .report import print_report
 from .rows import QUICK, ROWS, STAGES, USERS, USUAL, samples_wanted
@@ -26,7 +26,7 @@ from .rows import QUICK, ROWS, STAGES, USERS, USUAL, samples_wanted
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/performance.md"
 PUBLISHED = ROOT / "docs/performance/result.json"
-#: Seconds that a stage takes beside its measurements, and beside them in each round.
+#: Seconds of a stage besides its measurements, once and in each round.
 SET_UP = {
     "main": (20, 5),
     "slow_disk": (5, 15),
@@ -86,7 +86,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         action="store_true",
         help="also merge it into docs/performance/result.json, and rewrite the document",
     )
-    parser.add_argument("--plan", action="store_true", help="only say what would be measured, and how long that takes")
+    parser.add_argument("--plan", action="store_true", help="only print the measurements and their duration")
     parser.add_argument(
         "--redraw", action="store_true", help="measure nothing, only make the document and pictures anew"
     )
@@ -151,7 +151,7 @@ def measure(chosen: argparse.Namespace) -> result.Result:
                     new["rows"][row.name] = result.row_result(row, bench.samples, about)
         if bench.headroom.counts() != bench.headroom.sent:
             raise Failure("at the end message_count does not add up to the messages sent")
-        say(f"{bench.headroom.sent:,} messages were allowed, and message_count adds up to {bench.headroom.sent:,}")
+        print_progress(f"{bench.headroom.sent:,} messages were allowed, and message_count adds up to {bench.headroom.sent:,}")
         return new
     except BaseException:
         show_logs(work)
@@ -167,7 +167,7 @@ def show_logs(work: Path) -> None:
     for log in sorted([*work.glob("*.log"), *work.glob("*/*.log")]):
         lines = log.read_text(errors="replace").splitlines()[-15:]
         if lines:
-            say(f"the end of {log.name}:")
+            print_progress(f"the end of {log.name}:")
             print("\n".join(lines), file=sys.stderr)
 
 
@@ -176,16 +176,16 @@ def publish(new: result.Result) -> None:
 
     old = result.judged_anew(result.read(PUBLISHED)) if PUBLISHED.exists() else result.empty()
     merged = result.merged(old, new)
-    # First the one that may refuse.
+    # First the step that may fail.
     text = document.rewritten(DOCUMENT.read_text(encoding="utf-8"), merged)
     result.write(PUBLISHED, merged)
     DOCUMENT.write_text(text, encoding="utf-8")
     plots.draw(merged, PUBLISHED.parent)
-    say(f"published in {PUBLISHED.relative_to(ROOT)} and {DOCUMENT.relative_to(ROOT)}")
+    print_progress(f"published in {PUBLISHED.relative_to(ROOT)} and {DOCUMENT.relative_to(ROOT)}")
 
 
 def end_by_signal(number: int, _: FrameType | None) -> NoReturn:
-    # As an exception, so that everything is ended on the way out; once.
+    # Raised as an exception, once, so that all processes are stopped.
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
     sys.exit(128 + number)
@@ -195,7 +195,7 @@ def main() -> int:
     chosen = parse_arguments(sys.argv[1:])
     rounds = "a round" if chosen.rounds == 1 else f"{chosen.rounds} rounds"
     if chosen.plan:
-        say(f"{', '.join(chosen.names)}: {rounds}; about {minutes_needed(chosen):.0f} minutes without the build")
+        print_progress(f"{', '.join(chosen.names)}: {rounds}; about {minutes_needed(chosen):.0f} minutes without the build")
         return 0
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, end_by_signal)
@@ -209,7 +209,7 @@ def main() -> int:
         if chosen.publish:
             publish(new)
     except (Failure, AssertionError) as error:
-        say(str(error))
+        print_progress(str(error))
         return 1
     return 0
 

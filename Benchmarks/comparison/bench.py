@@ -1,4 +1,4 @@
-"""What a measurement needs: the servers, the generators, and somebody who writes down what came of it."""
+"""The environment of a measurement: servers, load generators and the record of results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.processes import collected_children_seconds, processor_seconds, res
 
 from .figures import Sample, rounded
 from .generators import HeadroomBench, Pgbench, RedisBenchmark
-from .machine import say
+from .machine import print_progress
 from .peers import Headroom, Postgres, Redis
 from .renewals import Renewals
 from .rows import USERS
@@ -30,7 +30,7 @@ class Options:
 class Bench:
     def __init__(self, options: Options, work: Path) -> None:
         self.options, self.work = options, work
-        say("starting PostgreSQL")
+        print_progress("starting PostgreSQL")
         self.postgres = Postgres(work)
         self.redis = Redis(work / "redis", work / "redis.log")
         self.headroom = Headroom(options.program, self.postgres, "bench", work)
@@ -45,7 +45,7 @@ class Bench:
         self._rates: dict[str, float] = {}
 
     def start(self) -> None:
-        say(f"starting Redis and headroom, and making {USERS} users in each")
+        print_progress(f"starting Redis and headroom, and making {USERS} users in each")
         self.postgres.create_database(self.headroom.database)
         self.redis.start()
         self.headroom.start()
@@ -55,7 +55,7 @@ class Bench:
         self.postgres.age()
 
     def settle(self, *databases: str) -> None:
-        """Statistics, and all pages written: nobody is measured with another's work."""
+        """Updates statistics and writes all pages, so that no measurement includes the work of another."""
         for database in databases:
             self.postgres.sql("vacuum analyze", database=database, seconds=900)
         self.postgres.sql("checkpoint", seconds=900)
@@ -79,7 +79,7 @@ class Bench:
         self.samples.append({"name": name, "round": self.round, **sample})
 
     def best(self, name: str, best_name: str, clients: tuple[int, ...]) -> None:
-        """The best of a round's client counts stands for it."""
+        """The best of a round's client counts represents the round."""
         counts = {count: self.latest(f"{name}_{count}") for count in clients}
         best = max(counts, key=lambda count: counts[count]["per_second"])
         values = {key: value for key, value in counts[best].items() if key not in ("name", "round")}
@@ -97,7 +97,7 @@ class Bench:
     def by_redis_benchmark(
         self, name: str, pipeline: int, users: int, request: list[str], peer: Redis | Headroom
     ) -> None:
-        """As many requests as take the time, judged by the time before, which is a short try for the first time."""
+        """The number of requests that takes the time, by the rate of the run before; a short run comes first."""
         if not self.is_wanted(name):
             return
         if name not in self._rates:
@@ -116,7 +116,7 @@ class Bench:
         self._rates[name] = sample["per_second"]
 
     def by_renewals(self, name: str, service: Headroom, renewals: Renewals) -> None:
-        """As many events as go through, and what one costs the processors. No message is counted."""
+        """Posts events as fast as possible, and measures the processor time of one. Counts no message."""
         if not self.is_wanted(name):
             return
         processes = {"service": service.pid, "postgres": self.postgres.pid}
@@ -126,10 +126,10 @@ class Bench:
         events = sample["messages"]
         sample |= {f"{process}_ms": rounded(seconds * 1e3 / events) for process, seconds in spent.items()}
         self.record(name, sample)
-        say(f"round {self.round} of {self.options.rounds}: {name} {sample['per_second']:,.0f} a second")
+        print_progress(f"round {self.round} of {self.options.rounds}: {name} {sample['per_second']:,.0f} a second")
 
     def observe(self, name: str, load: Callable[[], Sample], peer: Redis | Headroom | None = None) -> Sample:
-        """Runs a load, beside it what it costs; without a peer it goes to PostgreSQL itself."""
+        """Runs a load and measures its costs; without a peer the load runs on PostgreSQL itself."""
         if not self.is_wanted(name):
             return {}
         service = peer if isinstance(peer, Headroom) else None
@@ -161,12 +161,12 @@ class Bench:
             service.counted(name, messages)
         sample.pop("series", None)
         self.record(name, sample)
-        say(f"round {self.round} of {self.options.rounds}: {name} {sample['per_second']:,.0f} a second")
+        print_progress(f"round {self.round} of {self.options.rounds}: {name} {sample['per_second']:,.0f} a second")
         return sample
 
 
 class Residents:
-    """The most memory that was resident, looked at twice a second."""
+    """The highest resident memory, sampled twice a second."""
 
     def __init__(self, pid: int | None) -> None:
         self.pid, self.highest = pid, 0.0
@@ -178,7 +178,7 @@ class Residents:
             try:
                 self.highest = max(self.highest, resident_bytes(self.pid) / 1e6)
             except OSError:
-                # The load notices better.
+                # The load reports this error better.
                 return
             if self._over.wait(0.5):
                 return

@@ -1,4 +1,4 @@
-"""docs/performance.md: what stands between its markers is made from the result, and nothing else in it is touched."""
+"""Generates the parts of docs/performance.md between its markers from the result. The rest of the page stays."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rewritten(text: str, result: Result) -> str:
     return text
 
 
-# Words and tables -----------------------------------------------------------------------------------------------------
+# Texts and tables ---------------------------------------------------------------------------------------------------
 
 
 def whole(value: float | None) -> str:
@@ -42,7 +42,7 @@ def whole(value: float | None) -> str:
 
 
 def short(value: float | None) -> str:
-    """Three digits that say something."""
+    """Rounded to three significant digits."""
     if value is None:
         return ""
     if value >= 100:
@@ -51,7 +51,7 @@ def short(value: float | None) -> str:
 
 
 def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """All columns but the first are numbers."""
+    """A table whose columns are numbers except the first."""
     rule = ["---"] + ["--:"] * (len(head) - 1)
     return "\n".join("|" + "".join(f" {cell} |" if cell else " |" for cell in line) for line in (head, rule, *lines))
 
@@ -213,7 +213,7 @@ def latency(result: Result) -> str:
 
 
 def beside(row: str) -> Callable[[Result], str]:
-    """A row whose measurements and ratios stand for themselves."""
+    """The block of a row without special treatment."""
 
     def render(result: Result) -> str:
         if row not in result["rows"]:

@@ -18,7 +18,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that is not exceeded by so many percent of them."""
+    """The percentile of the values."""
     if not values:
         raise ValueError("there is no percentile of nothing")
     ordered = sorted(values)
@@ -26,7 +26,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def rounded(value: float, digits: int = 4) -> float:
-    """To so many significant digits: what is written down is what was measured, not what floating point made of it."""
+    """Rounds to significant digits, without the noise of floating point."""
     if value == 0 or not math.isfinite(value):
         return value
     places = digits - 1 - math.floor(math.log10(abs(value)))
@@ -39,7 +39,7 @@ def named(samples: Iterable[Sample], name: str) -> list[Sample]:
 
 
 def medians(samples: Sequence[Sample]) -> dict[str, Sample]:
-    """Of each measurement's numbers over its rounds, also of those in nested objects."""
+    """The median of each number of a measurement over its rounds, also in nested objects."""
     names = dict.fromkeys(sample["name"] for sample in samples)
     return {name: _median_of_objects([_numbers(sample) for sample in named(samples, name)]) for name in names}
 
@@ -60,7 +60,7 @@ def _median_of_objects(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def ratio(samples: Sequence[Sample], above: str, below: str, field: str = "per_second") -> dict[str, Any] | None:
-    """The median of the rounds' own ratios, not the ratio of medians: what slows a whole round down slows both."""
+    """The median of the rounds' ratios, not the ratio of medians: a slow round slows both numbers."""
     belows = {sample["round"]: sample for sample in named(samples, below)}
     rounds = [
         sample[field] / belows[sample["round"]][field] for sample in named(samples, above) if sample["round"] in belows

@@ -1,4 +1,4 @@
-"""The three load generators: how each is called, and what its output says."""
+"""The three load generators: their command lines and the parsing of their output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.processes import Failure, run
 
 from .figures import Sample, percentile, rounded
 
-#: Connections and requests in flight on each, where nothing else is said.
+#: The default number of connections and of requests in flight on each.
 CONNECTIONS = 64
 PIPELINE = 16
 
@@ -31,7 +31,7 @@ class Pgbench:
 
     def measure(self, script: Path, clients: int, database: str) -> Sample:
         prefix = self.work / "transactions"
-        # A log line for each transaction of one client, for some where there are many.
+        # A log line for each transaction of one client, and for a sample of many clients.
         sampling = [] if clients == 1 else ["--sampling-rate=0.05"]
         out = run(
             [
@@ -71,7 +71,7 @@ def parse_pgbench(out: str) -> Sample:
 
 
 def pgbench_latencies(lines: Iterable[str]) -> Sample:
-    """The third column of pgbench's log is a transaction's time, in microseconds."""
+    """The transactions' times, in the third column of pgbench's log in microseconds."""
     milliseconds = [int(line.split()[2]) / 1000 for line in lines]
     if not milliseconds:
         raise Failure("pgbench logged no transaction")
@@ -97,7 +97,7 @@ class RedisBenchmark:
         request: Sequence[str],
         access: Sequence[str] = (),
     ) -> Sample:
-        # It asks for CONFIG first, which headroom does not have; that warning goes to the log.
+        # It sends CONFIG first, which headroom does not support; the warning goes to the log.
         out = run(
             [
                 "redis-benchmark",
@@ -124,7 +124,7 @@ class RedisBenchmark:
         return parse_redis_benchmark(out) | {"messages": requests}
 
     def requests_for(self, rate_before: float) -> int:
-        """As many as take the time at the rate of before.
+        """The number of requests that takes the time at the rate of the run before.
 
         Whole batches on every connection, since it issues its requests by the pipeline.
         """
@@ -167,7 +167,7 @@ class HeadroomBench:
         warmup: float = 1,
         may_refuse: bool = False,
     ) -> Sample:
-        """may_refuse: messages that are refused as overload are a figure, and do not fail the run."""
+        """may_refuse: messages refused as overload are counted and do not fail the run."""
         seconds = seconds or self.seconds
         arguments = [
             str(self.program),
@@ -205,7 +205,7 @@ def parse_headroom_bench(out: str, may_refuse: bool = False) -> Sample:
         report: dict[str, Any] = json.loads(out)
         latency = report["latency_ms"]
         refused = report["errors"].pop("OVERLOADED", 0) if may_refuse else 0
-        # Those of the warm-up are in the database, too.
+        # The database also has the messages of the warm-up.
         messages = report["replies"] + report["warmup_replies"] - refused
         sample: Sample = {
             "per_second": rounded(report["per_second"], 6),

@@ -1,4 +1,4 @@
-"""The machine that the figures are from, and whether it will do."""
+"""Describes the machine of the measurements, and checks whether it is suitable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.processes import Failure, run
 IN_MEMORY = {"tmpfs", "ramfs"}
 
 
-def say(text: str) -> None:
+def print_progress(text: str) -> None:
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
@@ -59,7 +59,7 @@ def description(directory: Path) -> dict[str, Any]:
 def warn_of_noise() -> None:
     load = load_before()
     if load > 0.5:
-        say(f"the machine is busy with something else (load {load:.2f} in the last minute): figures will be too low")
+        print_progress(f"the machine is busy with something else (load {load:.2f} in the last minute): figures will be too low")
 
 
 def must_be_on_a_disk(directory: Path) -> None:
@@ -72,7 +72,7 @@ def free_gigabytes(directory: Path) -> float:
 
 
 def raise_descriptor_limit() -> int:
-    """As many open files as may be, for us and what we start; returns how many that is."""
+    """Raises the limit of open files of this process and its children to the maximum; returns it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
@@ -80,7 +80,7 @@ def raise_descriptor_limit() -> int:
 
 
 def commit_of(root: Path) -> str:
-    """With -dirty after it when there are changes that are not committed, but for those of the documents."""
+    """The commit, with -dirty if there are uncommitted changes other than in documents."""
     git = ["git", "-C", str(root)]
     try:
         commit = run([*git, "describe", "--always", "--abbrev=12"], 30).strip()

@@ -1,4 +1,4 @@
-"""The three that are measured: PostgreSQL with a plain function, Redis with a script, and Headroom."""
+"""The measured systems: PostgreSQL with a plain function, Redis with a script, and Headroom."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.wire import LineConnection
 
 ALLOWANCE = 1_000_000_000
 
-# What the service sets for its private PostgreSQL, with more connections, for pgbench, and with the write-ahead log that
+# The settings of the service's private PostgreSQL, with more connections for pgbench, and with the write-ahead log that
 # README.md advises for ten million rows.
 SETTINGS = {
     **DURABLE,
@@ -28,7 +28,7 @@ SETTINGS = {
     "autovacuum_naptime": "15s",
 }
 
-# What one would write: one row per user and month, checked and counted in one statement. The rows are there before, and
+# The obvious solution: one row per user and month, checked and counted in one statement. The rows exist before, and
 # have the same room for updates as headroom's.
 PLAIN_FUNCTION = """
 create schema plain;
@@ -72,7 +72,7 @@ return {1, redis.call("INCR", KEYS[1]), limit}
 
 
 def users_sql(count: int, first: int = 0) -> str:
-    """A query of so many users, in their order."""
+    """A query that returns users in order."""
     return (
         "select ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid as user_id "
         f"from generate_series({first}, {first + count - 1}) as n"
@@ -83,20 +83,20 @@ def users_sql(count: int, first: int = 0) -> str:
 
 
 def shared_buffers_megabytes() -> int:
-    """A quarter of the memory, at most 4 GB, as the service does."""
+    """A quarter of the memory, at most 4 GB, as the service sets it."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(max(memory // 4 >> 20, 128), 4096)
 
 
 class Postgres(Cluster):
-    """A cluster of our own, and the function in it."""
+    """A separate cluster with the function."""
 
     def __init__(self, work: Path) -> None:
         self.work = work
         super().__init__({**SETTINGS, "shared_buffers": f"{shared_buffers_megabytes()}MB"}, work / "postgres", has_roles=False)
         if not os.access(self.pgbench, os.X_OK):
             raise Failure("no PostgreSQL with pgbench was found; install postgresql, or set HEADROOM_POSTGRES_BIN")
-        # What was copied is on the disk before anything is measured.
+        # Copied data is on the disk before the measurements.
         run(["sync", "--file-system", self.home])
 
     @property
@@ -115,7 +115,7 @@ class Postgres(Cluster):
         return self.sql("show server_version").split()[0]
 
     def age(self) -> None:
-        """What a cluster has after its first hours: files of WAL to use again.
+        """Creates the WAL files that a cluster reuses after its first hours.
 
         A new one makes them as it goes, and every commit waits 10 to 40 ms for each.
         """
@@ -142,7 +142,7 @@ class Postgres(Cluster):
 
 
 class Redis:
-    #: What redis-benchmark needs to be let in.
+    #: The flags with which redis-benchmark authenticates.
     access: tuple[str, ...] = ()
 
     def __init__(self, directory: Path, log: Path) -> None:
@@ -194,16 +194,16 @@ def redis_version() -> str:
 
 
 class Headroom:
-    """A service over one database, whose every message is accounted for."""
+    """A service on one database; verifies that each message was counted once."""
 
-    #: What redis-benchmark needs to be let in.
+    #: The flags with which redis-benchmark authenticates.
     access: tuple[str, ...] = ()
 
     def __init__(self, program: Path, postgres: Postgres, database: str, work: Path) -> None:
         self.program, self.postgres, self.database, self.work = program, postgres, database, work
         self.service: Service | None = None
         self.users = 0
-        #: What message_count must add up to.
+        #: The expected sum of message_count.
         self.sent = 0
         self.token = ""
 
@@ -265,7 +265,7 @@ class Headroom:
         return "token" in run([self.program, "--help"])
 
     def create_token(self) -> str:
-        """One that may do what is measured. It is written by itself on standard output, in a line of its own or not."""
+        """Creates a token with the scopes of the measurement. The command prints only the token on standard output."""
         words = self.command("token", "create", "bench", "--scope", "chat", "--scope", "operator").split()
         return next(word for word in words if word.startswith("headroom_"))
 
@@ -273,7 +273,7 @@ class Headroom:
         wait_until(lambda: self.info().get("database") == "up", "headroom has found its database again")
 
     def prepare(self, users: int) -> None:
-        """A plan with room for everything, its subscribers, and a first message of each, which makes its row."""
+        """Creates a plan without practical limit, its subscribers, and each one's usage row by a first message."""
         self.users = users
         self.make_plan()
         self.make_subscribers(users)
@@ -283,7 +283,7 @@ class Headroom:
         self.counted("the first messages", users)
 
     def prepare_rows(self, users: int, portion: int = 1_000_000) -> None:
-        """The same for a great many: all but the first user's rows are copies of that one's."""
+        """The same for millions of users: the rows are copies of the first user's."""
         self.users = users
         self.make_plan()
         self.make_subscribers(1)
@@ -299,7 +299,7 @@ class Headroom:
             count = min(portion, users - first)
             self.make_subscribers(count, first)
             self.postgres.sql(
-                # Without the triggers, which would put each row into the audit log.
+                # Without the triggers, which would write each row to the audit log.
                 "set session_replication_role = replica; "
                 f"insert into public.message_usage (user_id, {columns}) select users.user_id, {columns} "
                 f"from ({users_sql(count, first)}) as users, (select {columns} from public.message_usage "
@@ -310,7 +310,7 @@ class Headroom:
         self.counted(f"{users} rows", users)
 
     def map_product(self, source: str, product: str) -> None:
-        """What a store sells is the benchmark's plan."""
+        """Maps the store's product to the benchmark's plan."""
         self.command("product", "map", source, product, "--plan", "bench")
 
     def make_plan(self) -> None:
@@ -321,7 +321,7 @@ class Headroom:
         )
 
     def make_subscribers(self, count: int, first: int = 0) -> None:
-        # Without a trigger's call for each of millions of foreign keys.
+        # Without a trigger call for each of millions of foreign keys.
         self.postgres.sql(
             f"""
             set session_replication_role = replica;
@@ -333,7 +333,7 @@ class Headroom:
         )
 
     def _first_messages(self, users: int) -> int:
-        """How many of the users' first messages were allowed; a thousand are on their way at a time."""
+        """Sends each user's first message, a thousand in flight; returns how many were allowed."""
         allowed = 0
         with self.connect() as line:
             for first in range(0, users, 1000):
@@ -343,7 +343,7 @@ class Headroom:
         return allowed
 
     def counted(self, what: str, messages: int) -> None:
-        """An answer that was not counted, or counted twice, fails the run."""
+        """Fails the run if an answer was not counted, or counted twice."""
         self.sent += messages
         total = self.counts()
         if total != self.sent:

@@ -15,7 +15,7 @@ from .document import CURVES, PEERS, medians, whole
 from .result import Result
 from .rows import TITLES
 
-# Pages are light or dark: nothing is drawn behind, and these can be read on white and on black.
+# Pages are light or dark: the background is transparent, and these colours are readable on white and on black.
 INK = "#777777"
 HEADROOM, REDIS, FUNCTION = "#2f81c7", "#c2553b", "#8a7a2c"
 pyplot.rcParams.update(
@@ -53,7 +53,7 @@ def save(figure: Any, path: Path) -> None:
 
 
 def draw(result: Result, directory: Path) -> None:
-    """A picture for each part of the result that is there; one whose part is gone goes, too."""
+    """Draws a picture for each part of the result, and deletes pictures without one."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, picture in (("peers", peers), ("latency", latency), ("curves", curves), ("soak", soak)):
         path = directory / f"{name}.svg"

@@ -1,4 +1,4 @@
-"""A store that renews subscriptions on several connections: as fast as they go, or so many a second."""
+"""A store that renews subscriptions on several connections, as fast as possible or at a fixed rate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .figures import Sample, percentile, rounded
-from .visitors import DashboardClient, renew, renewal
+from .visitors import HTTPClient, renew, renewal
 
 CONNECTIONS = 8
 CUSTOMERS = 2_000
@@ -18,21 +18,21 @@ MONTHS_BEFORE = 12
 
 
 class Renewals:
-    """Renews one customer after the other, in as many threads as there are connections."""
+    """Renews one customer after the other, with one thread per connection."""
 
     def __init__(self, port: int) -> None:
-        self.visitors = [DashboardClient(port) for _ in range(CONNECTIONS)]
+        self.visitors = [HTTPClient(port) for _ in range(CONNECTIONS)]
         self.failure: Exception | None = None
         self.began = self.seconds = 0.0
 
     def make_history(self) -> None:
-        """Renewals of earlier months, so that each customer has as many events as one of a year ago."""
+        """Posts renewals of earlier months, so that each customer has the events of a year."""
         for months_ago in range(MONTHS_BEFORE, 0, -1):
             self._renew(lambda number: number < CUSTOMERS, months_ago)
         self._check()
 
     def measure(self, seconds: float) -> Sample:
-        """As many as go through."""
+        """Renews as fast as possible."""
         self._begin()
         self._renew(lambda _: time.perf_counter() < self.began + seconds)
         self._check()
@@ -46,7 +46,7 @@ class Renewals:
 
     @contextmanager
     def beside(self, rate: float) -> Iterator[None]:
-        """So many a second, for as long as the block takes."""
+        """Renews at a fixed rate for the duration of the block."""
         self._begin()
         over = threading.Event()
 
@@ -84,10 +84,10 @@ class Renewals:
             raise self.failure
 
     def _renew(self, is_due: Callable[[int], bool], months_ago: int = 0) -> None:
-        """In as many threads as there are connections, until the next number is not due any more."""
+        """Runs one thread per connection until the last number is done."""
         numbers = itertools.count()
 
-        def work(visitor: DashboardClient) -> None:
+        def work(visitor: HTTPClient) -> None:
             try:
                 while is_due(number := next(numbers)):
                     renew(visitor, renewal(number, number % CUSTOMERS, months_ago))

@@ -1,4 +1,4 @@
-"""The result as JSON: rows, each with its samples and what was worked out of them. README.md describes the form."""
+"""The result as JSON: rows with samples and derived figures. README.md describes the format."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def empty() -> Result:
 
 
 def row_result(row: Row, samples: Sequence[Sample], run: dict[str, Any]) -> dict[str, Any]:
-    """One row: when, where and how it was measured, its own samples, and what follows from them."""
+    """One row: date, machine and method of the measurement, its samples and derived figures."""
     own = [sample for sample in samples if sample["name"] in row.samples]
     counted = sum(sample.get("messages", 0) for sample in own if sample["name"].startswith(("headroom", "soak")))
     return {"title": row.title, **run, "messages_counted": counted, **row.judge(own), "samples": own}
 
 
 def merged(old: Result, new: Result) -> Result:
-    """The rows of the new one, and those of the old one that the new one does not have, in the usual order."""
+    """The rows of the new result and the missing ones of the old result, in the default order."""
     rows = {**old["rows"], **new["rows"]}
     return {"schema": SCHEMA, "rows": {row.name: rows[row.name] for row in ROWS if row.name in rows}}
 
 
 def judged_anew(result: Result) -> Result:
-    """With all that is worked out of the samples worked out again, by the ratios and goals of today."""
+    """Derives all figures from the samples again, with the current ratios and goals."""
     rows = {}
     for name, row in result["rows"].items():
         rows[name] = {**row, "title": row_named(name).title, **row_named(name).judge(row["samples"])}
@@ -43,7 +43,7 @@ def judged_anew(result: Result) -> Result:
 
 
 def check(result: Result) -> None:
-    """That what was worked out follows from the samples."""
+    """Checks that the derived figures match the samples."""
     for name, row in judged_anew(result)["rows"].items():
         for part, value in row.items():
             if result["rows"][name][part] != value:
@@ -66,7 +66,7 @@ def write(path: Path, result: Result) -> None:
 
 
 def text_of(result: Result) -> str:
-    """Indented, but with a line for each sample, so that a difference between two of them can be read."""
+    """Indented JSON with a line for each sample, so that differences are readable."""
     samples: list[str] = []
 
     def shorten(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is compared: rows, each a set of measurements that stand side by side, with their ratios and goals."""
+"""The rows of the comparison: sets of measurements with their ratios and goals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import figures
 from .figures import Sample
 
 CLIENTS = (8, 16, 32, 64)
-#: Where all wait for one row, fewer do better.
+#: When all clients wait for one row, fewer clients are faster.
 ONE_USER_CLIENTS = (1, 4, *CLIENTS)
 USERS = 100_000
 CURVE_CONNECTIONS = (1, 4, 16, 64, 256, 1024)
@@ -18,10 +18,10 @@ CURVE_USERS = (1, 100, 10_000, 100_000)
 CURVE_ROWS = (100_000, 1_000_000, 10_000_000)
 IDLE_CONNECTIONS = 10_000
 FLUSH_MILLISECONDS = 5
-#: How a port is protected, in the order in which it is measured.
+#: The protections of a port, in the order of measurement.
 PROTECTIONS = {"open": "open", "token": "with a token", "tls": "over TLS", "token_tls": "with a token, over TLS"}
 
-#: What a measurement is called where people read it.
+#: The titles of measurements.
 TITLES = {
     "function_1": "plpgsql function, 1 client",
     **{f"function_{clients}": f"plpgsql function, {clients} clients" for clients in CLIENTS},
@@ -57,9 +57,9 @@ TITLES = {
         for kind, words in PROTECTIONS.items()
         for pipeline in (1, 16)
     },
-    "headroom_quiet_full": "Headroom, 64 × 16, nobody on the HTTP side",
+    "headroom_quiet_full": "Headroom, 64 × 16, idle HTTP server",
     "headroom_visited_full": "Headroom, 64 × 16, metrics scraped, dashboard open, up to 200 store events a second",
-    "headroom_quiet_half": "Headroom, open loop at half of that, nobody on the HTTP side",
+    "headroom_quiet_half": "Headroom, open loop at half of that, idle HTTP server",
     "headroom_visited_half": "Headroom, open loop at half of that, metrics scraped, dashboard open, up to 200 events/s",
     "renewals_alone": "renewals on 8 connections, no messages",
     "headroom_unrenewed_full": "Headroom, 64 × 16, no renewals",
@@ -87,7 +87,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound for a ratio, or for a field of a measurement's medians."""
+    """A bound of a ratio, or of a field of a measurement's medians."""
 
     name: str
     title: str
@@ -133,7 +133,7 @@ class Row:
     goals: tuple[Goal, ...] = ()
 
     def judge(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """What is worked out of the samples."""
+        """The medians, ratios and goals derived from the samples."""
         medians = figures.medians(samples)
         found = ((ratio, figures.ratio(samples, ratio.above, ratio.below, ratio.field)) for ratio in self.ratios)
         ratios = {ratio.name: {"title": ratio.title, **value} for ratio, value in found if value}
@@ -280,7 +280,7 @@ ROWS = (
     Row(
         "http",
         "http",
-        "beside the HTTP side at work",
+        "with load on the HTTP server",
         ("headroom_quiet_full", "headroom_visited_full", "headroom_quiet_half", "headroom_visited_half"),
         (
             Ratio("http_rate", "rate, visited / quiet, 64 × 16", "headroom_visited_full", "headroom_quiet_full"),
@@ -337,7 +337,7 @@ ROWS = (
         tuple(f"headroom_connections_{count}" for count in CURVE_CONNECTIONS),
     ),
     Row("users", "curves", "64 × 16 over users", tuple(f"headroom_users_{count}" for count in CURVE_USERS)),
-    # Last of the usual ones: what it writes keeps the disk busy for a while.
+    # The last of the default rows, because its writes keep the disk busy for a while.
     Row(
         "rows",
         "rows",

@@ -13,7 +13,7 @@ from support.users import numbered_user
 
 from .bench import Bench
 from .figures import Sample, median, rounded
-from .machine import free_gigabytes, raise_descriptor_limit, say
+from .machine import free_gigabytes, print_progress, raise_descriptor_limit
 from .peers import Headroom, Redis
 from .renewals import CONNECTIONS as RENEWAL_CONNECTIONS
 from .renewals import Renewals
@@ -31,14 +31,14 @@ from .rows import (
 from .visitors import AUTHORIZATION, EVENTS_PER_SECOND, PRODUCT, Visitors
 
 ANY_USER = "00000000-0000-4000-8000-__rand_int__"
-#: What the tables of ten million users take, with their write-ahead log.
+#: The size of the tables of ten million users, with their write-ahead log.
 ROWS_GIGABYTES = 28
 
 
 def rounds(bench: Bench, measure: Callable[[], None]) -> None:
     for number in range(1, bench.options.rounds + 1):
         bench.round = number
-        # So that none happens by the clock while one of them is measured, and each round begins alike.
+        # No timed checkpoint during a measurement, and equal conditions at the start of each round.
         bench.postgres.sql("checkpoint", seconds=900)
         measure()
 
@@ -63,8 +63,8 @@ def _main_round(bench: Bench) -> None:
     for pipeline in (1, 16):
         bench.by_redis_benchmark(f"redis_{pipeline}", pipeline, USERS, any_key, redis)
         bench.by_redis_benchmark(f"headroom_{pipeline}", pipeline, USERS, ["CONSUME", ANY_USER], headroom)
-    # An open loop sends each message when it is due, so it is like no pipelining; the more that are due at once, the
-    # more go in one write.
+    # An open loop sends each message when it is due, so it is comparable to no pipelining; the more are due at once, the
+    # more are sent in one write.
     for name, most in (("headroom_half_load", "headroom_16"), ("headroom_half_single", "headroom_1")):
         if bench.is_wanted(name):
             bench.by_headroom_bench(name, headroom, USERS, rate=bench.latest(most)["per_second"] / 2)
@@ -76,7 +76,7 @@ def _main_round(bench: Bench) -> None:
     for share in (0, 1):
         bench.by_headroom_bench(f"headroom_keys_{share}", headroom, USERS, key_share=share)
     if bench.is_wanted("headroom_keys_1"):
-        # The next round begins without keys, too; and it makes the same ones.
+        # The next round starts without keys, because it makes the same ones.
         bench.postgres.sql("truncate headroom.message_keys", database=bench.headroom.database)
 
 
@@ -97,7 +97,7 @@ def slow_disk_stage(bench: Bench) -> None:
                 if library.name not in Path(f"/proc/{process}/maps").read_text():
                     raise Failure("the library that slows flushes down was not loaded")
             bench.headroom.wait_for_database()
-            # What it keeps in memory was lost with the restart.
+            # The restart emptied its memory.
             reads = ("select count(*) from public.message_usage", "select count(*) from plain.message_usage")
             bench.postgres.sql(*reads, database=bench.headroom.database)
             bench.by_pgbench(f"function_{name}", "function", CLIENTS[-1])
@@ -125,13 +125,13 @@ def slow_disk_library(work: Path) -> Path:
 def idle_stage(bench: Bench) -> None:
     limit, needed = raise_descriptor_limit(), IDLE_CONNECTIONS + 500
     if limit < needed:
-        say(f"left out: {needed} open files are needed for idle connections, and {limit} are allowed (ulimit -Hn)")
+        print_progress(f"skipped: {needed} open files are needed for idle connections, and {limit} are allowed (ulimit -Hn)")
         return
     headroom = bench.headroom
 
     def measure() -> None:
         for name, idle in (("headroom_alone", 0), ("headroom_among_idle", IDLE_CONNECTIONS)):
-            # Anew, so that its memory is this measurement's.
+            # A new process, so that the memory is that of this measurement.
             headroom.stop()
             headroom.start(f"--connections-maximum={2 * IDLE_CONNECTIONS}", "--first-request-timeout-ms=3600000")
             bench.by_headroom_bench(name, headroom, USERS, idle_connections=idle)
@@ -141,12 +141,12 @@ def idle_stage(bench: Bench) -> None:
     headroom.start()
 
 
-# The HTTP side --------------------------------------------------------------------------------------------------------
+# The HTTP server ------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def store_service(bench: Bench, database: str, *settings: str) -> Iterator[Headroom]:
-    """A service that a store sends its events to, over a database of its own: the events are kept."""
+    """A service with a webhook, on a separate database, because it stores the events."""
     bench.postgres.create_database(database)
     service = Headroom(bench.options.program, bench.postgres, database, bench.work)
     bench.services.append(service)
@@ -202,7 +202,7 @@ def renewals_stage(bench: Bench) -> None:
 
 
 def protected_stage(bench: Bench) -> None:
-    """In a database of its own, since one that has had a token is never open again by itself."""
+    """On a separate database, because a database that has had a token requires one from then on."""
     database = "protected"
     bench.postgres.create_database(database)
     service = Headroom(bench.options.program, bench.postgres, database, bench.work)
@@ -215,8 +215,8 @@ def protected_stage(bench: Bench) -> None:
     if service.knows_tokens:
         token = service.create_token()
     else:
-        say("left out: this headroom knows no tokens")
-    everybody = ("--authentication=off",) if token else ()
+        print_progress("skipped: this headroom does not support tokens")
+    open_flags = ("--authentication=off",) if token else ()
 
     def measure() -> None:
         for kind in PROTECTIONS:
@@ -225,7 +225,7 @@ def protected_stage(bench: Bench) -> None:
                 continue
             service.stop()
             service.start(
-                *(() if needs_token else everybody),
+                *(() if needs_token else open_flags),
                 token=token if needs_token else "",
                 tls=authority if kind.endswith("tls") else None,
             )
@@ -245,11 +245,11 @@ def protected_stage(bench: Bench) -> None:
 def rows_stage(bench: Bench) -> None:
     free = free_gigabytes(bench.work)
     if free < ROWS_GIGABYTES:
-        say(f"left out: many rows need {ROWS_GIGABYTES} GB, and {free:.0f} GB are free (HEADROOM_BENCH_DIRECTORY)")
+        print_progress(f"skipped: many rows need {ROWS_GIGABYTES} GB, and {free:.0f} GB are free (HEADROOM_BENCH_DIRECTORY)")
         return
     services = {CURVE_ROWS[0]: bench.headroom}
     for count in CURVE_ROWS[1:]:
-        say(f"making {count:,} users")
+        print_progress(f"making {count:,} users")
         database = f"rows_{count}"
         bench.postgres.create_database(database)
         service = Headroom(bench.options.program, bench.postgres, database, bench.work)
@@ -262,7 +262,7 @@ def rows_stage(bench: Bench) -> None:
     def measure() -> None:
         for count, service in services.items():
             bench.by_headroom_bench(f"headroom_rows_{count}_fresh", service, count)
-            # Until nearly every page was touched once since the checkpoint.
+            # Until nearly every page has been written once since the checkpoint.
             bench.by_headroom_bench(f"headroom_rows_{count}", service, count, warmup=max(1, 15 * count // 10_000_000))
 
     rounds(bench, measure)
@@ -300,7 +300,7 @@ STATE_NAMES = ("table", "indexes", "receipts", "updated", "hot", "dead", "autova
 
 
 def soak_stage(bench: Bench) -> None:
-    """One run from beginning to end; what is seen of the database and the service is written down each minute."""
+    """One run; records a sample of the database and the service each minute."""
     headroom, minutes = bench.headroom, bench.options.soak_minutes
     states: list[dict[str, float]] = []
     over = threading.Event()
@@ -313,9 +313,9 @@ def soak_stage(bench: Bench) -> None:
         try:
             while not over.wait(60):
                 states.append(look())
-                say(f"soak: minute {len(states)} of {minutes}")
+                print_progress(f"soak: minute {len(states)} of {minutes}")
         except Failure as error:
-            say(f"soak: looking at the database failed, the rest of the minutes is left out: {error}")
+            print_progress(f"soak: looking at the database failed, the rest of the minutes is skipped: {error}")
 
     before = look()
     watcher = threading.Thread(target=watch, daemon=True)

@@ -1,4 +1,4 @@
-"""Who else asks the service while messages are counted: a scraper each second, a dashboard that is open, a store.
+"""Other load while messages are counted: a scraper each second, an open dashboard, a store.
 
 In threads of this process, with requests that are made beforehand and written to sockets as they are: what they cost the
 machine is what the service does with them, not their making.
@@ -25,8 +25,8 @@ MONTH_MILLISECONDS = 30 * 86_400_000
 PRODUCT = "bench_monthly"
 
 
-class DashboardClient:
-    """A connection that is kept open, and what its answers took."""
+class HTTPClient:
+    """An open connection, and the times of its answers."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -34,8 +34,8 @@ class DashboardClient:
         self.received = b""
         self.milliseconds: list[float] = []
 
-    def send_command(self, request: bytes) -> bytes:
-        """One request, and the answer's body; anything but 200 fails the run."""
+    def send(self, request: bytes) -> bytes:
+        """Sends a request and returns the answer's body; a status other than 200 fails the run."""
         began = time.perf_counter()
         if self.socket is None:
             self.socket = socket.create_connection(("127.0.0.1", self.port), 30)
@@ -50,14 +50,14 @@ class DashboardClient:
         body, self.received = self.received[:length], self.received[length:]
         self.milliseconds.append((time.perf_counter() - began) * 1000)
         if " 200 " not in status:
-            raise Failure(f"the HTTP side answered {status}: {body[:500].decode(errors='replace')}")
+            raise Failure(f"the HTTP server answered {status}: {body[:500].decode(errors='replace')}")
         return body
 
     def _receive(self) -> None:
         assert self.socket is not None
         chunk = self.socket.recv(65_536)
         if not chunk:
-            raise Failure("the HTTP side closed a connection")
+            raise Failure("the HTTP server closed a connection")
         self.received += chunk
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ def get(path: str) -> bytes:
 
 
 def renewal(number: int, user: int, months_ago: int = 0) -> bytes:
-    """A subscription goes on for another month."""
+    """An event that renews a subscription for a month."""
     now = int(time.time() * 1000) - months_ago * MONTH_MILLISECONDS
     event = {
         "id": f"bench-{now}-{number}",
@@ -100,18 +100,18 @@ def renewal(number: int, user: int, months_ago: int = 0) -> bytes:
     return head.encode() + body
 
 
-def renew(store: DashboardClient, request: bytes) -> None:
-    answer = json.loads(store.send_command(request))
+def renew(store: HTTPClient, request: bytes) -> None:
+    answer = json.loads(store.send(request))
     if answer.get("outcome") != "applied":
         raise Failure(f"an event came to nothing: {answer}")
 
 
 class Visitors:
-    """All of them, for as long as the block takes."""
+    """Runs all of them for the duration of the block."""
 
     def __init__(self, service: Headroom, users: int) -> None:
         self.service, self.users = service, users
-        self.scraper, self.page, self.store = (DashboardClient(service.http_port) for _ in range(3))
+        self.scraper, self.page, self.store = (HTTPClient(service.http_port) for _ in range(3))
         self.stream = 0
         self.events = 0
         self.failure: Exception | None = None
@@ -153,7 +153,7 @@ class Visitors:
             self.failure = failure
 
     def _every(self, seconds: float, visit: Callable[[int], Any]) -> None:
-        """When it is due; what is late is made up for."""
+        """Calls at fixed intervals, and catches up after a delay."""
         number = 0
         while True:
             due = self.began + number * seconds
@@ -163,10 +163,10 @@ class Visitors:
             number += 1
 
     def _scrape(self) -> None:
-        self._every(1, lambda _: self.scraper.send_command(get("/metrics")))
+        self._every(1, lambda _: self.scraper.send(get("/metrics")))
 
     def _look(self) -> None:
-        self._every(5, lambda _: self.page.send_command(get("/dashboard")))
+        self._every(5, lambda _: self.page.send(get("/dashboard")))
 
     def _watch(self) -> None:
         """The page's live numbers."""
@@ -185,8 +185,8 @@ class Visitors:
             raise Failure("no live numbers came")
 
     def _tell(self) -> None:
-        def tell(number: int) -> None:
+        def post_event(number: int) -> None:
             renew(self.store, renewal(number, number % self.users))
             self.events += 1
 
-        self._every(1 / EVENTS_PER_SECOND, tell)
+        self._every(1 / EVENTS_PER_SECOND, post_event)

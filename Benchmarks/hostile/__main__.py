@@ -12,7 +12,7 @@ from typing import Any
 
 from comparison import machine
 from comparison.figures import median, rounded
-from comparison.machine import say
+from comparison.machine import print_progress
 from comparison.peers import Postgres
 from comparison.stages import slow_disk_library
 from support import processes
@@ -43,14 +43,14 @@ class Figures:
 
     def add(self, what: str, name: str, sample: Sample) -> None:
         self.samples.setdefault(what, {}).setdefault(name, []).append(sample)
-        say(f"{what}, {name}: {json.dumps(sample)}")
+        print_progress(f"{what}, {name}: {json.dumps(sample)}")
 
     def medians(self) -> dict[str, dict[str, Sample]]:
         return {what: {name: medians(samples) for name, samples in by.items()} for what, by in self.samples.items()}
 
 
 def medians(samples: list[Any]) -> Any:
-    """Of each number over the rounds, also in nested objects; where a round lacks one, it is 0 there."""
+    """The median of each number over the rounds, also in nested objects; a missing number is 0."""
     if all(isinstance(sample, dict) for sample in samples):
         keys = dict.fromkeys(key for sample in samples for key in sample)
         return {key: medians([sample[key] for sample in samples if key in sample]) for key in keys}
@@ -67,7 +67,7 @@ def measure(chosen: argparse.Namespace, work: Path, figures: Figures) -> None:
         for contender in contenders:
             contender.prepare_database()
         for number in range(chosen.rounds):
-            # Who is first in a round takes turns as well.
+            # The binaries take turns being first in a round.
             for contender in contenders if number % 2 == 0 else contenders[::-1]:
                 one_round(contender, chosen, figures)
         if "overload" in chosen.only:
@@ -99,7 +99,7 @@ def one_round(contender: Contender, chosen: argparse.Namespace, figures: Figures
             figures.add("beside 16 greedy with INFO", contender.name, sample)
     if "hostile" in chosen.only:
         for connections in (0, scenarios.HOSTILE_CONNECTIONS):
-            # Room for the good ones: that hostile ones can take all the room is what connections-per-address-maximum is for.
+            # Leaves connections for well-behaved clients; connections-per-address-maximum limits hostile ones.
             with contender.serving("--connections-maximum", str(scenarios.HOSTILE_CONNECTIONS + 256)):
                 sample = scenarios.hostile(contender, connections, max(chosen.seconds, 15))
                 figures.add(f"beside {connections} hostile", contender.name, sample)
@@ -156,7 +156,7 @@ def main() -> None:
         print(json.dumps(result["medians"], indent=1))
     except (Failure, AssertionError) as failure:
         for log in sorted([*work.glob("*.log"), *work.glob("*/*.log")]):
-            say(f"{log.name}: " + " | ".join(log.read_text(errors="replace").splitlines()[-5:]))
+            print_progress(f"{log.name}: " + " | ".join(log.read_text(errors="replace").splitlines()[-5:]))
         raise SystemExit(f"hostile: {failure}") from failure
     finally:
         processes.stop_all()

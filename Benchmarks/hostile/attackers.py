@@ -1,4 +1,4 @@
-"""Peers that mean no good, all in one process: `python3 -m hostile.attackers line|http PORT COUNT` until it is ended.
+"""Hostile peers, all in one process: `python3 -m hostile.attackers line|http PORT COUNT` until it is ended.
 
 Every kind in equal parts. Who is closed comes again at once, so that there are as many all the time.
 """
@@ -17,25 +17,25 @@ from dataclasses import dataclass, field
 
 from support.users import numbered_user
 
-#: As many requests as a connection may have under way, with the longest replies that need the database.
+#: The maximum of requests in flight, with the longest replies that need the database.
 PIPELINE = "".join(f"USAGE {numbered_user(number)}\n" for number in range(1024)).encode()
 #: Replies of kilobytes for five bytes.
 LONG_REPLIES = b"HELP\n" * 4096
 REQUEST = f"CONSUME {numbered_user(1)} key={'k' * 100}\n".encode()
-#: All but the end of the longest request.
+#: The longest request without its end.
 HALF = b"PING " + b"x" * 1018
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a peer does. Those of HTTP are the same ones, as far as they can be."""
+    """A kind of hostile peer. The HTTP peers correspond to those of the line protocol where possible."""
 
     name: str
-    #: Sent at once, and nothing after it.
+    #: Sent at once.
     begins: bytes = b""
-    #: Sent again and again, by a peer that never reads.
+    #: Sent repeatedly by a peer that never reads.
     floods: bytes = b""
-    #: A byte of it a second.
+    #: Sent byte by byte, one a second.
     trickles: bytes = b""
 
 
@@ -82,7 +82,7 @@ class Attack:
     def open(self, kind: Kind) -> None:
         connection = socket.socket()
         connection.setblocking(False)
-        # Of what it does not read, little stays here: the rest is the service's to keep.
+        # A small receive buffer: unread replies stay in the service.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         result = connection.connect_ex(("127.0.0.1", self.port))
         if result not in (0, errno.EINPROGRESS):
@@ -96,7 +96,7 @@ class Attack:
 
     @staticmethod
     def interest(peer: Peer) -> int:
-        # The end of a connection shows as readable; who never reads notices it by writing.
+        # The end of a connection makes it readable; a peer that never reads notices it by writing.
         reads = 0 if peer.kind.floods else selectors.EVENT_READ
         return reads | (selectors.EVENT_WRITE if peer.unsent or not reads else 0)
 

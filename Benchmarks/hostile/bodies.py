@@ -1,4 +1,4 @@
-"""Peers that post bodies to the HTTP port that are costly to read, or would be in another reading than the one that counts:
+"""Peers that post bodies to the HTTP port that are costly to parse, or would be in another encoding:
 `python3 -m hostile.bodies PORT COUNT` until it is ended.
 
 Each has one connection at a time and posts as fast as it is answered. They know the secret of the webhook, so that all of
@@ -18,14 +18,14 @@ import sys
 from collections import Counter
 
 AUTHORIZATION = "Bearer a-secret-of-the-attackers"
-#: What a body may have; http-body-bytes-maximum is as much.
+#: The maximum size of a body (http-body-maximum-bytes).
 BYTES_MAXIMUM = 262_144
 PATHS = ("/webhooks/revenuecat", "/v1/billing-events")
 JSON_TYPE = "Content-Type: application/json"
 
 
 def bodies() -> list[tuple[int, bytes, str]]:
-    """The status that each has to be answered with, the body, and the fields that describe it."""
+    """The expected status, the body, and its header fields."""
     made: list[tuple[int, bytes, str]] = []
     for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"):
         width = 4 if "32" in encoding else 2
@@ -53,7 +53,7 @@ def requests() -> list[tuple[int, bytes]]:
     for path in PATHS:
         for status, body, fields in bodies():
             head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {AUTHORIZATION}\r\n"
-            # A billing event needs no token here, and would be asked for one by that field.
+            # A billing event needs no token here; with that field it would.
             if path != PATHS[0]:
                 head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n"
             made.append((status, f"{head}{fields}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body))
@@ -74,7 +74,7 @@ class Attack:
         self.port, self.count = port, count
         self.requests = requests()
         self.selector = selectors.DefaultSelector()
-        #: By the status that was expected and the one that came.
+        #: By expected and received status.
         self.answers: Counter[str] = Counter()
 
     def open(self) -> None:
@@ -98,7 +98,7 @@ class Attack:
             if events & selectors.EVENT_READ:
                 chunk = peer.socket.recv(65_536)
                 peer.received += chunk
-                # The rest of the body would be read by nobody.
+                # The service does not read the rest of the body.
                 if not chunk or b"\r\n\r\n" in peer.received:
                     self.close(peer)
                     return

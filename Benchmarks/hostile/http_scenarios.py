@@ -1,4 +1,4 @@
-"""What the HTTP port does under attack: whether probes are answered meanwhile, and after how long."""
+"""The HTTP port under attack: whether and how fast probes are answered."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from support.processes import Failure, processor_seconds, resident_bytes
 from .bodies import AUTHORIZATION
 from .scenarios import Sample, good_clients
 
-#: So many of the 256 that may be there (http-connections-maximum).
+#: The number of connections, out of 256 (http-connections-maximum).
 BODY_CONNECTIONS = 64
-#: What a service needs to take all that the attackers post.
+#: The settings with which the service accepts all posts of the attackers.
 BODY_SETTINGS = ("--revenuecat-authorization", AUTHORIZATION)
 PROBES = ("/healthz", "/readyz")
-#: A balancer looks once a second or so; more often here, so that there is a percentile.
+#: Balancers check about once a second; more often here, for percentiles.
 PROBE_SECONDS = 0.05
-#: Balancers give up sooner or later.
+#: The timeout of a check.
 PROBE_TIMEOUT_SECONDS = 5.0
 
 
 def probes(service: Headroom, seconds: float) -> Sample:
-    """Probes on connections of their own, one after the other."""
+    """Probes on new connections, one after the other."""
     waits: list[float] = []
     failed = 0
     end = time.monotonic() + seconds
@@ -49,7 +49,7 @@ def probes(service: Headroom, seconds: float) -> Sample:
 
 
 def bodies(service: Headroom, connections: int, seconds: float) -> Sample:
-    """Probes, and then good clients of the line port, beside so many that post bodies of every bad kind."""
+    """Probes, then well-behaved clients of the line port, while hostile peers post bodies of every kind."""
     attackers = None
     if connections:
         attackers = processes.start(

@@ -1,4 +1,4 @@
-"""An open loop that tells allowed and refused messages apart: `python3 -m hostile.paced PORT RATE SECONDS CONNECTIONS`.
+"""An open loop that distinguishes allowed and refused messages: `python3 -m hostile.paced PORT RATE SECONDS CONNECTIONS`.
 
 Each message counts from when it was due. `headroom bench` is the better generator, but its percentiles are of all replies,
 and under overload it matters what those wait that are accepted.
@@ -19,9 +19,9 @@ from comparison.figures import percentile, rounded
 from support.users import numbered_user
 
 USERS = 10_000
-#: Messages that are due within it leave together.
+#: Messages due within this time are sent together.
 TICK_SECONDS = 0.005
-#: For replies, once the sending is over.
+#: The wait for replies after sending.
 PATIENCE_SECONDS = 10.0
 
 

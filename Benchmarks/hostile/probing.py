@@ -1,4 +1,4 @@
-"""A load balancer that asks for health, on a new connection each time: `python3 -m hostile.probing PORT SECONDS [CA]`.
+"""A load balancer that checks health, on a new connection each time: `python3 -m hostile.probing PORT SECONDS [CA]`.
 
 One question after the other. What is not answered 200 within five seconds has failed.
 """

@@ -1,4 +1,4 @@
-"""What is done to the service, and what is looked at meanwhile. Each scenario is one measurement of one binary."""
+"""The attacks on the service, and the measurements during them. Each scenario measures one binary once."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from support.processes import Failure, processor_seconds, resident_bytes, run
 from support.waiting import wait_until
 
 USERS = 10_000
-#: Clients that do nothing wrong: so many connections, with so many messages a second over all, as users make them.
+#: Well-behaved clients: connections, and messages a second over all of them at random intervals.
 GOOD_CONNECTIONS = 64
 GOOD_RATE = 2_000
-#: Requests that a greedy connection keeps under way: as many as it may.
+#: Requests in flight on a greedy connection: the maximum.
 GREEDY_PIPELINE = 1_024
 GREEDY_CONNECTIONS = (0, 1, 16, 64)
 HOSTILE_CONNECTIONS = 4_096
 HTTP_CONNECTIONS = 5_000
-#: What each flush takes when the database is to be slow.
+#: The time of each flush of the slow disk.
 FLUSH_MILLISECONDS = 100
 OVERLOAD_CONNECTIONS = 256
 
@@ -36,21 +36,21 @@ Sample = dict[str, Any]
 
 
 def good_clients(service: Headroom, seconds: float, seed: int = 1) -> Sample:
-    """An open loop: each message counts from when it was due, whatever became of those before it."""
-    # The generator of the binary that was built here, whichever is asked: what differs is the service alone.
+    """An open loop: the latency of each message counts from when it was due."""
+    # Always the generator of the built binary, so that only the service differs.
     command = [
         str(service.generator), "bench", "--target", f"127.0.0.1:{service.port}", "--connections", str(GOOD_CONNECTIONS),
         "--rate", str(GOOD_RATE), "--duration", f"{seconds:g}", "--warmup", "1", "--users", str(USERS), "--seed", str(seed),
         "--json", "--quiet",
     ]  # fmt: skip
-    # Its exit status tells of what could not be offered or was not answered, which is a figure here.
+    # The exit status reports dropped and unanswered requests, which are figures here.
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
     try:
         report = json.loads(done.stdout)
     except ValueError as error:
         if "PING" not in done.stderr:
             raise Failure(f"headroom bench gave no figure: {done.stderr.strip()[-400:]}") from error
-        # A good client does not even get in.
+        # A well-behaved client cannot connect.
         return {"got_in": 0}
     latency = report["latency_ms"] or {}
     return {
@@ -70,7 +70,7 @@ def greedy_clients(service: Headroom, connections: int, command: str | None = No
         yield
         return
     verb = ["--command", command] if command else ["--verb", "consume"]
-    # All on users of their own: what the good ones wait for is the service, not a row.
+    # Separate users, so that well-behaved clients wait for the service and not for a row.
     generator = processes.start(
         [
             str(service.generator), "bench", "--target", f"127.0.0.1:{service.port}", "--connections", str(connections),
@@ -95,7 +95,7 @@ def fairness(service: Headroom, connections: int, seconds: float, command: str |
 
 
 class Watch:
-    """The most descriptors that a process had, looked at ten times a second."""
+    """The highest number of descriptors of a process, sampled ten times a second."""
 
     def __init__(self, pid: int) -> None:
         self.pid, self.descriptors = pid, 0
@@ -134,7 +134,7 @@ def attacked(service: Headroom, protocol: str, connections: int) -> Iterator[Non
 
 
 def hostile(service: Headroom, connections: int, seconds: float) -> Sample:
-    """Memory and descriptors under so many peers that mean no good, and what the good ones wait meanwhile."""
+    """Memory, descriptors and the latency of well-behaved clients under hostile peers."""
     watch = Watch(service.pid)
     try:
         with attacked(service, "line", connections):
@@ -152,8 +152,8 @@ def hostile(service: Headroom, connections: int, seconds: float) -> Sample:
 
 
 def http_probes(service: Headroom, connections: int, seconds: float, tls: Authority | None) -> Sample:
-    """What a load balancer sees that asks for health on a new connection each time, beside so many that hold the HTTP port, and
-    what the clients of the line protocol notice of it."""
+    """Health checks of a load balancer on new connections while hostile peers occupy the HTTP port, and the latency of clients of
+    the line protocol."""
     watch = Watch(service.pid)
     try:
         with attacked(service, "http", connections):
@@ -174,7 +174,7 @@ def overload(service: Headroom, rate: float, seconds: float) -> Sample:
 
 
 def throughput(service: Headroom, pipeline: int, seconds: float) -> Sample:
-    """A closed loop of 64 connections: what the defences cost those who need none."""
+    """A closed loop of 64 connections: the cost of the defences for well-behaved clients."""
     command = [
         str(service.generator), "bench", "--target", f"127.0.0.1:{service.port}", "--connections", "64", "--pipeline",
         str(pipeline), "--duration", f"{seconds:g}", "--warmup", "1", "--users", str(USERS), "--seed", "3", "--json", "--quiet",
@@ -185,13 +185,13 @@ def throughput(service: Headroom, pipeline: int, seconds: float) -> Sample:
     return {
         "per_second": rounded(report["allowed"] / report["seconds"]),
         "p99_ms": rounded(report["latency_ms"]["p99"]),
-        # Where others use the processor, too, this says more than the rate.
+        # On a busy machine this is more reliable than the rate.
         "cpu_us": rounded((processor_seconds(service.pid) - before) * 1e6 / messages),
     }
 
 
 class Contender(Headroom):
-    """One of the binaries, on a database of its own."""
+    """One of the binaries, on a separate database."""
 
     def __init__(self, name: str, program: Path, generator: Path, postgres: Postgres, work: Path) -> None:
         super().__init__(program, postgres, f"hostile_{name}", work)
@@ -205,7 +205,7 @@ class Contender(Headroom):
 
     @contextmanager
     def serving(self, *settings: str, **how: Any) -> Iterator[Callable[[], None]]:
-        """Anew for each measurement: its highest memory is that measurement's."""
+        """A new process for each measurement, because the highest memory is recorded for the process."""
         self.start(*settings, **how)
         try:
             yield self.stop

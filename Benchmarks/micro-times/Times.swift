@@ -2,8 +2,8 @@ import Benchmark
 import CMeasuredRegion
 import HotPath
 
-/// The bodies of HotPath, timed. What they count is held by script/microbench; here it is for information, because one
-/// process measures everything that it does meanwhile.
+/// The bodies of HotPath, timed. script/microbench checks their counts; here they are for information only, because a process
+/// measures everything that it does meanwhile.
 let benchmarks: @Sendable () -> Void = {
     let allocations = BenchmarkMetric.custom("Allocations per 1,000 requests", useScalingFactor: false)
     Benchmark.defaultConfiguration = .init(
@@ -14,7 +14,7 @@ let benchmarks: @Sendable () -> Void = {
         maxIterations: 100_000
     )
     for body in Body.all {
-        // A call of less than a microsecond would be lost in the looks at the clock.
+        // A call of less than a microsecond is shorter than reading the clock.
         let calls = max(1, 1_024 / body.requests)
         let call = body.prepare()
         Benchmark("\(body.name) (\(calls * body.requests) requests)") { benchmark in

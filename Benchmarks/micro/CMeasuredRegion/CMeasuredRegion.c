@@ -19,9 +19,9 @@ uint64_t headroom_allocation_count(void) {
 
 #if defined(__GLIBC__)
 
-// The executable's own functions come before the C library's when a symbol is looked up ("Replacing malloc", manual of
-// glibc), also for the shared libraries. These count, and leave the work to glibc under the second names that it
-// exports for this. free needs no replacement: what they return is glibc's.
+// The executable's functions take precedence over the C library's, also for shared libraries ("Replacing malloc" in the
+// manual of glibc). These count, and call glibc by the second names that it exports for this purpose. free needs no
+// replacement, because the memory is glibc's.
 
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);

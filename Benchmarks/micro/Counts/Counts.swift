@@ -1,8 +1,8 @@
 import CMeasuredRegion
 import HotPath
 
-/// Runs each body so often that start-up and table look-ups are over, then so many times in the measured region, and
-/// prints what it allocated there: name, requests, calls and allocations, with tabs between.
+/// Warms each body up, then runs it in the measured region and prints name, requests, calls and allocations with tabs
+/// between.
 @main
 struct Counts {
     static func main() {

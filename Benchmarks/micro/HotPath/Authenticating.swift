@@ -1,5 +1,5 @@
 extension Body {
-    /// Of 100 live tokens; `script/microbench` holds the wrong ones to the same number of instructions.
+    /// Among 100 live tokens; `script/microbench` requires the same number of instructions for each wrong one.
     static let authenticating = [
         authenticate("authenticate, first byte of 100 wrong", wrongByte: 0),
         authenticate("authenticate, last byte of 100 wrong", wrongByte: 31),

@@ -1,12 +1,12 @@
 import CMeasuredRegion
 
-/// One piece of the hot path. Defined once, and run in two ways: counted by `Counts`, timed by `Times`.
+/// One part of the hot path, counted by `Counts` and timed by `Times`.
 public struct Body: Sendable {
-    /// What the table and the thresholds call it.
+    /// The name in the table and in the thresholds.
     public let name: String
-    /// How many requests one call stands for.
+    /// The number of requests that one call represents.
     public let requests: Int
-    /// Prepares what the piece needs, and returns the piece itself, to be called again and again.
+    /// Prepares the data and returns the measured closure, which is called repeatedly.
     public let prepare: @Sendable () -> () -> Void
 
     init(_ name: String, requests: Int = 1, _ prepare: @escaping @Sendable () -> () -> Void) {
@@ -18,7 +18,7 @@ public struct Body: Sendable {
     public static let all = decoding + encoding + connection + counting + authenticating + batching + client
 }
 
-/// The compiler must take it for granted that somebody looks at the value.
+/// Makes the compiler assume that the value is used.
 @inline(__always)
 func keep<Value>(_ value: Value) {
     withUnsafePointer(to: value) { headroom_keep($0) }

@@ -2,7 +2,7 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// What a call of the library costs in the code that it shares with the service; `script/bench-client` counts the rest.
+/// The cost of a call of the library in the code shared with the service; `script/bench-client` measures the rest.
 extension Body {
     private static let answer =
         "+ALLOWED user=7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11 plan=paid state=active tier=silent display=hidden used=17"

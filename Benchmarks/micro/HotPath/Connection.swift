@@ -4,7 +4,7 @@ extension Body {
         turns("connection, 16 requests and their replies", requests: 16),
     ]
 
-    /// So many requests, their outcomes, and the replies in order.
+    /// A number of requests, their outcomes, and the replies in order.
     private static func turns(_ name: String, requests: Int) -> Body {
         Body(name, requests: requests) {
             var connection = ConnectionUnderTest()

@@ -4,7 +4,7 @@ extension Body {
             let metrics = MetricsUnderTest()
             return { metrics.turn(16) }
         },
-        // Once for all of its requests, be they one or hundreds.
+        // Once for all requests of a batch.
         Body("count a batch in its lane", requests: 1) {
             let metrics = LaneMetricsUnderTest()
             return { metrics.countBatch() }

@@ -23,7 +23,7 @@ extension Body {
         },
     ]
 
-    /// Requests that come in these reads, as `ConnectionHandler` takes them in.
+    /// Decodes the requests in these reads as `ConnectionHandler` does.
     private static func decode(_ name: String, _ reads: [String], requests: Int = 1) -> Body {
         Body(name, requests: requests) {
             let reads = reads.map { ByteBuffer(string: $0) }

@@ -1,13 +1,13 @@
 import Usage
 
-/// Values as the service meets them: a paying user, in the middle of a month.
+/// Typical values: a paying user in the middle of a month.
 enum Fixtures {
     static let now = Instant(secondsSince1970: 1_794_398_400)
     static let start = Instant(secondsSince1970: 1_793_491_200)
     static let end = Instant(secondsSince1970: 1_796_083_200)
     static let period = BillingPeriod(year: 2026, month: 11)
 
-    /// Users as they come, in no order and everywhere alike.
+    /// Users in random order, the same on every machine.
     static func user(_ number: Int) -> UserID {
         var mixed = UInt64(number) &* 0x9e37_79b9_7f4a_7c15
         mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
@@ -28,7 +28,7 @@ enum Fixtures {
         )
     }
 
-    /// What one more message is told; `used` of 800 before it.
+    /// The answer to one more message; `used` of 800 before it.
     static func answer(used: Int) -> Answer {
         var snapshot = snapshot(used: used)
         return snapshot.consume(1, of: user(1))

@@ -8,7 +8,7 @@ import Usage
 @testable import HeadroomServer
 @testable import Postgres
 
-// The bodies use internal types through this file only, so that a change of those is followed here alone.
+// All uses of internal types by the bodies, so that a change of those types affects this file only.
 
 struct ConnectionUnderTest {
     private var machine = ConnectionStateMachine(
@@ -23,7 +23,7 @@ struct ConnectionUnderTest {
     private let outcome = Outcome.answer(Fixtures.answer(used: 12))
     private var slots: [UInt64] = []
 
-    /// The replies are bytes at the end: what writing an answer costs is in this.
+    /// The replies are encoded at the end, so this includes the cost of encoding an answer.
     mutating func turn(_ requests: Int) {
         slots.removeAll(keepingCapacity: true)
         for _ in 0..<requests {
@@ -54,8 +54,8 @@ struct TokensUnderTest {
     private let isRight: Bool
 
     /// - Parameters:
-    ///   - tokens: that are live. The one in the middle has the digest of what is presented.
-    ///   - wrongByte: where that digest differs after all; nil is nowhere.
+    ///   - tokens: the number of live tokens. The middle one has the digest of the presented token.
+    ///   - wrongByte: the index at which that digest differs; nil if it is equal.
     init(tokens count: Int, wrongByte: Int?) {
         let random = (0..<count).map { number in (0..<32).map { UInt8(truncatingIfNeeded: number &* 31 &+ $0 &* 7) } }
         let tokens = random.map { NewToken(random: $0) }
@@ -83,7 +83,7 @@ struct MetricsUnderTest {
     private let request = DecodedRequest.command(.consume(user: Fixtures.user(1), messages: 1))
     private let outcome = Outcome.answer(Fixtures.answer(used: 12))
 
-    /// What the event loop adds to requests that are answered with one delivery.
+    /// The work of the event loop for requests that are answered with one delivery.
     func turn(_ requests: Int) {
         for _ in 0..<requests { metrics.count(request) }
         metrics.latencies.begin(second: 1)
@@ -97,7 +97,7 @@ struct MetricsUnderTest {
 struct LaneMetricsUnderTest {
     private let metrics = LaneMetrics()
 
-    /// What a lane adds to a batch that one statement counts, but for its two looks at the clock.
+    /// The work of a lane for a batch that one statement counts, without its two readings of the clock.
     func countBatch() {
         metrics.batchSizes.record(64)
         metrics.queueWaits.record(.microseconds(123))
@@ -107,7 +107,7 @@ struct LaneMetricsUnderTest {
 }
 
 extension Request {
-    /// Requests as one event loop stages them, of users in no order.
+    /// Requests as one event loop stages them, of users in random order.
     fileprivate static func staged(_ count: Int, users: Int) -> [Request] {
         let deadline = ContinuousClock.now + .seconds(3_600)
         return (0..<count).map { number in
@@ -137,7 +137,7 @@ struct QueueUnderTest {
         turns = Array(repeating: Request.staged(perTurn, users: perTurn), count: requests / perTurn)
     }
 
-    /// What the event loops enqueue turn by turn, the lane takes in batches of 512.
+    /// Event loops append requests in turn, and the lane takes batches of 512.
     mutating func turn() {
         for staged in turns { keep(queue.enqueue(staged).action) }
         var taken = 0
@@ -171,7 +171,7 @@ struct BatchUnderTest {
         keep(Batch(arrived))
     }
 
-    /// What `BatchExecutor.count` does before it sends.
+    /// The work of `BatchExecutor.count` before it sends.
     mutating func makeParameters() {
         let groups = batch.groups[...]
         let cached = groups.map { users.entry(of: $0.user) }
@@ -180,7 +180,7 @@ struct BatchUnderTest {
         parameters.withBinaryFormat { keep($4) }
     }
 
-    /// What `BatchExecutor` does with a counted batch of users whose entitlement is cached.
+    /// The work of `BatchExecutor` for a counted batch of users with cached entitlements.
     mutating func answer() {
         let entitlements = cached.map { $0?.entitlement }
         let groups = batch.groups[...]
@@ -201,7 +201,7 @@ struct BatchUnderTest {
 }
 
 extension QueryResult {
-    /// What `count_batch.sql` returns for users who send so many messages each, all of them counted, of known entitlement.
+    /// The result of `count_batch.sql` for users with cached entitlements, all of whose messages are counted.
     fileprivate static func counted(_ messages: [Int64]) -> QueryResult {
         let columns = [
             "ordinal", "message_count", "held", "limit", "plan", "state", "started_at", "resets_at", "expires_at",
@@ -216,13 +216,13 @@ extension QueryResult {
             attribute.format = 1
             return attribute
         }
-        // Values are read as what their column is.
+        // Values are decoded by the type of their column.
         attributes[11].typid = TypeOID.timestamptz.rawValue
         attributes[13].typid = TypeOID.int64Array.rawValue
         PQsetResultAttrs(result, Int32(attributes.count), &attributes)
         for column in columns.indices { set(nil, 0, column, of: result) }
         set(bytes(Fixtures.now), 0, 11, of: result)
-        // A header, and each element behind its length: PostgreSQL's binary form of a bigint[].
+        // PostgreSQL's binary format of a bigint[]: a header, then each element after its length.
         let header = [1, 0, 20, Int32(messages.count), 1].flatMap { bytes($0) }
         let elements = messages.enumerated().flatMap { index, count in
             bytes(Int32(8)) + bytes(Int64(index + 1) << 32 | (12 + count))

@@ -4,14 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// Calls `body` with `context`, so many times. Callgrind collects inside of this function only, by its name
+/// Calls `body` with `context` repeatedly. Callgrind collects inside this function only, by its name
 /// (--toggle-collect), and writes a profile each time it returns (--dump-after).
 void headroom_measured_region(void (*_Nonnull body)(void *_Nonnull context), void *_Nonnull context, int64_t times);
 
-/// Allocations of this process until now, of all threads; a realloc is one. Always 0 where the C library is not glibc.
+/// The allocations of this process so far, in all threads; a realloc is one. Always 0 if the C library is not glibc.
 uint64_t headroom_allocation_count(void);
 
-/// Looks at a value as far as the compiler can tell, so that what made it is not left out.
+/// Makes the compiler assume that a value is used, so that its computation is not removed.
 void headroom_keep(const void *_Nonnull value);
 
 #endif
