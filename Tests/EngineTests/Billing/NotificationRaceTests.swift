@@ -45,8 +45,8 @@ struct NotificationRaceTests {
     func waiting() async throws {
         let database = try await fresh()
         let answer = try await database.overlapping(
-            try Event("t", "2026-11-06", Event.transferred(from: ["\(user(1))"], to: ["\(user(2))"])).event,
-            try Event("e", "2026-11-05", by: ["\(user(1))"], Event.purchased("T")).event
+            try Event("t", "2026-11-06", Event.transferred(from: ["\(user(1))"], to: ["\(user(2))"])).billingEvent,
+            try Event("e", "2026-11-05", by: ["\(user(1))"], Event.purchased("T")).billingEvent
         )
         #expect(answer.first["outcome"] == "waiting" && answer.second["outcome"] == "applied")
         #expect(answer.second["user"] == "\(user(2))")

@@ -20,7 +20,7 @@ struct NotificationStorageTests {
 
     /// The tables and columns that contain a text.
     private func columns(of text: String, _ psql: Session) async throws -> [String] {
-        let columns = try await psql.rows(
+        let rows = try await psql.rows(
             """
             select columns.table_schema, columns.table_name, columns.column_name
             from information_schema.columns join information_schema.tables using (table_schema, table_name)
@@ -28,7 +28,7 @@ struct NotificationStorageTests {
             """
         )
         var columns: [String] = []
-        for column in columns.map({ $0.split(separator: "|") }) {
+        for column in rows.map({ $0.split(separator: "|") }) {
             let found = try await psql.text(
                 "select exists (select from \(column[0]).\(column[1]) where \"\(column[2])\"::text like '%\(text)%')"
             )
@@ -39,7 +39,7 @@ struct NotificationStorageTests {
 
     /// An event translated from its stored payload.
     private func stored(_ id: String, _ psql: Session) async throws -> BillingEvent {
-        var event = try Event(id, "2026-11-05").event
+        var event = try Event(id, "2026-11-05").billingEvent
         let row = "from headroom.billing_events where id = '\(id)'"
         event.at = at(try #require(try await psql.text("select headroom.instant_text(happened_at) \(row)")))
         event.identities = try await psql.rows("select unnest(identities) \(row)")

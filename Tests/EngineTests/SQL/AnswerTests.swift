@@ -21,14 +21,14 @@ struct SQLAnswerTests {
         arguments: SeededGenerator.seeds
     )
     func agreement(seed: UInt64) async throws {
-        print("random standings with seed \(seed)")
+        print("random snapshots with seed \(seed)")
         let database = try await TestDatabase.fresh()
         try await database.psql.run { connection in
             for plan in SQLAnswerTests.plans { try PlanRow.write(plan, connection) }
         }
         var random = SeededGenerator(seed: seed)
         for _ in 0..<400 {
-            let snapshot = randomStanding(&random)
+            let snapshot = randomSnapshot(&random)
             let messages = random.element(of: [0, 1, 1, 2, 5, 801])
             var after = snapshot
             let answer: Answer
@@ -38,15 +38,15 @@ struct SQLAnswerTests {
                 answer = after.consume(messages, of: user(1))
             }
             let counted = answer.status == .allowed ? messages : 0
-            let answer = try await database.psql.run { connection in
+            let fields = try await database.psql.run { connection in
                 try SQLAnswerTests.answer(to: answer.snapshot, messages: messages, counted: counted, connection)
             }
             let expected = SQLAnswer.fields(of: answer)
-            for name in SQLAnswer.names where answer[name] != expected[name] {
-                let (one, other) = (answer[name] ?? nil, expected[name] ?? nil)
+            for name in SQLAnswer.names where fields[name] != expected[name] {
+                let (one, other) = (fields[name] ?? nil, expected[name] ?? nil)
                 Issue.record("seed \(seed): \(name) is \(one ?? "null"), expected \(other ?? "null"): \(snapshot)")
             }
-            if answer != expected { return }
+            if fields != expected { return }
         }
     }
 
@@ -81,7 +81,7 @@ struct SQLAnswerTests {
         return try SQLAnswer.rows(sql, parameters, connection)[0]
     }
 
-    private func randomStanding(_ random: inout SeededGenerator) -> UsageSnapshot {
+    private func randomSnapshot(_ random: inout SeededGenerator) -> UsageSnapshot {
         let plan = random.element(of: SQLAnswerTests.plans)
         let observedAt = Instant(microsecondsSince1970: Int64.random(in: 0..<4_000_000_000_000_000, using: &random))
         let limit = random.chance(15) ? nil : random.chance(30) ? random.element(of: [0, 1, 5, 1_000]) : plan.allowance
