@@ -20,10 +20,10 @@ struct ReconnectStateMachineTests {
     @Test("opens at once, and only once at a time")
     func opening() {
         var machine = ReconnectStateMachine(at: start)
-        #expect(machine.startOpening(at: start))
-        #expect(!machine.startOpening(at: start + .seconds(60)))
+        #expect(machine.startOpening(at: start) == true)
+        #expect(machine.startOpening(at: start + .seconds(60)) == false)
         #expect(machine.opened(at: start) == nil, "no outage")
-        #expect(!machine.startOpening(at: start + .seconds(60)))
+        #expect(machine.startOpening(at: start + .seconds(60)) == false)
         #expect(machine.reconnects == 0)
     }
 
@@ -31,11 +31,11 @@ struct ReconnectStateMachineTests {
     func outage() {
         var machine = ReconnectStateMachine(at: start)
         #expect(fail(&machine, at: start) == .first)
-        #expect(!machine.startOpening(at: start + .milliseconds(20)))
-        #expect(machine.startOpening(at: start + .milliseconds(50)))
+        #expect(machine.startOpening(at: start + .milliseconds(20)) == false)
+        #expect(machine.startOpening(at: start + .milliseconds(50)) == true)
         #expect(fail(&machine, at: start + .seconds(1)) == .repeated)
         #expect(machine.downSince == start)
-        #expect(machine.startOpening(at: start + .seconds(2)))
+        #expect(machine.startOpening(at: start + .seconds(2)) == true)
         #expect(machine.opened(at: start + .seconds(3)) == .seconds(3))
         #expect(machine.downSince == nil && machine.reconnects == 1)
     }
@@ -55,6 +55,6 @@ struct ReconnectStateMachineTests {
         _ = fail(&machine, at: start)
         machine.closed(at: start)
         #expect(machine.downSince == nil)
-        #expect(machine.startOpening(at: start))
+        #expect(machine.startOpening(at: start) == true)
     }
 }
