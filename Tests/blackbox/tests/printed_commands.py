@@ -105,7 +105,7 @@ class Readme(unittest.TestCase):
             if SERVING.fullmatch(line):
                 self.serve(line)
             else:
-                self.assertRegex(line, r"^(export|install|openssl|headroom|script/headroom) ", "it is no command that is known here")
+                self.assertRegex(line, r"^(export|install|openssl|headroom|script/headroom) ", "the test does not know this command")
                 self.shell(line)
                 if line.startswith("export "):
                     self.exports.append(line)
@@ -129,9 +129,9 @@ class Readme(unittest.TestCase):
     def converse(self, lines):
         """A block with Python's prompt."""
         statements = [line[4:] for line in lines if line.startswith(">>> ")]
-        printed = [line for line in lines if not line.startswith(">>> ")]
+        expected = [line for line in lines if not line.startswith(">>> ")]
         printed = self.shell("python3 -i -q 2>errors", input="\n".join(statements) + "\n")
-        self.assertRegex(printed, "^" + "\n".join(map(pattern, printed)) + "\n$", self.read(self.clone + "/errors"))
+        self.assertRegex(printed, "^" + "\n".join(map(pattern, expected)) + "\n$", self.read(self.clone + "/errors"))
 
     def statements(self, text):
         with open(self.clone + "/block.sql", "w") as file:
