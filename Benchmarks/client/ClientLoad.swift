@@ -2,11 +2,13 @@ import CMeasuredRegion
 import Foundation
 import HeadroomClient
 
-/// Sends requests from concurrent tasks over one connection, and prints the result as a line of JSON.
+/// Measures the client library: concurrent tasks send CONSUME over one connection. Prints the throughput and the memory
+/// allocations per request as one line of JSON.
 ///
 ///     client-load PORT TASKS SECONDS USERS
 ///
-/// The users are 0 to USERS - 1; they get the plan `pro` first, so that no user reaches a limit.
+/// The users are numbered 0 to USERS - 1. Each gets the plan `pro` before the measurement, so that none reaches a
+/// limit.
 @main
 struct ClientLoad {
     private struct Result: Encodable {
@@ -20,18 +22,18 @@ struct ClientLoad {
     static func main() async throws {
         let arguments = CommandLine.arguments.dropFirst().compactMap { Int($0) }
         guard arguments.count == 4 else {
-            FileHandle.standardError.write(Data("client-load: the form is client-load PORT TASKS SECONDS USERS\n".utf8))
+            FileHandle.standardError.write(Data("usage: client-load PORT TASKS SECONDS USERS\n".utf8))
             exit(64)
         }
         let (tasks, seconds) = (arguments[1], arguments[2])
         let client = HeadroomClient(.init(port: arguments[0]))
         let users = (0..<arguments[3]).map(user)
-        try await prepare(users, client)
-        // A warm-up for connections, caches and buffers.
-        _ = try await load(client, tasks: tasks, users: users, for: .seconds(1))
+        try await setPlans(users, client)
+        // Not measured: opens the connection, and fills caches and buffers.
+        _ = try await sendRequests(client, tasks: tasks, users: users, for: .seconds(1))
         let allocationsBefore = headroom_allocation_count()
         let start = ContinuousClock.now
-        let requests = try await load(client, tasks: tasks, users: users, for: .seconds(seconds))
+        let requests = try await sendRequests(client, tasks: tasks, users: users, for: .seconds(seconds))
         let duration = start.duration(to: .now) / .seconds(1)
         let allocations = headroom_allocation_count() - allocationsBefore
         await client.shutDown()
@@ -48,16 +50,17 @@ struct ClientLoad {
     }
 
     private static func user(_ number: Int) -> UserID {
-        // Decimal digits as in redis-benchmark's __rand_int__, for the same users.
+        // redis-benchmark replaces __rand_int__ by 12 decimal digits. In the same form, both benchmarks use the same
+        // users.
         guard let user = UserID("00000000-0000-0000-0000-" + String(format: "%012d", number)) else { exit(70) }
         return user
     }
 
-    private static func prepare(_ users: [UserID], _ client: HeadroomClient) async throws {
+    private static func setPlans(_ users: [UserID], _ client: HeadroomClient) async throws {
         try await withThrowingTaskGroup { group in
-            for part in 0..<16 {
+            for worker in 0..<16 {
                 group.addTask {
-                    for number in stride(from: part, to: users.count, by: 16) {
+                    for number in stride(from: worker, to: users.count, by: 16) {
                         _ = try await client.setPlan(
                             PlanChange(user: users[number], plan: "pro"),
                             deadline: .seconds(30)
@@ -69,7 +72,7 @@ struct ClientLoad {
         }
     }
 
-    private static func load(
+    private static func sendRequests(
         _ client: HeadroomClient,
         tasks: Int,
         users: [UserID],
@@ -80,6 +83,7 @@ struct ClientLoad {
             for task in 0..<tasks {
                 group.addTask {
                     var requests = 0
+                    // A prime stride visits all users, and each task starts at another one.
                     var next = task * 7_919
                     while ContinuousClock.now < end {
                         next = (next + 104_729) % users.count

@@ -1,4 +1,7 @@
-"""The rows of the comparison: sets of measurements with their ratios and goals."""
+"""The scenarios of the comparison, each a row of the printed result: measurements with their ratios and goals.
+
+"64 × 16" means 64 connections with 16 requests in flight on each.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from . import figures
 from .figures import Sample
 
 CLIENTS = (8, 16, 32, 64)
-#: When all clients wait for one row, fewer clients are faster.
+#: Fewer clients are faster if all wait for the lock of one row.
 ONE_USER_CLIENTS = (1, 4, *CLIENTS)
 USERS = 100_000
 CURVE_CONNECTIONS = (1, 4, 16, 64, 256, 1024)
@@ -18,10 +21,10 @@ CURVE_USERS = (1, 100, 10_000, 100_000)
 CURVE_ROWS = (100_000, 1_000_000, 10_000_000)
 IDLE_CONNECTIONS = 10_000
 FLUSH_MILLISECONDS = 5
-#: The protections of a port, in the order of measurement.
+#: How the port is secured, in the order of measurement.
 PROTECTIONS = {"open": "open", "token": "with a token", "tls": "over TLS", "token_tls": "with a token, over TLS"}
 
-#: The titles of measurements.
+#: What each measurement is called in the output, by its name.
 TITLES = {
     "function_1": "plpgsql function, 1 client",
     **{f"function_{clients}": f"plpgsql function, {clients} clients" for clients in CLIENTS},
@@ -78,6 +81,8 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Ratio:
+    """A field of the measurement `above` divided by that of the measurement `below`."""
+
     name: str
     title: str
     above: str
@@ -87,7 +92,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound of a ratio, or of a field of a measurement's medians."""
+    """A target value: for a field's median in the measurement `of`, or, without a field, for the ratio `of`."""
 
     name: str
     title: str
@@ -124,16 +129,19 @@ class Goal:
 
 @dataclass(frozen=True)
 class Row:
+    """A scenario of the comparison, not a row of a table in PostgreSQL."""
+
     name: str
-    #: Rows of a stage share their measurements.
+    #: The part of the run that takes the measurements. Scenarios of one stage share them.
     stage: str
     title: str
+    #: The names of its measurements.
     samples: tuple[str, ...]
     ratios: tuple[Ratio, ...] = ()
     goals: tuple[Goal, ...] = ()
 
     def judge(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """The medians, ratios and goals derived from the samples."""
+        """Returns the medians and ratios of the samples, and whether each goal is reached."""
         medians = figures.medians(samples)
         found = ((ratio, figures.ratio(samples, ratio.above, ratio.below, ratio.field)) for ratio in self.ratios)
         ratios = {ratio.name: {"title": ratio.title, **value} for ratio, value in found if value}
@@ -337,7 +345,7 @@ ROWS = (
         tuple(f"headroom_connections_{count}" for count in CURVE_CONNECTIONS),
     ),
     Row("users", "curves", "64 × 16 over users", tuple(f"headroom_users_{count}" for count in CURVE_USERS)),
-    # The last of the default rows, because its writes keep the disk busy for a while.
+    # The last of the default scenarios, because the disk stays busy with its writes for a while.
     Row(
         "rows",
         "rows",

@@ -2,24 +2,24 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 
-/// Any API that streams answers as OpenAI's chat completions do.
+/// A model behind an API that is compatible with OpenAI's streaming chat completions.
 struct OpenAIModel: Model {
-    /// With the version: https://api.openai.com/v1.
+    /// The base URL, including the version: https://api.openai.com/v1.
     let url: URL
     let name: String
     /// Sent as a bearer token.
     let key: String?
     let client: HTTPClient
 
-    /// From the question to the end of the answer.
+    /// The time for one answer, from the request to its last byte.
     static let answerTimeout = Duration.seconds(300)
-    /// A longer line is no part of an answer, and would fill the memory.
+    /// Limits the memory for a line that never ends. Lines of an answer are much shorter.
     private static let lineBytesMaximum = 262_144
-    /// The model gets the end of a conversation.
+    /// A request contains only the latest messages of the conversation.
     private static let messagesMaximum = 20
     private static let instructions = "You are a warm and attentive companion. Answer in a few sentences."
 
-    private struct Body: Encodable {
+    private struct RequestBody: Encodable {
         struct Entry: Encodable {
             var role: String
             var content: String
@@ -91,10 +91,10 @@ struct OpenAIModel: Model {
         request.headers.add(name: "Content-Type", value: "application/json")
         if let key { request.headers.add(name: "Authorization", value: "Bearer \(key)") }
         let entries = conversation.suffix(OpenAIModel.messagesMaximum)
-            .map { Body.Entry(role: $0.role.rawValue, content: $0.text) }
-        let instructions = Body.Entry(role: "system", content: OpenAIModel.instructions)
+            .map { RequestBody.Entry(role: $0.role.rawValue, content: $0.text) }
+        let instructions = RequestBody.Entry(role: "system", content: OpenAIModel.instructions)
         request.body = .bytes(
-            ByteBuffer(data: try JSONEncoder().encode(Body(model: name, messages: [instructions] + entries)))
+            ByteBuffer(data: try JSONEncoder().encode(RequestBody(model: name, messages: [instructions] + entries)))
         )
         return request
     }

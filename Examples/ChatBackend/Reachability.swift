@@ -1,6 +1,6 @@
 import HeadroomClient
 
-/// Whether Headroom can read usage now. However many pages are open, it is requested once a second.
+/// Checks whether Headroom and its database answer. All open pages share one request a second.
 actor Reachability {
     private static let interval = Duration.seconds(1)
     private static let deadline = Duration.milliseconds(800)
@@ -23,7 +23,7 @@ actor Reachability {
         return await result.value
     }
 
-    /// The current state first, then each change, until the reader is cancelled.
+    /// The current state first, then each change, until the consumer stops reading.
     nonisolated func changes() -> AsyncStream<Bool> {
         AsyncStream { continuation in
             let task = Task {

@@ -1,7 +1,7 @@
 import LineProtocol
 import Usage
 
-/// Arbitrary answers, with any text that a plan in the database may have.
+/// Random values for answers. Names and labels are any text, because a plan in the database may have any.
 extension Decisions {
     /// One of four users, so that several requests are about the same one; `index` is 0 to 3.
     static func user(_ index: Int) -> UserID { UserID(high: 0x0102_0304_0506_4708, low: UInt64(index)) }

@@ -1,5 +1,5 @@
-/// Decodes an input as a sequence of decisions, one or a few bytes each. After its end all decisions are 0, so that
-/// every input is valid, and a small mutation changes few decisions.
+/// Reads values from a fuzzer's input, as libFuzzer's FuzzedDataProvider does. A number or a choice takes one or a few
+/// bytes, so that a small mutation changes few values. Every byte after the end is 0, so that every input is valid.
 struct Decisions {
     private var rest: ArraySlice<UInt8>
 
@@ -16,6 +16,7 @@ struct Decisions {
 
     mutating func flag() -> Bool { byte() & 1 == 1 }
 
+    /// 0 to `bound` − 1. Reads one byte, so the result is at most 255.
     mutating func below(_ bound: Int) -> Int { Int(byte()) % bound }
 
     mutating func one<Value>(of values: [Value]) -> Value { values[below(values.count)] }
@@ -27,7 +28,7 @@ struct Decisions {
         return (0..<(first - 0xFB)).reduce(0) { number, _ in number << 8 | Int(byte()) }
     }
 
-    /// A text of as many bytes as the next byte says; invalid UTF-8 becomes U+FFFD.
+    /// A text whose length in bytes is the next byte; invalid UTF-8 becomes U+FFFD.
     mutating func text() -> String {
         let bytes = rest.prefix(Int(byte()))
         rest = rest.dropFirst(bytes.count)

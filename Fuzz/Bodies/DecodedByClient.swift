@@ -2,7 +2,7 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// Decodes an encoded reply with our client's decoder.
+/// Decodes an encoded reply with the decoder of our client library.
 func decodedByClient(_ buffer: ByteBuffer) throws(Violation) -> ReceivedReply {
     var buffer = buffer
     var decoder = ReplyFrameDecoder()
@@ -18,7 +18,8 @@ func decodedByClient(_ buffer: ByteBuffer) throws(Violation) -> ReceivedReply {
 }
 
 extension Answer {
-    /// Nil where an instant's year has more than four digits.
+    /// The value that the client must decode from this answer. Nil if an instant's year has more than four digits:
+    /// the client cannot parse its text.
     var received: ReceivedAnswer? {
         let instants = [snapshot.resetsShown, snapshot.expiresShown, renews, graceUntil].compactMap(\.self)
         guard instants.allSatisfy({ Instant($0.text) != nil }) else { return nil }
@@ -55,6 +56,7 @@ extension Answer {
 }
 
 extension PeriodUsage {
+    /// The value that the client must decode from this line of a history.
     var received: PeriodUsage {
         var period = self
         period.period = BillingPeriod(storedLabel: inOneLine(self.period.label))
@@ -63,6 +65,7 @@ extension PeriodUsage {
 }
 
 extension PeriodReport {
+    /// The value that the client must decode from this report.
     var received: PeriodReport {
         var report = PeriodReport(period: BillingPeriod(storedLabel: inOneLine(period.label)))
         for tier in Tier.allCases { report.add(users: users(in: tier), in: tier, messages: 0) }

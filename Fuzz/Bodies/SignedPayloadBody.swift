@@ -2,26 +2,27 @@ import Foundation
 
 @testable import Billing
 
-/// The App Store's notifications: a JWS is decoded to its parts, and no certificate causes a trap.
+/// Fuzzes the decoder of the App Store's notifications. A JWS decodes to the parts from which it was encoded; no
+/// certificate causes a trap.
 enum SignedPayloadBody {
-    /// The input: header, payload and signature before their encoding, separated by a zero byte.
+    /// The input: a JWS's header, payload and signature, not yet base64url-encoded, separated by zero bytes.
     static func checkParts(_ input: [UInt8]) throws(Violation) {
         let parts = input.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false).map(Array.init)
         guard parts.count == 3 else { return }
         let signed = "\(urlSafe(parts[0])).\(urlSafe(parts[1]))"
         let compact = "\(signed).\(urlSafe(parts[2]))"
-        let read = BillingBody.attempt { () throws(BillingError) in try SignedPayload(compact, name: "part") }
-        guard case .success(let payload) = read else {
-            if case .failure(let error) = read { try BillingBody.checkRefusal(error) }
+        let result = BillingBody.attempt { () throws(BillingError) in try SignedPayload(compact, name: "part") }
+        guard case .success(let payload) = result else {
+            if case .failure(let error) = result { try BillingBody.checkRefusal(error) }
             return
         }
         try requireEqual(payload.signature, parts[2], "the signature")
-        try requireEqual(payload.signedBytes, Array(signed.utf8), "what is signed")
+        try requireEqual(payload.signedBytes, Array(signed.utf8), "the signed bytes")
         try requireEqual(payload.certificates.count, CertificateChain.length, "certificates")
-        let found = BillingBody.attempt { () throws(BillingError) in try payload.payload() }
+        let actual = BillingBody.attempt { () throws(BillingError) in try payload.payload() }
         let expected = BillingBody.attempt { () throws(BillingError) in try JSONValue(parsing: parts[1]) }
-        switch (found, expected) {
-        case (.success(let found), .success(let expected)): try requireEqual(found, expected, "the payload")
+        switch (actual, expected) {
+        case (.success(let actual), .success(let expected)): try requireEqual(actual, expected, "the payload")
         case (.success, .failure(let error)):
             throw Violation(description: "a payload was accepted instead of refused: \(error)")
         case (.failure(let error), .success(.object)): throw Violation(description: "a payload was refused: \(error)")
@@ -29,12 +30,12 @@ enum SignedPayloadBody {
         }
     }
 
-    /// The input: a posted body.
+    /// The input: the body of an HTTP request.
     static func checkPosted(_ input: [UInt8]) throws(Violation) {
-        let read = BillingBody.attempt { () throws(BillingError) in
+        let result = BillingBody.attempt { () throws(BillingError) in
             try SignedPayload(try AppStoreNotification.signedPayload(of: input), name: "signedPayload")
         }
-        if case .failure(let error) = read { try BillingBody.checkRefusal(error) }
+        if case .failure(let error) = result { try BillingBody.checkRefusal(error) }
     }
 
     /// The input: a certificate in DER.

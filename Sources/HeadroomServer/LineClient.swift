@@ -4,10 +4,10 @@ import NIOCore
 import NIOPosix
 import TransportSecurity
 
-/// One connection to a running service, for commands.
+/// A connection to a running service for subcommands of `headroom`, such as `ping` and `top`.
 ///
-/// Not HeadroomClient's: a command shows any reply as it is, INFO and TOP included, and reports the first error, whereas that
-/// client decodes counting replies, retries, and fails over.
+/// Why not HeadroomClient: a subcommand needs the lines of any reply, INFO and TOP included, and reports the first
+/// error. HeadroomClient decodes replies, retries requests, and fails over to another service.
 public struct LineClient: Sendable {
     public struct TimedOut: Error, CustomStringConvertible {
         public let description = "the service did not answer in time"
@@ -41,8 +41,8 @@ public struct LineClient: Sendable {
     private let channel: any Channel
     private let replies: NIOLoopBound<ReplyHandler>
 
-    /// - Throws: `Unreachable` if nothing listens there, no connection is made within `timeout`, or TLS fails; `ErrorReply` if
-    ///   the token is refused.
+    /// - Throws: `Unreachable` if nothing listens at `address`, no connection is made within `timeout`, or TLS fails;
+    ///   `ErrorReply` if the service refuses the token; `TimedOut` or `ConnectionClosed` if it does not answer AUTH.
     public static func connect(
         to address: ListenAddress,
         access: ClientAccess = .open,
@@ -85,7 +85,7 @@ public struct LineClient: Sendable {
                 .connect(host: address.host, port: address.port)
                 .get()
         } catch {
-            // A promise must be completed, and without a connection nothing else does.
+            // A promise must be completed. Without a connection, nothing else completes this one.
             handshake.fail(TimedOut())
             throw Unreachable(
                 description: """
@@ -103,9 +103,10 @@ public struct LineClient: Sendable {
         return LineClient(channel: channel, replies: replies)
     }
 
-    /// - Returns: the lines of the reply, without their line ends; of a list, those after its count.
-    /// - Throws: `TimedOut` after `timeout` and `ConnectionClosed`, after both of which the connection is closed; `ErrorReply`
-    ///   for a reply that begins with `-`.
+    /// - Returns: the lines of the reply, without their line ends. The first line of a list, which has its count, is
+    ///   left out.
+    /// - Throws: `TimedOut` after `timeout`, and closes the connection; `ConnectionClosed` if the service closed it;
+    ///   `ErrorReply` for a reply that begins with `-`.
     public func request(_ request: String, timeout: Duration) async throws -> [String] {
         let promise = channel.eventLoop.makePromise(of: [String].self)
         channel.eventLoop.execute { [channel, replies] in
@@ -199,7 +200,7 @@ private final class ReplyHandler: ChannelInboundHandler {
 }
 
 extension ReplyElement {
-    /// With the byte that marks its kind.
+    /// The text after the byte that marks the element's kind: `+`, `-`, `:` or `$`.
     fileprivate var line: String { String(UnicodeScalar(kind.rawValue)) + text }
 }
 

@@ -1,25 +1,27 @@
 import NIOCore
 
-/// Sends the requests of one event loop's connections. Used only on that loop.
+/// Sends requests over the connections of one event loop and measures the replies. Used only on that loop.
+///
+/// Times are nanoseconds of the event loop's clock.
 final class LoadWorker {
     /// The times of a run, the same for all workers.
     struct Times {
         /// When sending starts.
         var start: UInt64
-        /// Requests sent from here on are measured.
-        var measured: UInt64
+        /// When the warm-up ends. Requests that are sent, or due, from then on are measured.
+        var measurementStart: UInt64
         /// When sending ends; nil when a number of requests ends it.
         var end: UInt64?
 
         init(start: UInt64, plan: LoadPlan) {
             self.start = start
-            measured = start + UInt64(plan.warmup * 1e9)
-            if case .seconds(let seconds) = plan.extent { end = measured + UInt64(seconds * 1e9) }
+            measurementStart = start + UInt64(plan.warmup * 1e9)
+            if case .seconds(let seconds) = plan.extent { end = measurementStart + UInt64(seconds * 1e9) }
         }
     }
 
     private enum Phase {
-        case waiting, sending, draining, finished
+        case notStarted, sending, draining, finished
     }
 
     let eventLoop: any EventLoop
@@ -30,23 +32,24 @@ final class LoadWorker {
     private let makeSchedule: (Times) -> ArrivalSchedule?
 
     private var connections: [LoadConnection] = []
-    /// The index of the latest connection used in an open loop.
-    private var nextConnection = 0
-    private var phase = Phase.waiting
+    /// The index of the connection that an open loop used last.
+    private var latestConnection = 0
+    private var phase = Phase.notStarted
     private var times: Times?
-    /// The measured requests that may still be sent.
+    /// How many measured requests may still be sent.
     private var quota: Int
-    private let waitingMaximum: Int
+    private let maximumInFlight: Int
 
     /// Requests in flight over all connections, including those of the warm-up.
-    private var waiting = 0
+    private var inFlight = 0
     private var result = WorkerResult()
     private var second = Second()
     private var secondNumber = 0
     private var lastReplyAt: UInt64 = 0
-    /// When the requests of the current `sendDue` were due, and their connections. Kept to reuse the memory.
-    private var written: [UInt64] = []
-    private var touched: [LoadConnection] = []
+    /// When the measured requests of the current `sendDue` were due. A property, to reuse the memory.
+    private var dueTimes: [UInt64] = []
+    /// The connections on which `sendDue` has prepared requests. A property, to reuse the memory.
+    private var connectionsToFlush: [LoadConnection] = []
 
     /// - Parameters:
     ///   - number: of this worker, from 0 to `plan.threads` - 1.
@@ -86,7 +89,7 @@ final class LoadWorker {
         }
         func share(of all: Int) -> Int { all / plan.threads + (number < all % plan.threads ? 1 : 0) }
         quota = if case .requests(let count) = plan.extent { share(of: count) } else { .max }
-        waitingMaximum = share(of: plan.waitingMaximum)
+        maximumInFlight = share(of: plan.waitingMaximum)
     }
 
     var now: UInt64 { eventLoop.now.uptimeNanoseconds }
@@ -95,16 +98,16 @@ final class LoadWorker {
 
     /// Starts sending at `times.start`.
     func start(_ times: Times) {
-        guard phase == .waiting else { return }
+        guard phase == .notStarted else { return }
         self.times = times
         schedule = makeSchedule(times)
-        at(times.measured + 1_000_000_000) { $0.secondEnded() }
+        at(times.measurementStart + 1_000_000_000) { $0.secondEnded() }
         if let end = times.end { at(end) { $0.endSending() } }
         if times.start > now { at(times.start) { $0.begin() } } else { begin() }
     }
 
     private func begin() {
-        guard phase == .waiting else { return }
+        guard phase == .notStarted else { return }
         phase = .sending
         guard !connections.isEmpty, quota > 0 else { return endSending() }
         switch plan.pace {
@@ -115,13 +118,13 @@ final class LoadWorker {
         }
     }
 
-    /// Stops sending, and ends when all replies have arrived or after `LoadPlan.replyTimeout`. The second call ends at once.
+    /// Stops sending. The run ends when all replies have arrived, after `LoadPlan.replyTimeout`, or with a second call.
     func stop() {
         if phase == .draining { finish() } else { endSending() }
     }
 
     private func endSending() {
-        guard phase == .waiting || phase == .sending else { return }
+        guard phase == .notStarted || phase == .sending else { return }
         phase = .draining
         result.seconds = elapsed(to: now)
         finishIfAnswered()
@@ -129,31 +132,32 @@ final class LoadWorker {
     }
 
     private func finishIfAnswered() {
-        if phase == .draining, waiting == 0 { finish() }
+        if phase == .draining, inFlight == 0 { finish() }
     }
 
     private func finish() {
         guard phase != .finished else { return }
         phase = .finished
         result.seconds = max(result.seconds, elapsed(to: lastReplyAt))
-        recordWaits()
+        recordUnanswered()
         emit(.second(secondNumber, second))
         emit(.finished(result))
         for connection in connections { connection.close() }
         connections = []
     }
 
-    private func recordWaits() {
-        guard let measured = times?.measured else { return }
+    /// Records how long each unanswered request has waited.
+    private func recordUnanswered() {
+        guard let measurementStart = times?.measurementStart else { return }
         let now = now
         for connection in connections {
-            for sent in connection.sentAt where sent >= measured { result.waits.record(now - sent) }
+            for sent in connection.sentAt where sent >= measurementStart { result.waits.record(now - sent) }
         }
     }
 
     private func elapsed(to instant: UInt64) -> Double {
-        guard let measured = times?.measured, instant > measured else { return 0 }
-        return Double(instant - measured) / 1e9
+        guard let measurementStart = times?.measurementStart, instant > measurementStart else { return 0 }
+        return Double(instant - measurementStart) / 1e9
     }
 
     private func secondEnded() {
@@ -161,7 +165,7 @@ final class LoadWorker {
         emit(.second(secondNumber, second))
         second = Second()
         secondNumber += 1
-        at(times.measured + UInt64(secondNumber + 1) * 1_000_000_000) { $0.secondEnded() }
+        at(times.measurementStart + UInt64(secondNumber + 1) * 1_000_000_000) { $0.secondEnded() }
     }
 
     private func at(_ instant: UInt64, _ work: @escaping (LoadWorker) -> Void) {
@@ -185,7 +189,7 @@ final class LoadWorker {
         }
         result.brokenConnections += 1
         connections.removeAll { $0 === connection }
-        waiting -= connection.inFlight
+        inFlight -= connection.inFlight
         if connections.isEmpty, phase == .sending { endSending() }
         finishIfAnswered()
     }
@@ -195,56 +199,56 @@ final class LoadWorker {
     /// Sends up to `count` requests on a connection in one write, within the quota.
     @inline(__always)
     func send(_ count: Int, on connection: LoadConnection) {
-        guard phase == .sending, let measured = times?.measured else { return }
+        guard phase == .sending, let measurementStart = times?.measurementStart else { return }
         let count = min(count, quota)
         guard count > 0 else { return }
         for _ in 0..<count { connection.prepare(&writer) }
         let now = now
         for _ in 0..<count { connection.noteSent(at: now) }
         // Before the write: a failing write subtracts the connection's requests in flight.
-        waiting += count
+        inFlight += count
         connection.flush()
-        if now >= measured { countSent(count) }
+        if now >= measurementStart { countSent(count) }
     }
 
     /// Open loop: sends all due requests, with one write for each connection, and schedules the next call.
     private func sendDue() {
-        guard phase == .sending, let measured = times?.measured, var schedule else { return }
+        guard phase == .sending, let measurementStart = times?.measurementStart, var schedule else { return }
         let now = now
         while schedule.due <= now, quota > 0 {
             let due = schedule.due
             if let end = times?.end, due >= end { break }
             schedule.advance()
-            guard waiting < waitingMaximum else {
-                if due >= measured {
+            guard inFlight < maximumInFlight else {
+                if due >= measurementStart {
                     result.dropped += 1
                     quota -= 1
                 }
                 continue
             }
-            nextConnection = nextConnection + 1 < connections.count ? nextConnection + 1 : 0
-            let connection = connections[nextConnection]
+            latestConnection = latestConnection + 1 < connections.count ? latestConnection + 1 : 0
+            let connection = connections[latestConnection]
             connection.prepare(&writer)
             connection.noteSent(at: due)
             if !connection.awaitsFlush {
                 connection.awaitsFlush = true
-                touched.append(connection)
+                connectionsToFlush.append(connection)
             }
-            waiting += 1
-            if due >= measured {
-                written.append(due)
+            inFlight += 1
+            if due >= measurementStart {
+                dueTimes.append(due)
                 quota -= 1
             }
         }
         self.schedule = schedule
-        for connection in touched { connection.flush() }
-        touched.removeAll(keepingCapacity: true)
-        if !written.isEmpty {
-            // After the writes, because their time delays the requests too.
+        for connection in connectionsToFlush { connection.flush() }
+        connectionsToFlush.removeAll(keepingCapacity: true)
+        if !dueTimes.isEmpty {
+            // Read after the writes, because the time that they take delays the requests too.
             let sent = self.now
-            for due in written { result.sendLag.record(sent - due) }
-            result.requests += written.count
-            written.removeAll(keepingCapacity: true)
+            for due in dueTimes { result.sendLag.record(sent - due) }
+            result.requests += dueTimes.count
+            dueTimes.removeAll(keepingCapacity: true)
         }
         guard phase == .sending else { return }
         guard quota > 0 else { return endSending() }
@@ -254,7 +258,7 @@ final class LoadWorker {
                 handler: self
             )
         } catch {
-            // Only a loop that is shut down refuses.
+            // An event loop refuses a callback only after its shutdown.
             finish()
         }
     }
@@ -270,8 +274,8 @@ final class LoadWorker {
     /// - Parameter sent: when the request was sent, or due.
     @inline(__always)
     func received(_ reply: ReplyScanner.Reply, sentAt sent: UInt64, now: UInt64) {
-        waiting -= 1
-        guard let measured = times?.measured, sent >= measured else {
+        inFlight -= 1
+        guard let measurementStart = times?.measurementStart, sent >= measurementStart else {
             result.warmup.count(reply)
             return
         }
@@ -288,7 +292,7 @@ final class LoadWorker {
             if case .closed = plan.pace { send(count, on: connection) }
         case .draining:
             finishIfAnswered()
-        case .waiting, .finished:
+        case .notStarted, .finished:
             break
         }
     }

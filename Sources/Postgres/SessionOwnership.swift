@@ -1,20 +1,21 @@
 import CLibPQ
 
-/// Checks that a pooler does not share a session with other clients.
+/// Checks that a pooler does not share this connection's session with other clients.
 ///
-/// PgBouncer with `pool_mode = transaction` or `statement`, and similar poolers, run each transaction in any free server
-/// process. Role, settings, LISTEN and prepared statements would then affect other clients, and theirs this one: messages would
-/// be counted with another role, or another search path. The server does not report the pooler's mode, so this tests it: an
-/// exclusive process runs all transactions of this connection, and none of a second connection to the same pooler.
+/// PgBouncer with `pool_mode = transaction` or `statement`, and similar poolers, run each transaction in any free
+/// server process. Clients then share roles, settings, LISTEN and prepared statements: messages would be counted with
+/// another client's role or search path. The server does not report the pooler's mode, so this tests it: an unshared
+/// session runs all its statements in one server process, and a second connection to the same pooler gets another one.
 ///
-/// A sharing pooler can reuse the process as soon as a statement ends. PgBouncer then assigns the one that was used last, so
-/// the second connection gets it; with `server_round_robin` this connection's next statement gets another one, or both share
-/// one. While other clients are busy the result is random, so the test is repeated; sharing that shows later closes the
-/// connection (`PostgresError.from`, `Connection.requireProcess`).
+/// A pooler that shares sessions can reuse the process as soon as a statement ends. PgBouncer by default assigns the
+/// process that was used last, so the second connection gets the same process. With `server_round_robin`, this
+/// connection's next statement gets another process, or the second connection gets the same one. While other clients
+/// are busy, the result is random, so the test is repeated. If sharing is detected only later, the connection is closed
+/// (`PostgresError.from`, `Connection.requireProcess`).
 struct SessionOwnership {
-    private static let attempts = 3
-    /// A pool whose processes are all in use has none for a second connection. The test then ends without a result, so that the
-    /// service does not wait.
+    private static let rounds = 3
+    /// If all processes of the pool are in use, the second connection gets none. The comparison is then skipped, so
+    /// that the service does not wait.
     private static let secondConnectionTimeout = Duration.milliseconds(500)
 
     private let connection: Connection
@@ -27,25 +28,25 @@ struct SessionOwnership {
         self.deadline = deadline
     }
 
-    /// - Returns: the process of the session.
-    /// - Throws: `PostgresError.sharedSession`.
+    /// - Returns: the id of the session's server process.
+    /// - Throws: `PostgresError.sharedSession` if other clients share the session.
     func verify() throws(PostgresError) -> Int32 {
-        let own = try ServerProcess(of: connection, deadline: deadline)
-        for _ in 0..<SessionOwnership.attempts {
-            try requireOwn(own)
+        let process = try ServerProcess(of: connection, deadline: deadline)
+        for _ in 0..<SessionOwnership.rounds {
+            try requireSame(process)
             guard let other = processOfSecondConnection() else { break }
-            guard other != own else { throw PostgresError.sharedSession }
+            guard other != process else { throw PostgresError.sharedSession }
         }
-        try requireOwn(own)
-        return own.id
+        try requireSame(process)
+        return process.id
     }
 
-    private func requireOwn(_ process: ServerProcess) throws(PostgresError) {
-        let now = try ServerProcess(of: connection, deadline: deadline)
-        guard now == process else { throw PostgresError.sharedSession }
+    private func requireSame(_ process: ServerProcess) throws(PostgresError) {
+        let current = try ServerProcess(of: connection, deadline: deadline)
+        guard current == process else { throw PostgresError.sharedSession }
     }
 
-    /// The process of a second connection; nil if that gets none in time.
+    /// The server process of a second connection; nil if the connection gets none in time.
     private func processOfSecondConnection() -> ServerProcess? {
         let timeout = min(SessionOwnership.secondConnectionTimeout, deadline - ContinuousClock.now)
         guard timeout > .zero else { return nil }
@@ -61,10 +62,10 @@ struct SessionOwnership {
     }
 }
 
-/// A process of a server. The id alone is not unique over time and servers.
+/// A process of a server. The id alone is unique neither over time nor over servers.
 private struct ServerProcess: Equatable {
     let id: Int32
-    /// 0 if the session's present role may not see it.
+    /// 0 if the session's current role may not read it.
     private let startedAt: Int64
 
     init(of connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {

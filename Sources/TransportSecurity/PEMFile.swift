@@ -2,7 +2,8 @@
 import Foundation
 import NIOSSL
 
-/// A file with a certificate or a key cannot be used. The text names the file and the error, and contains nothing of the file.
+/// A certificate or key file cannot be used. The description names the file and the error, and never quotes the file's
+/// contents, because they may be a key.
 public struct TLSFileError: Error, Equatable, CustomStringConvertible {
     public let description: String
 
@@ -15,13 +16,13 @@ extension TLSFileError: LocalizedError {
     public var errorDescription: String? { description }
 }
 
-/// A file with certificates or a key, read once, so that the bytes that are checked are the ones that are used.
+/// A PEM file with certificates or a private key. It is read once, so it cannot change between the check and the use.
 package struct PEMFile {
-    private static let sizeMaximum = 1_048_576
+    private static let fileBytesMaximum = 1_048_576
 
     package let path: String
     package let bytes: [UInt8]
-    /// Whether every user of the machine may read it.
+    /// Whether the file is world-readable: every user of the machine may read it.
     package let isReadableByOthers: Bool
 
     package init(_ path: String) throws(TLSFileError) {
@@ -30,7 +31,7 @@ package struct PEMFile {
         defer { _ = close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw PEMFile.unreadable(path, errno) }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= PEMFile.sizeMaximum else {
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= PEMFile.fileBytesMaximum else {
             throw TLSFileError("\(path) is not a file in PEM form")
         }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
@@ -41,13 +42,12 @@ package struct PEMFile {
         isReadableByOthers = status.st_mode & S_IROTH != 0
     }
 
-    private static func unreadable(_ path: String, _ number: Int32) -> TLSFileError {
-        TLSFileError(
-            "\(path) cannot be read: \(String(cString: strerror(number))); correct the path, or let this account read the file"
-        )
+    private static func unreadable(_ path: String, _ code: Int32) -> TLSFileError {
+        let reason = String(cString: strerror(code))
+        return TLSFileError("\(path) cannot be read: \(reason); correct the path, or let this account read the file")
     }
 
-    /// All of the file's certificates, in its order.
+    /// All certificates in the file, in the file's order.
     package func certificates() throws(TLSFileError) -> [NIOSSLCertificate] {
         guard let all = try? NIOSSLCertificate.fromPEMBytes(bytes), !all.isEmpty else {
             throw TLSFileError("\(path) has no certificate in PEM form (-----BEGIN CERTIFICATE-----)")
@@ -55,6 +55,7 @@ package struct PEMFile {
         return all
     }
 
+    /// The file's private key, which must not be encrypted.
     package func privateKey() throws(TLSFileError) -> NIOSSLPrivateKey {
         // Without a callback the library would ask for a passphrase on the terminal.
         let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) { $0([UInt8]()) }

@@ -1,12 +1,12 @@
-/// SHA-256 (FIPS 180-4) for keys, which are short and not secret. With swift-crypto, the client library would have one more
-/// dependency, its largest.
+/// SHA-256 (FIPS 180-4) for message keys, which are short and not secret. Implemented here because swift-crypto would
+/// be the largest dependency of the client library.
 enum SHA256 {
     private typealias State = (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32)
 
     private static let blockBytes = 64
 
     /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
-    private static let constants: [UInt32] = [
+    private static let roundConstants: [UInt32] = [
         0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
         0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3, 0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174,
         0xe49b_69c1, 0xefbe_4786, 0x0fc1_9dc6, 0x240c_a1cc, 0x2de9_2c6f, 0x4a74_84aa, 0x5cb0_a9dc, 0x76f9_88da,
@@ -27,7 +27,7 @@ enum SHA256 {
         for start in stride(from: 0, to: bytes.count - rest, by: blockBytes) {
             compress(UnsafeRawBufferPointer(rebasing: bytes[start..<start + blockBytes]), into: &state)
         }
-        // A one bit, zeros up to the end of a block, and the length in bits as eight bytes at that end.
+        // The padding: a one bit, zeros, and the message's length in bits as the last eight bytes of a block.
         var last = Array(bytes.suffix(rest))
         last.append(0x80)
         let end = (last.count + 8 + blockBytes - 1) / blockBytes * blockBytes
@@ -51,16 +51,16 @@ enum SHA256 {
         var schedule = (0..<16).map { UInt32(bigEndian: block.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self)) }
         for index in 16..<64 {
             let (early, late) = (schedule[index - 15], schedule[index - 2])
-            let small0 = rotated(early, 7) ^ rotated(early, 18) ^ early >> 3
-            let small1 = rotated(late, 17) ^ rotated(late, 19) ^ late >> 10
+            let small0 = rotatedRight(early, 7) ^ rotatedRight(early, 18) ^ early >> 3
+            let small1 = rotatedRight(late, 17) ^ rotatedRight(late, 19) ^ late >> 10
             schedule.append(schedule[index - 16] &+ small0 &+ schedule[index - 7] &+ small1)
         }
         var (a, b, c, d, e, f, g, h) = state
-        for (constant, word) in zip(constants, schedule) {
-            let big1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)
+        for (constant, word) in zip(roundConstants, schedule) {
+            let big1 = rotatedRight(e, 6) ^ rotatedRight(e, 11) ^ rotatedRight(e, 25)
             let choice = (e & f) ^ (~e & g)
             let sum1 = h &+ big1 &+ choice &+ constant &+ word
-            let big0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)
+            let big0 = rotatedRight(a, 2) ^ rotatedRight(a, 13) ^ rotatedRight(a, 22)
             let majority = (a & b) ^ (a & c) ^ (b & c)
             (h, g, f, e, d, c, b, a) = (g, f, e, d &+ sum1, c, b, a, sum1 &+ big0 &+ majority)
         }
@@ -74,7 +74,7 @@ enum SHA256 {
         state.7 &+= h
     }
 
-    private static func rotated(_ word: UInt32, _ bits: UInt32) -> UInt32 {
+    private static func rotatedRight(_ word: UInt32, _ bits: UInt32) -> UInt32 {
         word >> bits | word << (32 - bits)
     }
 }

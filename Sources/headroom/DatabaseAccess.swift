@@ -22,24 +22,26 @@ extension ServeOptions {
     }
 }
 
-/// The database of a one-off command: the configured one, or the private one, which is started for the command unless a
-/// service already runs it.
+/// Gives a one-off command its database. If no URL is configured, that is the private PostgreSQL, which is started for
+/// the command, unless a service has already started it.
 struct DatabaseAccess {
     let configuration: ServerConfiguration
     let logger: Logger
 
-    /// Starts the log.
+    /// Reads the settings and sets up logging.
     ///
-    /// - Parameter more: further settings that the command takes.
-    init(_ database: DatabaseOptions, _ more: PruneOptions = PruneOptions()) throws {
-        let reader = SettingsReader(database, more)
+    /// - Parameter pruneOptions: further settings, of `headroom prune` alone.
+    init(_ database: DatabaseOptions, _ pruneOptions: PruneOptions = PruneOptions()) throws {
+        let reader = SettingsReader(database, pruneOptions)
         configuration = try ServerConfiguration(reader)
-        // The output of a command is read by people: the start of a private PostgreSQL is not worth a line.
+        // People read the output of a command, and the start of a private PostgreSQL does not interest them.
         logger = LogSetup.start(level: reader.isSet(Settings.logLevel) ? configuration.logLevel : .warning)
         database.warnAboutPassword(logger)
     }
 
-    /// - Throws: the exit status, after printing the error, if the database cannot be reached; any other error of `work`.
+    /// Runs `work` with the URL of the database.
+    ///
+    /// - Throws: the exit status if the database cannot be reached, after printing why; else the error of `work`.
     func run<Value>(_ work: (_ databaseURL: String) async throws -> Value) async throws -> Value {
         do {
             return try await runInDatabase(work)
@@ -68,9 +70,9 @@ struct DatabaseAccess {
         }
     }
 
-    /// The same for work that blocks, on a thread of its own.
+    /// Runs `work`, which may block, with the URL of the database on a thread of its own.
     ///
-    /// - Parameter failure: the failure of the command for an error of the database.
+    /// - Parameter failure: translates an error of the database into the command's failure.
     func run<Value: Sendable>(
         onThreadNamed name: String,
         failingWith failure: (PostgresError) -> CommandFailure,
@@ -87,7 +89,7 @@ struct DatabaseAccess {
 }
 
 extension CommandFailure {
-    /// An error of the database that the command has no text of its own for.
+    /// The failure for a database error that the command does not explain itself.
     init(_ error: PostgresError) {
         switch error.kind {
         case .server(.undefinedTable), .server(.undefinedColumn), .server(.undefinedFunction),

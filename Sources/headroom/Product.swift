@@ -9,8 +9,8 @@ struct Product: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Map stores' products to plans, or to messages.",
         discussion: """
-            Connects to the database, not to a service. The database login must be granted headroom_operator or own the \
-            schema. A mapping applies from the next event. Exit status 1 if the database refuses, 69 if it cannot \
+            Connects to the database, not to a service. The database login must be granted headroom_operator or own \
+            the schema. A mapping applies from the next event. Exit status 1 if the database refuses, 69 if it cannot \
             be reached.
             """,
         subcommands: [ProductMap.self, ProductList.self, ProductUnmap.self]
@@ -62,7 +62,7 @@ struct ProductMap: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let mapped = ProductCatalog.Product(
+        let mapping = ProductCatalog.Product(
             source: source,
             product: product,
             entitlement: entitlement,
@@ -72,17 +72,17 @@ struct ProductMap: AsyncParsableCommand {
             messages: messages
         )
         let entitlement = entitlement
-        let waiting = try await ProductAccess.run(database) { register in
-            if let entitlement { try register.map(entitlement: entitlement, mapped) } else { try register.map(mapped) }
+        let failed = try await ProductAccess.run(database) { catalog in
+            if let entitlement { try catalog.map(entitlement: entitlement, mapping) } else { try catalog.map(mapping) }
         }
         let name = product ?? "entitlement \(entitlement ?? "")"
         try StandardOutput.print(
-            "\(source) \(LogfmtHandler.escaped(name)) is mapped to \(ProductMap.text(of: mapped))"
+            "\(source) \(LogfmtHandler.escaped(name)) is mapped to \(ProductMap.text(of: mapping))"
         )
-        if waiting > 0 {
-            let events = waiting == 1 ? "event" : "events"
+        if failed > 0 {
+            let events = failed == 1 ? "event" : "events"
             try StandardOutput.print(
-                "\(waiting) kept \(events) failed for lack of this mapping; apply with headroom events replay --failed"
+                "\(failed) kept \(events) failed for lack of this mapping; apply with headroom events replay --failed"
             )
         }
     }
@@ -146,11 +146,11 @@ struct ProductUnmap: AsyncParsableCommand {
 
     func run() async throws {
         let (source, product, entitlement) = (source, product ?? "", entitlement)
-        let wasMapped = try await ProductAccess.run(database) { register in
+        let wasMapped = try await ProductAccess.run(database) { catalog in
             if let entitlement {
-                try register.unmap(source: source, entitlement: entitlement)
+                try catalog.unmap(source: source, entitlement: entitlement)
             } else {
-                try register.unmap(source: source, product: product)
+                try catalog.unmap(source: source, product: product)
             }
         }
         guard wasMapped else {
@@ -161,7 +161,7 @@ struct ProductUnmap: AsyncParsableCommand {
     }
 }
 
-/// Database access of the product commands.
+/// Runs the product commands' work on the database.
 private enum ProductAccess {
     static func run<Value: Sendable>(
         _ database: DatabaseOptions,

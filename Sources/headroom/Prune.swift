@@ -24,7 +24,7 @@ struct Prune: AsyncParsableCommand {
                 do {
                     try Prune.report(try await housekeeper.prune(chore), chore)
                 } catch {
-                    // The other tasks run all the same.
+                    // A failure of one chore does not stop the others.
                     failure = failure ?? error
                 }
             }

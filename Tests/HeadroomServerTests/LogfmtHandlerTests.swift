@@ -31,8 +31,8 @@ struct LogfmtHandlerTests {
             ("Größe", "\"Größe\""), ("ok — 👍", "\"ok — 👍\""),
         ]
     )
-    func quoting(value: String, written: String) {
-        #expect(LogfmtHandler.quoted(value) == written)
+    func quoting(value: String, expected: String) {
+        #expect(LogfmtHandler.quoted(value) == expected)
     }
 
     @Test(
@@ -44,21 +44,21 @@ struct LogfmtHandlerTests {
             ("\u{FEFF}", #"\u{feff}"#), ("\u{200B}", #"\u{200b}"#),
         ]
     )
-    func escaping(value: String, written: String) {
-        #expect(LogfmtHandler.quoted(value) == "\"\(written)\"")
+    func escaping(value: String, expected: String) {
+        #expect(LogfmtHandler.quoted(value) == "\"\(expected)\"")
     }
 
     @Test("has no control character, whatever is logged")
     func controlCharacters() {
         for value in (0...0x2FFF).compactMap(Unicode.Scalar.init) {
-            let isLoose = LogfmtHandler.quoted("a\(Character(value))b").unicodeScalars.contains {
+            let hasControlCharacter = LogfmtHandler.quoted("a\(Character(value))b").unicodeScalars.contains {
                 $0.properties.generalCategory == .control || $0.value == 0x2028 || $0.value == 0x2029
             }
-            #expect(!isLoose, "U+\(String(value.value, radix: 16))")
+            #expect(!hasControlCharacter, "U+\(String(value.value, radix: 16))")
         }
     }
 
-    @Test("is one line with time, level, message and the metadata in order")
+    @Test("is one line: time, level, message, and the metadata sorted by key")
     func line() {
         let lines = log { logger in
             logger[metadataKey: "lane"] = "1"
@@ -67,12 +67,13 @@ struct LogfmtHandlerTests {
         }
         #expect(lines.count == 1)
         let line = lines.first ?? ""
+        // The call's value for "kept" replaces the logger's.
         #expect(line.hasPrefix("time="))
         #expect(line.hasSuffix(#" level=notice msg="came back" away="1.5 s" kept="own\nline" lane=1"# + "\n"))
         #expect(line.count { $0.isNewline } == 1)
     }
 
-    @Test("is left out below the level")
+    @Test("is not written below the logger's level")
     func level() {
         let lines = log { logger in
             logger.debug("no")

@@ -5,8 +5,6 @@ import Testing
 
 @Suite("Protected mode")
 struct ProtectedModeTests {
-    private struct Unresolved: Error {}
-
     private func check(
         _ host: String,
         hasTLS: Bool = false,
@@ -39,7 +37,7 @@ struct ProtectedModeTests {
     }
 
     @Test(
-        "refuses any other address",
+        "refuses any other address without TLS and tokens",
         arguments: [
             "0.0.0.0", "::", "10.0.0.1", "192.168.1.7", "126.255.255.255", "128.0.0.1", "8.8.8.8", "fe80::1", "::2",
             "1::1",
@@ -61,11 +59,11 @@ struct ProtectedModeTests {
     func protected() throws {
         for hasTLS in [false, true] {
             for requiresAuthentication in [false, true] {
-                let isEnough = hasTLS && requiresAuthentication
+                let isAllowed = hasTLS && requiresAuthentication
                 let outcome = Result {
                     try check("0.0.0.0", hasTLS: hasTLS, requiresAuthentication: requiresAuthentication)
                 }
-                #expect(((try? outcome.get()) != nil) == isEnough, "\(hasTLS) \(requiresAuthentication)")
+                #expect(((try? outcome.get()) != nil) == isAllowed, "\(hasTLS) \(requiresAuthentication)")
                 try check(
                     "0.0.0.0",
                     hasTLS: hasTLS,
@@ -76,24 +74,24 @@ struct ProtectedModeTests {
         }
     }
 
-    @Test("names the missing protection and the three remedies")
-    func words() throws {
-        func words(hasTLS: Bool, requiresAuthentication: Bool) -> String {
+    @Test("names the missing protection and the remedies in its error")
+    func errorMessage() throws {
+        func message(hasTLS: Bool, requiresAuthentication: Bool) -> String {
             let error = #expect(throws: ProtectedMode.Refused.self) {
                 try check("0.0.0.0", hasTLS: hasTLS, requiresAuthentication: requiresAuthentication)
             }
             return error?.description ?? ""
         }
-        let both = words(hasTLS: false, requiresAuthentication: false)
+        let both = message(hasTLS: false, requiresAuthentication: false)
         #expect(both.contains("listen=0.0.0.0:6747") && both.contains("no protection by TLS and tokens."))
-        for way in ["--listen 127.0.0.1:6747", "tls-certificate", "headroom token create", "trusted-network=yes"] {
-            #expect(both.contains(way))
+        for remedy in ["--listen 127.0.0.1:6747", "tls-certificate", "headroom token create", "trusted-network=yes"] {
+            #expect(both.contains(remedy))
         }
-        #expect(words(hasTLS: true, requiresAuthentication: false).contains("no protection by tokens."))
-        #expect(words(hasTLS: false, requiresAuthentication: true).contains("no protection by TLS."))
+        #expect(message(hasTLS: true, requiresAuthentication: false).contains("no protection by tokens."))
+        #expect(message(hasTLS: false, requiresAuthentication: true).contains("no protection by TLS."))
     }
 
-    @Test("names the setting of the address")
+    @Test("names the setting whose address it refuses")
     func setting() {
         let mode = ProtectedMode(hasTLS: false, networkIsTrusted: false)
         let address = ListenAddress(host: "::", port: 6_748)
@@ -104,7 +102,7 @@ struct ProtectedModeTests {
         #expect(error?.description.contains("--http 127.0.0.1:6748") == true)
     }
 
-    @Test("reports an unknown name")
+    @Test("reports a host name that cannot be resolved")
     func unknownName() {
         let error = #expect(throws: ProtectedMode.Refused.self) { try check("no-such-host.invalid") }
         #expect(error?.description.contains("no-such-host.invalid") == true)

@@ -3,13 +3,15 @@ import Usage
 
 @testable import LineProtocol
 
-/// Invalid requests and their outcomes.
+/// A test case: bytes that are invalid or at a limit, and what the decoder must return for them.
 struct BadInput: Sendable, CustomTestStringConvertible {
     enum Outcome: Sendable, Equatable {
-        /// Skipped without a reply.
+        /// The decoder skips the bytes; there is no reply.
         case nothing
         case command(Command)
+        /// An error, after which the connection stays open.
         case failure(ReplyError.Code)
+        /// An error, after which the connection closes.
         case fatal(ReplyError.Code)
     }
 
@@ -27,7 +29,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         self.init(name, Array(text.utf8), outcome)
     }
 
-    /// A line that is answered with `code`; its name is the line.
+    /// A line that is decoded as an error with `code`. The line is also the name of the test case.
     static func line(_ line: String, _ code: ReplyError.Code = .badArg) -> BadInput {
         BadInput(line, line + "\n", .failure(code))
     }
@@ -41,12 +43,12 @@ struct BadInputTests {
         BadInput.lineEnds + BadInput.sizes + BadInput.bytes + BadInput.numbers + BadInput.fields
         + BadInput.arrays
 
-    @Test("is answered as expected in one read", arguments: all)
+    @Test("is decoded as expected in one read", arguments: all)
     func whole(_ input: BadInput) {
         check(decode(input.bytes), input)
     }
 
-    @Test("is answered alike split at every byte, and byte by byte", arguments: all)
+    @Test("is decoded alike in one read, in two reads split anywhere, and byte by byte", arguments: all)
     func split(_ input: BadInput) {
         let whole = decode(input.bytes)
         #expect(decodeByteByByte(input.bytes) == whole)
@@ -71,8 +73,8 @@ struct BadInputTests {
         }
     }
 
-    @Test("is never repeated by the error", arguments: all)
-    func silent(_ input: BadInput) {
+    @Test("is never echoed in the error", arguments: all)
+    func notEchoed(_ input: BadInput) {
         for case .failure(let error) in decode(input.bytes) {
             #expect(!encoded(.error(error)).contains("secret"))
             #expect(encoded(.error(error)).utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 13 || $0 == 10 })

@@ -24,15 +24,15 @@ struct ReplyTests {
         ),
     ]
 
-    @Test("Each reply has the protocol's form, ended by CRLF", arguments: replies)
+    @Test("Each reply is encoded in the protocol's format and ends with CRLF", arguments: replies)
     func encoding(reply: Reply, text: String) {
         #expect(encoded(reply) == text)
     }
 
     @Test("A history has a line per period, in the order given")
     func history() {
-        let paid = PeriodUsage(user: user, period: Example.november, used: 640, limit: 800, tier: .gentle)
-        let pro = PeriodUsage(
+        let limited = PeriodUsage(user: user, period: Example.november, used: 640, limit: 800, tier: .gentle)
+        let unlimited = PeriodUsage(
             user: user,
             period: BillingPeriod(year: 2026, month: 10),
             used: 9,
@@ -40,13 +40,13 @@ struct ReplyTests {
             tier: .silent
         )
         #expect(
-            encoded(.history([paid, pro]))
+            encoded(.history([limited, unlimited]))
                 == "*2\r\n+PERIOD user=\(userText) period=2026-11 used=640 limit=800 tier=gentle\r\n"
                 + "+PERIOD user=\(userText) period=2026-10 used=9 limit=unlimited tier=silent\r\n"
         )
     }
 
-    @Test("A report has users, messages and the users of each tier")
+    @Test("A report counts users, messages and the users of each tier")
     func report() {
         var report = PeriodReport(period: Example.november)
         #expect(
@@ -73,7 +73,7 @@ struct ReplyTests {
         #expect(encoded(.hello(version: 3, serverVersion: "1.2.3", connectionID: 42)) == "%7\r\n" + fields(3))
     }
 
-    @Test("No text can end its line")
+    @Test("Control characters in a text become spaces, so no text can end its line")
     func oneLine() {
         for reply in [
             Reply.text("a\r\nb\u{1B}c\0\u{7F}"), .lines(["a\r\nb\u{1B}c\0\u{7F}"]),
@@ -90,7 +90,7 @@ struct ReplyTests {
         #expect(String(buffer: buffer) == "before " + ReplyTests.replies.map(\.text).joined())
     }
 
-    @Test("HELP lists every verb with its syntax, or one")
+    @Test("HELP lists the syntax of every verb, or of the verb that it is asked about")
     func help() {
         guard case .lines(let lines) = Reply.help(about: nil) else {
             Issue.record("HELP is no list")
@@ -105,12 +105,12 @@ struct ReplyTests {
         }
     }
 
-    @Test("Every option of a verb's syntax is known", arguments: Verb.allCases)
+    @Test("A verb's syntax shows as many options as the verb accepts", arguments: Verb.allCases)
     func options(verb: Verb) {
         #expect(verb.definition.options.count == verb.syntax.count { $0 == "=" })
     }
 
-    @Test("Every code has a meaning, and whether a retry helps", arguments: ReplyError.Code.allCases)
+    @Test("Every error code states its meaning and whether a retry helps", arguments: ReplyError.Code.allCases)
     func codes(code: ReplyError.Code) {
         #expect(!code.meaning.isEmpty && !code.retryHelps.isEmpty)
         #expect(encoded(.error(ReplyError(code: code, text: "text"))) == "-\(code.rawValue) text\r\n")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Load report")
 struct ReportTests {
-    private static let names: Set<String> = [
+    private static let fieldNames: Set<String> = [
         "target", "mode", "connections", "idle_connections", "threads", "pipeline", "rate_offered", "arrivals", "users",
         "distribution", "verb", "messages", "key_share", "command", "seed", "seconds", "requests", "replies", "allowed",
         "blocked", "other", "errors", "dropped", "unanswered", "broken_connections", "idle_connections_closed",
@@ -34,7 +34,7 @@ struct ReportTests {
         return try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
     }
 
-    @Test("The report of a closed loop has all names, with null where one does not apply")
+    @Test("A closed-loop report has every field, null where it does not apply")
     func closed() throws {
         var results = ResultAggregator(workers: 1)
         _ = results.add(
@@ -46,7 +46,7 @@ struct ReportTests {
         )
         _ = results.add(result(requests: 8, seconds: 1.5))
         let object = try object(LoadReport(LoadPlan(seed: .max), results))
-        #expect(Set(object.keys) == Self.names)
+        #expect(Set(object.keys) == Self.fieldNames)
         for name in ["rate_offered", "arrivals", "command"] { #expect(object[name] is NSNull, "\(name)") }
         #expect(object["target"] as? String == "127.0.0.1:6747")
         #expect(object["mode"] as? String == "closed")
@@ -61,6 +61,7 @@ struct ReportTests {
         #expect(object["per_second"] as? Double == 4)
         let latency = try #require(object["latency_ms"] as? [String: Double])
         #expect(Set(latency.keys) == ["min", "mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"])
+        // A latency of over 60 s counts as 60 s, and in `clamped`.
         #expect(latency["max"] == 60_000)
         #expect(abs(try #require(latency["p50"]) - 2) < 0.002)
         let series = try #require(object["series"] as? [[String: Any]])
@@ -68,16 +69,16 @@ struct ReportTests {
         #expect(series[0]["errors"] as? Int == 2)
     }
 
-    @Test("docs/benchmarking.md lists the names of the report")
+    @Test("docs/benchmarking.md lists every field of the report")
     func documentation() throws {
         let root = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let page = try String(contentsOf: root.appending(path: "docs/benchmarking.md"), encoding: .utf8)
         let figures = ["p50", "p99_9", "p99_99", "p50_ms", "p99_ms", "second", "send_lag_ms"]
-        for name in Self.names.union(figures) { #expect(page.contains("`\(name)`"), "\(name)") }
+        for name in Self.fieldNames.union(figures) { #expect(page.contains("`\(name)`"), "\(name)") }
     }
 
-    @Test("The report of an open loop has its rate and the send lag")
+    @Test("An open-loop report adds the offered rate and the send lag")
     func open() throws {
         var plan = LoadPlan(seed: 1)
         plan.host = "::1"
@@ -90,7 +91,7 @@ struct ReportTests {
         _ = results.add(0, second([(.other, 1_000)]))
         _ = results.add(result)
         let object = try object(LoadReport(plan, results))
-        #expect(Set(object.keys) == Self.names.union(["send_lag_ms"]))
+        #expect(Set(object.keys) == Self.fieldNames.union(["send_lag_ms"]))
         for name in ["pipeline", "verb", "messages", "key_share"] { #expect(object[name] is NSNull, "\(name)") }
         #expect(object["target"] as? String == "[::1]:6747")
         #expect(object["rate_offered"] as? Double == 250)
@@ -113,7 +114,7 @@ struct ReportTests {
         #expect(series.count == 2 && series.allSatisfy { $0["p50_ms"] is NSNull })
     }
 
-    @Test("The seconds of all event loops are added up, also of one that ended early")
+    @Test("Results of the same second are summed over the workers, even if one of them ended early")
     func workers() {
         var results = ResultAggregator(workers: 2)
         #expect(results.add(0, second([(.allowed, 1_000_000)])) == [])
@@ -129,16 +130,17 @@ struct ReportTests {
         #expect(report.replies == 3 && report.requests == 3 && report.seconds == 1.2)
     }
 
-    @Test("The number of error codes is bounded")
+    @Test("At most 64 error codes are counted separately")
     func codes() {
         var tally = Tally()
         for number in 0..<1_000 { tally.count(.error(.init("CODE\(number)"))) }
         #expect(tally.errorsByCode.count == 65)
+        // The other 936 codes share one entry.
         #expect(tally.errorsByCode["FURTHER"] == 936)
         #expect(tally.errorCount == 1_000)
     }
 
-    @Test("The table has the figures of the JSON")
+    @Test("The text table shows the values of the JSON report")
     func table() {
         var results = ResultAggregator(workers: 1)
         _ = results.add(0, second([(.allowed, 1_234_000), (.error(.init("UNAVAILABLE")), 1_234_000)]))

@@ -7,23 +7,23 @@ struct NearestNameTests {
     private let names = ["serve", "migrate", "ping", "status", "user", "report", "top", "audit", "token", "events"]
 
     @Test(
-        "is the one with the fewest mistakes",
+        "has the smallest edit distance, or else begins with the word",
         arguments: [
             ("statsu", "status"), ("stats", "status"), ("staus", "status"), ("tokens", "token"), ("tpo", "top"),
             ("Report", "report"), ("reprot", "report"), ("event", "events"), ("migrat", "migrate"), ("mig", "migrate"),
         ]
     )
-    func near(_ word: String, _ meant: String) {
-        #expect(nearestName(to: word, among: names) == meant)
+    func closeWord(_ word: String, _ expected: String) {
+        #expect(nearestName(to: word, among: names) == expected)
     }
 
     @Test("is nil if no name is close", arguments: ["", "x", "consume", "dashboard", "7f1c0a52"])
-    func far(_ word: String) {
+    func unknownWord(_ word: String) {
         #expect(nearestName(to: word, among: names) == nil)
     }
 
     @Test("is nil without names")
-    func none() {
+    func noNames() {
         #expect(nearestName(to: "status", among: []) == nil)
     }
 }

@@ -1,8 +1,9 @@
-"""127.0.0.1:6747, the address in the programs of docs/clients.md, relayed to the service of a test.
+"""Connects the programs of docs/clients.md, which use 127.0.0.1:6747, with the service of a test.
 
-Two test runs may use the machine at once, so the programs run in a network namespace that has only this port. A relay listens
-there. Creating the namespace needs root, or the right to create user namespaces. Without either (a container without
-CAP_SYS_ADMIN), the relay takes the machine's own port, one test after the other, if it is free.
+Two test runs may use the machine at once, so the programs run in a network namespace of their own, where a relay
+listens on this port. Creating the namespace needs root, or the right to create user namespaces. Without either (a
+container without CAP_SYS_ADMIN), the relay listens on the machine's own port if that is free, and a lock lets one test
+use the port at a time.
 """
 
 import fcntl
@@ -21,28 +22,29 @@ from .waiting import TIMEOUT_SECONDS
 
 PORT = 6747
 
-# Brings the loopback up, listens, passes the listening socket on, and keeps the namespace until the other side closes.
+# Runs in the namespace: brings the loopback up, sends the listening socket to the test, and keeps the namespace alive
+# until the test closes its end.
 KEEPER = f"""
 import fcntl, socket, struct
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
 with socket.socket() as any_socket:
     fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
-with socket.socket(fileno=0) as suite, socket.create_server(("127.0.0.1", {PORT}), backlog=64) as listener:
-    socket.send_fds(suite, [b"1"], [listener.fileno()])
-    suite.recv(1)
+with socket.socket(fileno=0) as test, socket.create_server(("127.0.0.1", {PORT}), backlog=64) as listener:
+    socket.send_fds(test, [b"1"], [listener.fileno()])
+    test.recv(1)
 """
 
-# A CONSUME as clients send it, in one segment, perhaps after a handshake.
+# The start of a CONSUME. Clients send it in one segment, perhaps after a handshake.
 CONSUME = re.compile(rb"\*\d+\r\n\$7\r\nconsume\r\n", re.IGNORECASE)
 ECHO, ECHOED = b"*2\r\n$4\r\nECHO\r\n$6\r\nforged\r\n", b"$6\r\nforged\r\n"
 LOST = b""
 
 
 class AnswerConnection(Connection):
-    """Drops or replaces the answer to a CONSUME."""
+    """Drops, replaces or withholds the answer to a CONSUME."""
 
     fault = None
-    """The fault for the answer: LOST, another line, or None."""
+    """What happens to the answer: LOST, the line that replaces it, or None for no fault."""
 
     async def request(self, data):
         requested = CONSUME.search(data)
@@ -51,7 +53,7 @@ class AnswerConnection(Connection):
         if requested and self.fault is None and self.relay.is_silent:
             data = data[: requested.start()]
         elif self.fault:
-            # The service gets another request instead, so that the line comes after the answers to a preceding handshake.
+            # The service gets an ECHO instead. Its answer, which `answer` replaces, comes after those to the handshake.
             data = data[: requested.start()] + ECHO
         yield data
 
@@ -79,17 +81,18 @@ class AnswerRelay(Relay):
 
 
 class DefaultPort:
-    """Relays to the port `target`, and drops or replaces the armed answers."""
+    """Relays port 6747 to the port `target`, and injects faults into the answers to CONSUME."""
 
     def __init__(self):
         self.target = None
-        self._keeper = self._handle = self._turn = None
-        self._inside = []
-        self._relay = AnswerRelay(lambda: self.target, self._in_a_namespace() or self._on_this_machine()).start_in_background()
+        self._keeper = self._handle = self._lock = None
+        self._nsenter = []
+        listener = self._in_a_namespace() or self._on_this_machine()
+        self._relay = AnswerRelay(lambda: self.target, listener).start_in_background()
 
     @property
     def sent(self):
-        """The bytes from programs since `behave`."""
+        """The bytes that the programs have sent since `behave`."""
         return self._relay.sent
 
     @property
@@ -99,38 +102,38 @@ class DefaultPort:
 
     @property
     def fired(self):
-        """Dropped or replaced answers."""
+        """The number of answers that were dropped or replaced since the faults were set."""
         return self._relay.fired
 
     def run(self, script, directory, timeout=TIMEOUT_SECONDS):
         """Runs a shell script in `directory`, where the programs are saved."""
         return subprocess.run(
-            [*self._inside, "bash", "-euo", "pipefail", "-c", script], cwd=directory, stdin=subprocess.DEVNULL,
+            [*self._nsenter, "bash", "-euo", "pipefail", "-c", script], cwd=directory, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=timeout, env=self._environment(),
         )  # fmt: skip
 
     def start(self, script, directory, **options):
         """Starts one command in the background."""
         return processes.start(
-            [*self._inside, "bash", "-euo", "pipefail", "-c", f"exec {script}"], cwd=directory, stdin=subprocess.DEVNULL,
-            env=self._environment(), **options,
+            [*self._nsenter, "bash", "-euo", "pipefail", "-c", f"exec {script}"], cwd=directory,
+            stdin=subprocess.DEVNULL, env=self._environment(), **options,
         )  # fmt: skip
 
     @staticmethod
     def _environment():
-        # `python3` is the tests' own, which has the package that the page names.
+        # `python3` is the one that runs the tests: it has the packages that docs/clients.md asks for.
         return {**os.environ, "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]}
 
     def lose_answers(self, count=1):
-        """The service executes the next CONSUME, and the connection breaks before its answer arrives."""
+        """Breaks the connection before the answer to the next CONSUME arrives. The service has executed it."""
         self._arm([LOST] * count)
 
     def answer_instead(self, *lines):
-        """The service does not get the next CONSUMEs; each is answered with one of these lines."""
+        """Answers the next CONSUMEs with these lines, one each. The service does not get them."""
         self._arm([line.encode() + b"\r\n" for line in lines])
 
     def be_silent(self):
-        """Answers a client's handshake, and nothing from its first CONSUME on."""
+        """Answers the handshake of a client, but no CONSUME."""
         self._relay.is_silent = True
 
     def cut(self):
@@ -138,7 +141,7 @@ class DefaultPort:
         self._relay.cut()
 
     def behave(self):
-        """Relays everything, and resets the counters."""
+        """Removes all faults and resets the counters."""
         self._arm([])
         self._relay.sent, self._relay.connections = b"", 0
 
@@ -149,8 +152,8 @@ class DefaultPort:
 
     def close(self):
         self._relay.close()
-        if self._turn is not None:
-            self._turn.close()
+        if self._lock is not None:
+            self._lock.close()
         if self._keeper is not None:
             self._handle.close()
             processes.stop(self._keeper)
@@ -170,24 +173,25 @@ class DefaultPort:
                 if not listening:
                     processes.stop(keeper)
                     continue
-                # It ends, and the namespace with it, when this end is closed.
+                # Closing this end stops the keeper, and the namespace ends with it.
                 self._handle = ours.dup()
             self._keeper = keeper
-            self._inside = ["nsenter", "--target", str(keeper.pid), "--net"]
+            self._nsenter = ["nsenter", "--target", str(keeper.pid), "--net"]
             if unshare is as_anybody:
-                self._inside += ["--user", "--preserve-credentials"]
+                self._nsenter += ["--user", "--preserve-credentials"]
             return socket.socket(fileno=listening[0])
         return None
 
     def _on_this_machine(self):
-        # Releases the lock for another test; the kernel also releases it if this process is killed.
-        self._turn = open(f"{tempfile.gettempdir()}/headroom-tests-port-{PORT}.lock", "w")  # noqa: SIM115  # the lock lives as long as it
-        fcntl.flock(self._turn, fcntl.LOCK_EX)
+        # Waits for other tests. `close` releases the lock, as does the kernel if this process is killed.
+        # The file stays open as long as the lock is held.
+        self._lock = open(f"{tempfile.gettempdir()}/headroom-tests-port-{PORT}.lock", "w")  # noqa: SIM115
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
             return socket.create_server(("127.0.0.1", PORT), backlog=64)
         except OSError as error:
-            self._turn.close()
+            self._lock.close()
             raise unittest.SkipTest(
-                f"no network namespace may be made here (root with CAP_SYS_ADMIN, or namespaces of users), and"
-                f" 127.0.0.1:{PORT} of the machine cannot be taken: {error.strerror}"
+                f"cannot create a network namespace (needs root with CAP_SYS_ADMIN, or user namespaces), nor listen on"
+                f" 127.0.0.1:{PORT}: {error.strerror}"
             ) from None

@@ -1,8 +1,11 @@
--- Performs a lane's requests on the slow path, in their order. Returns one row per request, in the same order.
+-- Executes a lane's batch of requests that the fast path cannot answer (headroom.perform_batch). Returns one row per
+-- request, in the order of the requests.
 --
--- $1 uuid: lane. $2 bigint: number of the batch. $3 uuid[]: users, ascending, each once. $4 integer[]: the ordinal of
--- each user's first request in the arrays that follow. $5 text[]: verbs. $6 integer[]: messages. $7 text[]: keys.
--- $8 integer[]: seconds that a hold lasts. $9 text: trial, free or deny, for unknown users.
+-- $1 uuid: lane. $2 bigint: number of the batch; a lane that repeats a batch sends the same number. $3 uuid[]: distinct
+-- users in ascending order. $5 to $8 have one element per request, grouped by user: $5 text[]: verbs. $6 integer[]:
+-- numbers of messages. $7 text[]: keys. $8 integer[]: seconds that a hold lasts. $4 integer[]: for each user, the
+-- 1-based position of the user's first request in these arrays. $9 text: how unknown users are treated: trial, free or
+-- deny.
 select
     snapshot.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
     snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision,

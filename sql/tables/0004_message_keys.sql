@@ -1,16 +1,18 @@
--- Keys and receipts: each makes messages count once.
+-- Idempotency keys of requests, and receipts of batches. Both prevent counting a message twice.
 
--- A caller's key for one message, inserted by the transaction that counts or holds it, with the numbers of the answer.
+-- One row for each idempotency key that a caller sent with CONSUME or RESERVE. The transaction that counts or holds the
+-- messages inserts it, with the numbers of the answer, so that a repeated request gets the same answer.
 create table headroom.message_keys (
     user_id uuid not null,
     created_at headroom.instant not null,
-    -- The generation of the usage row.
+    -- The generation of the usage row when it counted the messages. A reset changes the row's generation, so a later
+    -- release of the key subtracts nothing.
     generation bigint not null,
     messages integer not null,
     used integer not null,
     held integer not null,
     "limit" integer,
-    -- The numbers of the answer to COMMIT.
+    -- The numbers of the answer to COMMIT; used, held and "limit" above are those of the first answer.
     committed_used integer,
     committed_held integer,
     committed_limit integer,
@@ -26,7 +28,7 @@ create table headroom.message_keys (
     constraint counts_are_not_negative check (
         least(used, held, "limit", committed_used, committed_held, committed_limit) >= 0 and generation >= 0
     ),
-    -- -infinity: the hold ended because its usage row was deleted.
+    -- Null for CONSUME. -infinity: the hold ended early, because its usage row was deleted.
     constraint expires_at_is_never_or_in_the_years_2000_to_9999 check (
         expires_at = '-infinity'
         or expires_at >= '2000-01-01T00:00:00Z' and expires_at < '10000-01-01T00:00:00Z'

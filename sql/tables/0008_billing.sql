@@ -1,7 +1,8 @@
--- Billing events of stores and billing systems, their customers, and the results. The service decides what an event
--- means (docs/decisions/0009-billing-is-reduced-in-swift.md); these tables store its decisions.
+-- Billing events of app stores and billing systems, their customers, and their effects. The service computes what an
+-- event changes (docs/decisions/0009-billing-is-reduced-in-swift.md); these tables store the results.
 
--- All identities that events connect are one customer. A session locks the customer's row before it applies an event.
+-- A customer is a set of identities that events have connected, such as a user and a store's customer id. A session
+-- locks the customer's row before it applies an event.
 create table headroom.customers (
     customer_id bigint generated always as identity primary key
 );
@@ -16,7 +17,9 @@ comment on column headroom.customer_names.name is
     'user:UUID, SOURCE:sha256:DIGEST of a store''s id of a customer, or SOURCE:transaction:ORIGINAL TRANSACTION.';
 create index customer_names_customer on headroom.customer_names (customer_id);
 
--- Events are never deleted, so that none is applied twice.
+-- Events are never deleted, so that none is applied twice. Their outcomes: an ignored event concerns no subscription; a
+-- waiting event takes effect with another event, for example one that names the plan; an outdated event is older than
+-- the plan that an operator set; a forgotten event belonged to a user who was forgotten.
 create table headroom.billing_events (
     source text not null,
     id text not null,
@@ -91,7 +94,7 @@ create table headroom.store_entitlements (
 comment on table headroom.store_entitlements is
     'The plan of each entitlement of a store, for products that are not in headroom.store_products.';
 
--- One-time purchases of messages, and the periods in which they were granted.
+-- One-time purchases of messages, and the billing periods in which the messages were granted.
 create table headroom.message_purchases (
     source text not null,
     transaction text not null,
@@ -111,7 +114,8 @@ comment on column headroom.message_purchases.granted is
     'Messages granted in billing_period: fewer than were bought if some were used in an earlier period.';
 create index message_purchases_user on headroom.message_purchases (user_id);
 
--- A transfer of a subscription raises the receiver's counts once. Otherwise it would be a free reset.
+-- A transfer of a subscription raises the receiver's counts to the giver's, once for each event. Otherwise users could
+-- reset their counts by transferring the subscription to a new account.
 create table headroom.usage_transfers (
     source text not null,
     event_id text not null,

@@ -1,23 +1,25 @@
 import Crypto
 import Usage
 
-/// The stored form of a store's customer id.
+/// How the database stores the customer id that an app store or billing system sends.
 ///
-/// A UUID is stored in lower case: it may be the user's. The app's developer chose any other id, often an e-mail address, so
-/// only its digest is stored: it can be recognised, and not read.
+/// A UUID may be the user's id, so it is stored as it is, in lower case. The app's developer chose any other id, often
+/// an e-mail address, so only its digest is stored: equal ids can be matched, and nobody can read them.
 enum CustomerIdentity {
     static let digestPrefix = "sha256:"
     /// `headroom.forget_billing` replaces a forgotten user's id by one with this prefix.
     static let forgottenPrefix = "forgotten:"
     private static let digestLength = 64
 
+    /// Returns the form of the id that the database stores.
     static func stored(_ id: String) -> String {
         if let user = UserID(id) { return user.description }
         if isForgotten(id) { return id }
         return digestPrefix + SHA256.hash(data: Array(id.utf8)).map(hexadecimal).joined()
     }
 
-    /// The prefix alone is not enough: an app's own id could begin with it.
+    /// Whether the id is the replacement of a forgotten user's id. The prefix alone does not tell: an app's own id
+    /// could begin with it.
     static func isForgotten(_ id: String) -> Bool {
         guard id.hasPrefix(forgottenPrefix) else { return false }
         let digits = id.utf8.dropFirst(forgottenPrefix.utf8.count)
@@ -29,7 +31,7 @@ enum CustomerIdentity {
         (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }
 
-    /// Without repetitions, in the same order.
+    /// Removes repetitions and keeps the order.
     static func distinct(_ identities: [String]) -> [String] {
         var seen: Set<String> = []
         return identities.filter { seen.insert($0).inserted }

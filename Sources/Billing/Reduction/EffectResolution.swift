@@ -1,10 +1,10 @@
 import Usage
 
-/// The plans of a store's products and entitlements: rows that operators edit.
+/// Maps the products and entitlements of a store to plans or messages. Operators edit it in the database.
 public struct ProductMapping: Sendable, Equatable {
     public struct Product: Sendable, Equatable {
         public var plan: String?
-        /// The plan during a trial of the product.
+        /// The plan during a trial of the product; nil means `plan`.
         public var trialPlan: String?
         /// The plan during an introductory offer; nil means `plan`.
         public var introPlan: String?
@@ -29,12 +29,13 @@ public struct ProductMapping: Sendable, Equatable {
 }
 
 extension BillingEffect {
-    /// The limit of `headroom.grants`.
+    /// The most messages that `headroom.grants` accepts in one grant.
     static let messagesMaximum = 1_000_000
     /// The time for which RevenueCat grants access while a store is unavailable.
     static let temporarySecondsMaximum: Int64 = 86_400
 
-    /// The effect with the plans that its products are mapped to now. Later edits of the mapping do not change it.
+    /// Returns the effect with the plans or messages that its products are mapped to now. Later edits of the mapping do
+    /// not change them.
     ///
     /// - Parameter at: when the event happened.
     public func resolved(by mapping: ProductMapping, at: Instant) -> Result<BillingEffect, ResolutionFailure> {
@@ -45,23 +46,25 @@ extension BillingEffect {
         case .productChanged where nextProduct != nil || nextPlan != nil:
             if let nextProduct, nextPlan == nil {
                 effect.nextPlan = mapping.products[nextProduct]?.plan
-                // If products are mapped by entitlement, the renewal will name the plan.
+                // Without a plan, a mapped entitlement suffices: the renewal finds the plan by it.
                 let hasEntitlement = (entitlements ?? []).contains { mapping.entitlements[$0] != nil }
                 guard effect.nextPlan != nil || hasEntitlement else { return .failure(.unmapped(nextProduct)) }
             }
             return .success(effect)
         case .temporary:
-            // Not paid yet: it gives access for a day at most, and begins no period.
+            // The store has not verified the purchase yet, so access lasts a day at most.
             let latest = at.advanced(bySeconds: BillingEffect.temporarySecondsMaximum)
             effect.expires = min(effect.expires ?? latest, latest)
         default: break
         }
         if effect.plan != nil { return .success(effect) }
-        let isNeeded = kind == .purchased || kind == .renewed || kind == .temporary || kind == .productChanged
-        // Without an end, an effect that is no payment waits for one: it would give access forever.
-        guard isNeeded || effect.expires != nil || kind == .expired || kind == .revoked else { return .success(effect) }
+        let needsPlan = kind == .purchased || kind == .renewed || kind == .temporary || kind == .productChanged
+        // An effect that is no payment and has no expiry gets no plan, because it would give access forever.
+        guard needsPlan || effect.expires != nil || kind == .expired || kind == .revoked else {
+            return .success(effect)
+        }
         guard let product = mappedProduct(mapping) else {
-            if isNeeded, let product { return .failure(.unmapped(product)) }
+            if needsPlan, let product { return .failure(.unmapped(product)) }
             return .success(effect)
         }
         switch period {
@@ -74,7 +77,7 @@ extension BillingEffect {
         return .success(effect)
     }
 
-    /// The mapping of the product, else of its other name, else of the first mapped entitlement.
+    /// The mapping of the product, else of its alternate name, else of the first mapped entitlement.
     private func mappedProduct(_ mapping: ProductMapping) -> ProductMapping.Product? {
         for name in [product, alternateProduct].compactMap({ $0 }) {
             if let mapped = mapping.products[name], mapped.plan != nil { return mapped }
@@ -84,10 +87,10 @@ extension BillingEffect {
 
     private func resolvedGrant(by mapping: ProductMapping) -> Result<BillingEffect, ResolutionFailure> {
         if messages != nil { return .success(self) }
-        guard let product, let each = mapping.products[product]?.messages else {
+        guard let product, let messagesPerUnit = mapping.products[product]?.messages else {
             return .failure(.unmapped(product ?? ""))
         }
-        let (messages, overflow) = each.multipliedReportingOverflow(by: quantity ?? 1)
+        let (messages, overflow) = messagesPerUnit.multipliedReportingOverflow(by: quantity ?? 1)
         guard !overflow, messages <= BillingEffect.messagesMaximum else {
             return .failure(.malformed("a grant has at most \(BillingEffect.messagesMaximum) messages"))
         }
@@ -99,7 +102,7 @@ extension BillingEffect {
 
 /// Why an effect cannot be resolved.
 public enum ResolutionFailure: Error, Sendable, Equatable {
-    /// An operator has to map the product and replay the event.
+    /// The product has no mapping. An operator must map it and replay the event.
     case unmapped(String)
     case malformed(String)
 }

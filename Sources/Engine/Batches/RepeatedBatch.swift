@@ -1,11 +1,12 @@
 import Postgres
 import Usage
 
-/// Answers to batches that were counted by a connection which broke before the counts arrived.
+/// Answers a batch that was counted, but whose reply was lost with the connection.
 extension BatchExecutor {
-    /// The receipt has each user's count, and a key's row what else its first use returned; everything else is read now.
+    /// The receipt has the count of each user. The row of a key has the `held` and `limit` of its first use. Everything
+    /// else is read now.
     ///
-    /// - Parameter counts: by the index of the group.
+    /// - Parameter counts: each user's count after the batch, by the index of the group.
     /// - Returns: the groups that were not counted.
     mutating func answerRepeated(
         _ counts: [Int: Int],
@@ -17,7 +18,7 @@ extension BatchExecutor {
         var counted: [Batch.Group] = []
         var rows: [UserID: (period: BillingPeriod, count: Int)] = [:]
         for (index, count) in counts.sorted(by: { $0.key < $1.key }) {
-            // False when the receipt was edited by hand.
+            // The index is out of range only if somebody has edited the receipt.
             guard groups.indices.contains(groups.startIndex + index) else { continue }
             let group = groups[groups.startIndex + index]
             counted.append(group)
@@ -29,25 +30,25 @@ extension BatchExecutor {
             batch.fail(counted, .unknown, metrics, deliver: deliver)
             return uncounted
         }
-        // They are counted: if the read fails, the answer must not be "nothing was counted".
+        // The groups are counted, so the answer after a failed read must not be "nothing was counted".
         readSnapshots(counted[...], of: &batch, orFail: .unknown, deliver: deliver) {
             _,
             group,
-            now,
+            current,
             _,
             batch,
             completions in
             guard let (period, count) = rows[group.user] else { return true }
-            var before = now
+            var before = current
             before.used = count - group.messages
-            if now.period != period {
-                // The next period has begun since: the one in which the message counted ended where this one starts.
+            if current.period != period {
+                // The billing period has changed since. The old period ended where the current one starts.
                 before.period = period
                 before.held = 0
-                before.resetsAt = now.resetsAt == nil ? now.observedAt : now.startedAt
+                before.resetsAt = current.resetsAt == nil ? current.observedAt : current.startedAt
             }
             if let key = keys[group.user] { (before.held, before.limit) = (key.held, key.limit) }
-            // What was counted was allowed then, whatever an operator has changed since.
+            // The messages were allowed when they were counted, even if an operator has changed the plan since.
             before.denialReason = nil
             if let limit = before.limit { before.limit = max(limit, before.used + before.held + group.messages) }
             _ = batch.answer(group, from: before, into: &completions)
@@ -56,7 +57,10 @@ extension BatchExecutor {
         return uncounted
     }
 
-    /// Nil when the database refuses the statement. Empty also when the deadlines of the requests with keys passed first.
+    /// Reads what the first use of each key returned.
+    ///
+    /// - Returns: empty if no group has a key, or if the deadlines of these groups have passed; nil if the database
+    ///   refuses the statement.
     private mutating func readKeys(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,

@@ -5,8 +5,9 @@ import Usage
 /// Applies billing events: locks the customer, reads what is recorded, lets `CustomerReducer` decide, and writes the
 /// difference, each event in one transaction.
 package struct BillingLedger {
-    /// If two sessions deadlock, PostgreSQL aborts one of them. The ledger rolls back and tries again.
-    private static let attemptsMaximum = 5
+    /// PostgreSQL aborts a transaction on a deadlock or a serialization failure (SQLSTATE class 40). The ledger then
+    /// rolls back and tries again.
+    private static let maximumAttempts = 5
 
     private static let readCustomer = PreparedQuery(name: "read_customer", sql: EmbeddedSQL.readCustomer)
     private static let writeCustomer = PreparedQuery(name: "write_customer", sql: EmbeddedSQL.writeCustomer)
@@ -26,9 +27,9 @@ package struct BillingLedger {
         try retrying { () throws(PostgresError) in try attempt(event, isReplay: false).answer }
     }
 
-    /// Applies a recorded event again, translated anew.
+    /// Applies a recorded event again. The caller has decoded it anew from its stored payload.
     ///
-    /// - Returns: JSON, as `apply`; nil if it was applied before and cannot be applied now. Nothing changes then.
+    /// - Returns: JSON, as `apply`; nil if an earlier attempt succeeded and this one would fail. Nothing changes then.
     package func replay(_ event: BillingEvent) throws(PostgresError) -> String? {
         try retrying { () throws(PostgresError) in
             let attempt = try attempt(event, isReplay: true)
@@ -46,7 +47,7 @@ package struct BillingLedger {
             } catch {
                 // The connection is reused for other events.
                 if connection.isUsable { try connection.execute("rollback", deadline: deadline) }
-                guard number < BillingLedger.attemptsMaximum, error.sqlState?.isClass("40") == true else {
+                guard number < BillingLedger.maximumAttempts, error.sqlState?.isClass("40") == true else {
                     throw connection.explaining(error, deadline: deadline)
                 }
                 number += 1
@@ -54,6 +55,7 @@ package struct BillingLedger {
         }
     }
 
+    /// One transaction: `read` begins it, and the last statement or a rollback ends it.
     private func attempt(
         _ event: BillingEvent,
         isReplay: Bool
@@ -70,6 +72,7 @@ package struct BillingLedger {
         }
         let state = CustomerReducer.reduce(document.history(with: recorded), at: now)
         let change = CustomerChange(event, recorded, state, document)
+        // A replay must not turn an event that succeeded into a failed one.
         if isReplay, let before = document.before, before != "failed", change.event.outcome == "failed" {
             try connection.execute("rollback", deadline: deadline)
             return ("", true)
@@ -77,13 +80,15 @@ package struct BillingLedger {
         var parameters = Parameters()
         parameters.append(text: change.jsonText)
         let committed = try connection.query(BillingLedger.writeCustomer, parameters, as: .last, deadline: deadline)
-        // Without a standby's confirmation the event may be lost with the primary, so its sender has to send it again.
+        // The commit succeeded with a warning: no standby confirmed it. The event may be lost with the primary, so its
+        // sender has to send it again.
         guard !committed.warnings.contains(where: { $0.sqlState == .warning }) else {
             throw PostgresError(.timedOut, "no standby confirmed the event")
         }
         return (try committed.firstRow.text("answer"), false)
     }
 
+    /// Begins the transaction, locks the customer and returns its rows as JSON, which `CustomerDocument` decodes.
     private func read(_ event: BillingEvent, isReplay: Bool) throws(PostgresError) -> String {
         let (names, users) = (event.customerNames, event.users.map(\.description))
         let (products, entitlements) = (event.products, event.entitlements)

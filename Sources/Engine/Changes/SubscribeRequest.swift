@@ -1,7 +1,7 @@
 import Usage
 
-/// Subscribes a connection to changes of these users' snapshots. The outcome is `.subscribed` once each user was read:
-/// every later change is published.
+/// Subscribes a connection to changes of these users' snapshots. The outcome is `.subscribed` once the engine has read
+/// each user's snapshot. It publishes every change after that.
 public struct SubscribeRequest: Sendable, Equatable {
     public var users: [UserID]
     public var returnAddress: ReturnAddress
@@ -18,7 +18,7 @@ public struct SubscribeRequest: Sendable, Equatable {
     }
 }
 
-/// A connection that subscribes to users.
+/// A connection that subscribes to users: a connection of the event loop to which the mailbox belongs.
 public struct Subscriber: Sendable, Hashable {
     public var mailbox: Int
     public var connection: Int
@@ -29,7 +29,7 @@ public struct Subscriber: Sendable, Hashable {
     }
 }
 
-/// A change of a user's snapshot, for one subscriber.
+/// A change of a user's snapshot, for one subscriber: `answer` has the new snapshot.
 public struct Publication: Sendable, Equatable {
     public var subscriber: Subscriber
     public var answer: Answer

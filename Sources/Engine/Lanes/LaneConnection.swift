@@ -2,23 +2,24 @@ import Logging
 import Postgres
 import Usage
 
-/// A lane's connection to the database, with the lane's receipt and the plans: opened again after a loss. Used by the
-/// lane's thread alone.
+/// A lane's connection to the database. Reconnects after a loss, and keeps the plans and the key and number of the
+/// lane's receipt. Used by the lane's thread alone.
 final class LaneConnection {
     private let session: ReconnectingSession<Setup>
     private let logger: Logger
     private(set) var catalog = PlanCatalog.empty
-    /// The month by the database's clock when the connection was opened, until `takeObservedMonth`.
+    /// The month by the database's clock when the connection was opened. Nil once `takeObservedMonth` has returned it.
     private var observedMonth: BillingPeriod?
 
-    /// The receipt's name, new with each process, and again when a batch of unknown fate is given up: such a batch can then
-    /// only change a receipt that is no longer used.
+    /// The key of the lane's receipt. The lane begins with a new one, and takes another when the receipt is lost or
+    /// when a batch of unknown outcome is given up. If that batch is committed later, it only changes an unused
+    /// receipt.
     private(set) var lane = LaneName.random()
-    /// Number of the newest batch or change that was sent.
+    /// The number of the newest statement that was sent to change something: a batch, or one change such as SETPLAN.
     private(set) var number: Int64 = 0
 
     private struct Setup {
-        /// The newest number that the database has.
+        /// The number in the receipt: of the newest statement that was committed.
         var receiptNumber: Int64
         var catalog: PlanCatalog
         var month: BillingPeriod
@@ -36,7 +37,8 @@ final class LaneConnection {
     }
 
     var connection: Connection? { session.connection }
-    /// When to call `advance` again; nil while open or opening, which ends with a wake.
+    /// When to call `advance` again. Nil while the connection is open, and while it is being opened: the thread is
+    /// woken when that ends.
     var retryAt: ContinuousClock.Instant? { session.retryAt }
     /// When the database became unavailable; nil while it is available.
     var downSince: ContinuousClock.Instant? { session.downSince }
@@ -52,7 +54,7 @@ final class LaneConnection {
         return number
     }
 
-    /// Nothing was done under the newest number: the next statement gets it again.
+    /// Makes the newest number available again, because no statement took effect with it.
     func takeBack(_ number: Int64) {
         assert(number == self.number)
         self.number = number - 1
@@ -66,6 +68,8 @@ final class LaneConnection {
             try LaneConnection.setUp(connection, lane, deadline: deadline)
         }
         guard let setup else { return }
+        // The receipt has `number` if the newest statement was committed, else `number - 1`. With any other number it
+        // is not this lane's newest receipt.
         guard (number - 1...number).contains(setup.receiptNumber) else { return loseReceipt() }
         catalog = setup.catalog
         observedMonth = setup.month
@@ -90,13 +94,13 @@ final class LaneConnection {
         )
     }
 
-    /// The connection broke or cannot be trusted any more. The next one is opened soon.
+    /// Closes a connection that broke or cannot be trusted any more. `advance` opens the next one.
     func drop(_ error: PostgresError) {
         session.drop(error)
     }
 
-    /// The database does not have this lane's newest batches: it was restored, or a standby was promoted that had not
-    /// received them. Or the receipt was pruned while the lane was idle for days. The lane continues with a new receipt.
+    /// Starts a new receipt, because the database does not have the lane's newest statements. It was restored from a
+    /// backup, a standby without them was promoted, or the receipt was pruned while the lane was idle for days.
     func loseReceipt() {
         guard session.connection != nil else { return }
         logger.warning("the database does not know this lane's receipt; going on with a new one")
@@ -104,7 +108,7 @@ final class LaneConnection {
         session.close()
     }
 
-    /// Gives up a batch of unknown fate, with its receipt and its connection.
+    /// Gives up a statement of unknown outcome, with its receipt and its connection.
     func abandon() {
         startNewReceipt()
         drop(PostgresError(.timedOut, "no answer within the deadline; the connection was given up"))
@@ -115,13 +119,13 @@ final class LaneConnection {
         number = 0
     }
 
-    /// Reads the plans again if a row was written at another revision.
+    /// Reads the plans again if a usage row was written with another revision of them.
     func refreshCatalog(ifOlderThan revision: Int32, deadline: ContinuousClock.Instant) {
         guard catalog.revision != revision, let connection else { return }
         do throws(PostgresError) {
             catalog = try PlanCatalog(connection.query(EmbeddedSQL.readPlans, deadline: deadline))
         } catch {
-            // The answers of this batch are committed and stay true; they show the plan's percentages as they were.
+            // The counts of this batch are committed and correct. Only its answers show the plans as they were before.
             logger.warning("plans could not be read", metadata: ["error": "\(error)"])
             drop(error)
         }

@@ -6,15 +6,18 @@ import Glibc
 import Musl
 #endif
 
-/// Wakes a thread that sleeps in poll() together with its database socket, which a condition variable could not watch.
+/// Wakes a thread that sleeps in poll(), where it also waits for its database socket. A condition variable could not
+/// wait for both.
 final class WakePipe: Sendable {
     private let readEnd: Int32
     private let writeEnd: Int32
 
     init() {
         var ends: [Int32] = [-1, -1]
-        // Fails only when the process has no descriptors left while it starts.
-        guard pipe(&ends) == 0 else { preconditionFailure("pipe() failed with errno \(errno)") }
+        // Fails only if the process has no file descriptors left when it starts.
+        guard pipe(&ends) == 0 else {
+            preconditionFailure("pipe() failed with errno \(errno); raise the limit of open files")
+        }
         for end in ends {
             _ = fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK)
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
@@ -28,14 +31,15 @@ final class WakePipe: Sendable {
         close(writeEnd)
     }
 
-    /// A full pipe wakes just as well, so the result does not matter.
+    /// Ignores a failed write: a full pipe wakes the thread too.
     func wake() {
         var byte: UInt8 = 1
         _ = write(writeEnd, &byte, 1)
     }
 
-    /// Sleeps until woken, until `socket` (-1 for none) is readable, or until `deadline` (nil for none). True when the socket
-    /// is readable: an idle database connection then is closing.
+    /// Sleeps until `wake`, until `socket` (-1 for none) is readable or broken, or until `deadline` (nil for none).
+    ///
+    /// - Returns: whether the socket is readable or broken. An idle database connection is then closing.
     func sleep(orUntilReadable socket: Int32, until deadline: ContinuousClock.Instant?) -> Bool {
         var entries = (
             pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0),

@@ -1,10 +1,10 @@
 import Postgres
 
-/// Decides when a database session is opened, and opened again after a failure. No I/O and no clock inside:
+/// Decides when a database session is opened, and reopened after a failure. No I/O and no clock inside:
 /// `ReconnectingSession` runs it.
 struct ReconnectStateMachine {
     enum State: Equatable {
-        /// Can transition to: opening, open.
+        /// Can transition to: opening; open and closed too, if a caller connects without waiting for `retryAt`.
         case closed(retryAt: ContinuousClock.Instant)
         /// Can transition to: open, closed.
         case opening
@@ -12,22 +12,24 @@ struct ReconnectStateMachine {
         case open
     }
 
-    /// How a failure compares with those before it.
+    /// How a failure compares with those before it, which decides how it is logged.
     enum Failure: Equatable {
         /// The database was available until now.
         case first
-        /// The server reports an error that it did not report last time: it runs, but refuses the session.
+        /// The server runs, but refuses the session with another error than last time.
         case refused
+        /// The database is still unavailable, for the same reason or without an answer from the server.
         case repeated
     }
 
     private(set) var state: State
-    /// When the first of the failures in a row happened; nil while the session is open, or before it is needed.
+    /// When the present series of failures began. Nil if there is none: the session is open, was closed on purpose, or
+    /// was not needed yet.
     private(set) var downSince: ContinuousClock.Instant?
-    /// Successes that followed a failure.
+    /// How many times the session was reopened after a failure.
     private(set) var reconnects = 0
     private var backoff = Backoff()
-    private var newestSQLState: SQLState?
+    private var lastSQLState: SQLState?
 
     init(at now: ContinuousClock.Instant) {
         state = .closed(retryAt: now)
@@ -50,7 +52,7 @@ struct ReconnectStateMachine {
         return now - since
     }
 
-    /// The session could not be opened, or broke. The next attempt follows after a pause.
+    /// The session could not be opened, or broke. The next attempt follows after a pause; further failures lengthen it.
     mutating func failed(
         _ sqlState: SQLState?,
         at now: ContinuousClock.Instant,
@@ -58,14 +60,14 @@ struct ReconnectStateMachine {
     ) -> Failure {
         defer {
             downSince = downSince ?? now
-            newestSQLState = sqlState
+            lastSQLState = sqlState
             state = .closed(retryAt: now + backoff.pause(using: &generator))
         }
         if downSince == nil { return .first }
-        return sqlState != nil && sqlState != newestSQLState ? .refused : .repeated
+        return sqlState != nil && sqlState != lastSQLState ? .refused : .repeated
     }
 
-    /// Closed on purpose. It may be opened again at once.
+    /// The session was closed on purpose. It may be reopened at once.
     mutating func closed(at now: ContinuousClock.Instant) {
         state = .closed(retryAt: now)
         downSince = nil

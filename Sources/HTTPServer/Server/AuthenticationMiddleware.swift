@@ -3,8 +3,8 @@ import HeadroomServer
 import Hummingbird
 import LineProtocol
 
-/// Authenticates requests by the tokens of the line protocol: `Authorization: Bearer headroom_…`. A request counts as
-/// one of the token's connections while it is answered.
+/// Authenticates requests by the tokens of the line protocol: `Authorization: Bearer headroom_…`. Until its
+/// response is ready, a request counts as one of the token's connections.
 struct AuthenticationMiddleware: RouterMiddleware {
     typealias Context = HTTPContext
 
@@ -17,18 +17,18 @@ struct AuthenticationMiddleware: RouterMiddleware {
     ) async throws -> Response {
         let policy = access.policy
         var context = context
-        guard let presented = request.headers[.authorization] else {
+        guard let authorization = request.headers[.authorization] else {
             context.permissions = policy.permissionsWithoutToken
             return try await next(request, context)
         }
-        guard let token = AuthenticationMiddleware.bearerToken(presented) else {
+        guard let token = AuthenticationMiddleware.bearerToken(authorization) else {
             throw Problem.noBearerToken
         }
         let credentials = Credentials(name: nil, token: Secret(token))
         let identity: Identity
         switch access.authenticate(credentials, under: policy, replacing: nil) {
         case .success(let found): identity = found
-        // The service requires no tokens. A client that sends one anyway must not fail.
+        // No token is required, and none exists. A client that sends one anyway must not fail.
         case .failure(let error) where error.code == .badArg:
             context.permissions = policy.permissionsWithoutToken
             return try await next(request, context)
@@ -40,7 +40,8 @@ struct AuthenticationMiddleware: RouterMiddleware {
         return try await next(request, context)
     }
 
-    /// The scheme's name is case-insensitive (RFC 9110).
+    /// Returns the token of an `Authorization` field, or nil if the field has another form. The scheme's name is
+    /// case-insensitive (RFC 9110).
     static func bearerToken(_ field: String) -> String? {
         let parts = field.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
@@ -50,7 +51,7 @@ struct AuthenticationMiddleware: RouterMiddleware {
 }
 
 extension HTTPContext {
-    /// - Throws: 401 or 403 unless the request has the permissions of the verb.
+    /// - Throws: 401 or 403 unless the request has at least one of the verb's permissions.
     func require(_ verb: Verb) throws(Problem) {
         guard permissions.isDisjoint(with: verb.permissions) else { return }
         guard identity != nil else {

@@ -3,22 +3,24 @@ import Foundation
 import HeadroomServer
 import LineProtocol
 
-/// The endpoints of the stores that the settings configure.
+/// The webhook endpoints of the stores that the settings configure. A store (App Store, Stripe or RevenueCat) reports
+/// subscriptions and purchases to its endpoint.
 package struct WebhookEndpoints: Sendable {
-    /// A file that a setting names cannot be used. The description has nothing of its contents.
+    /// A file that a setting names cannot be used. The description never quotes its contents, which may be secret.
     package struct UnusableFile: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// Of all stores. A store without settings has a path too, whose response names the missing settings.
+    /// The endpoint types of all stores. A store without settings has a path too, whose response names the missing
+    /// settings.
     static let types: [any WebhookEndpoint.Type] = [
         RevenueCatEndpoint.self, AppStoreEndpoint.self, StripeEndpoint.self,
     ]
 
-    /// Far more than any secret or certificate needs.
+    /// The size limit of a file: far more than any secret or certificate needs.
     private static let fileBytesMaximum = 65_536
 
-    /// Of the stores that have settings.
+    /// The endpoints of the stores that have settings.
     private let endpoints: [any WebhookEndpoint]
 
     /// Reads the files that the settings name.
@@ -35,6 +37,7 @@ package struct WebhookEndpoints: Sendable {
         endpoints.first { type(of: $0).source == source }
     }
 
+    /// - Returns: the secrets of the setting itself, then those of its file, one a line.
     static func texts(
         _ secrets: WebhookConfiguration.Secrets,
         setting: some SettingDefinition
@@ -50,6 +53,7 @@ package struct WebhookEndpoints: Sendable {
         return texts
     }
 
+    /// Reads a file that a setting names.
     static func bytes(_ path: String, setting: some SettingDefinition) throws(UnusableFile) -> [UInt8] {
         do {
             guard let file = FileHandle(forReadingAtPath: path) else {

@@ -29,16 +29,17 @@ final class ConnectionHandler: ChannelInboundHandler {
             buffer.writeBuffer(&bytes)
         }
         do {
-            while let frame = try decoder.next(in: &buffer) { replies.append(try reply(frame)) }
+            while let frame = try decoder.next(in: &buffer) { replies.append(try decode(frame)) }
             deliver()
         } catch {
+            // The replies before the malformed one are valid.
             deliver()
             connection?.end(error)
         }
     }
 
-    /// A complete line that cannot be decoded is an error for its request only, not for the connection.
-    private func reply(_ frame: ReplyFrameDecoder.Frame) throws(MalformedReply) -> ReceivedReply {
+    /// A complete line that cannot be decoded fails only its request, because it is known where the next reply begins.
+    private func decode(_ frame: ReplyFrameDecoder.Frame) throws(MalformedReply) -> ReceivedReply {
         do {
             return try ReceivedReply(frame)
         } catch {
@@ -47,6 +48,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         }
     }
 
+    /// `received` empties `replies`.
     private func deliver() {
         guard !replies.isEmpty else { return }
         connection?.received(&replies)

@@ -1,4 +1,5 @@
-/// The line protocol: its address, and what one connection may use.
+/// Settings of the line protocol: its address, and the limits and timeouts of its connections. Some timeouts also apply
+/// to HTTP.
 extension Settings {
     public static let listen = Setting<ListenAddress>(
         "listen",
@@ -15,8 +16,8 @@ extension Settings {
     static let connectionsPerAddressMaximum = Setting<Int?>(
         "connections-per-address-maximum",
         1...1_000_000,
-        "open connections from one address, for IPv6 from its /64 network; one more is answered -OVERLOADED and closed. "
-            + "Not set: connections-maximum"
+        "open connections from one address, for IPv6 from its /64 network; one more is answered -OVERLOADED and "
+            + "closed. Not set: connections-maximum"
     )
     static let inFlightMaximum = Setting<Int>(
         "in-flight-maximum",
@@ -79,14 +80,13 @@ extension Settings {
         "drain-timeout-ms",
         default: 8_000,
         100...600_000,
-        "after SIGTERM or SIGINT, connections still open after this long are cut; a connection that the service ends is kept "
-            + "this long at most if its peer goes on sending"
+        "after SIGTERM or SIGINT, connections still open after this long are cut; a connection that the service ends "
+            + "is kept this long at most if its peer goes on sending"
     )
 
     static let ofConnections: [any SettingDefinition] = [
         listen, eventLoops, connectionsMaximum, connectionsPerAddressMaximum, inFlightMaximum, subscriptionsMaximum,
         requestBytesMaximum, requestArgumentsMaximum, outputBytesMaximum, outputTimeout, idleTimeout,
-        firstRequestTimeout,
-        incompleteRequestTimeout, drainTimeout,
+        firstRequestTimeout, incompleteRequestTimeout, drainTimeout,
     ]
 }

@@ -1,27 +1,27 @@
 import DequeModule
 
-/// The connections that have received more requests than fit one turn of the event loop, in the order of their next
-/// turns.
+/// Shares an event loop fairly among connections that have received more requests than it decodes at once. They wait
+/// here for a turn, in which some of their requests are decoded.
 struct TurnQueue<Connection> {
-    private var first: Deque<Connection> = []
-    private var further: Deque<Connection> = []
+    private var newcomers: Deque<Connection> = []
+    private var returning: Deque<Connection> = []
     private var turns = 0
 
-    /// One of so many turns goes to `further` first, or a flood of new connections would starve it.
-    private static var turnsPerFurther: Int { 8 }
+    /// Every eighth turn goes to `returning` first. Otherwise a flood of new connections would starve it.
+    private static var turnsPerReturning: Int { 8 }
 
-    var isEmpty: Bool { first.isEmpty && further.isEmpty }
+    var isEmpty: Bool { newcomers.isEmpty && returning.isEmpty }
 
-    /// - Parameter hadTurn: whether the connection has used a turn for requests that it still has. One that has not
-    ///   goes before the others, because it has mostly sent few requests.
+    /// - Parameter hadTurn: whether the connection had a turn and still has requests left. Connections without a turn
+    ///   go first, because most of them have sent few requests.
     mutating func append(_ connection: Connection, hadTurn: Bool) {
-        if hadTurn { further.append(connection) } else { first.append(connection) }
+        if hadTurn { returning.append(connection) } else { newcomers.append(connection) }
     }
 
     mutating func popFirst() -> Connection? {
         turns += 1
-        guard turns == TurnQueue.turnsPerFurther else { return first.popFirst() ?? further.popFirst() }
+        guard turns == TurnQueue.turnsPerReturning else { return newcomers.popFirst() ?? returning.popFirst() }
         turns = 0
-        return further.popFirst() ?? first.popFirst()
+        return returning.popFirst() ?? newcomers.popFirst()
     }
 }

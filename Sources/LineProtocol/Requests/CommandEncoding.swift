@@ -17,7 +17,7 @@ extension Command {
         }
     }
 
-    /// Writes the verbs that are sent for each message, without an array of tokens in between.
+    /// Writes the verbs that a chat backend sends for each chat message, without allocating an array of tokens.
     private func write(
         _ verb: Verb,
         _ user: UserID,
@@ -27,15 +27,17 @@ extension Command {
         into buffer: inout ByteBuffer
     ) {
         // A key with spaces or control characters needs the array form.
-        guard key.map({ Command.isToken($0.text) }) ?? true else {
+        guard key.map({ Command.isPrintableWord($0.text) }) ?? true else {
             Command.write(tokens, into: &buffer)
             return
         }
+        // The verb, the user's id, two integers and the names of the options take less than 160 bytes.
         let capacity = 160 + (key?.text.utf8.count ?? 0)
         buffer.writeLine(capacityBytes: capacity) { line in
             line.putName(verb.rawValue)
             line.putLiteral(" ")
             line.put(user)
+            // 1 is the default.
             if messages != 1 {
                 line.putLiteral(" ")
                 line.put(messages)
@@ -51,13 +53,13 @@ extension Command {
         }
     }
 
-    /// Printable ASCII without a space.
-    private static func isToken(_ text: String) -> Bool {
+    /// Whether the text is printable ASCII without a space, so that it can be part of a line.
+    private static func isPrintableWord(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 
     private static func write(_ tokens: [String], into buffer: inout ByteBuffer) {
-        guard !tokens.allSatisfy(isToken) else {
+        guard !tokens.allSatisfy(isPrintableWord) else {
             buffer.writeString(tokens.joined(separator: " "))
             buffer.writeStaticString("\r\n")
             return

@@ -1,6 +1,6 @@
 import Usage
 
-/// The verbs that change a user's plan or usage.
+/// The verbs of operators, which change or delete a user's plan and usage.
 extension VerbDefinition {
     static let setPlan = VerbDefinition(
         "SETPLAN <user> <plan> [state=] [started=] [expires=] [grace_until=] [anchor=]",

@@ -1,10 +1,11 @@
 import Foundation
 
-/// The directory with PostgreSQL's server programs, of one major version.
+/// A directory with the programs of a PostgreSQL server: initdb, pg_ctl and postgres.
 struct PostgresPrograms: Sendable, Hashable {
     let directory: String
     let majorVersion: Int
 
+    /// The environment variable that names the directory.
     static let environmentName = "HEADROOM_POSTGRES_BIN"
     static let oldestMajorVersion = 14
 
@@ -12,8 +13,12 @@ struct PostgresPrograms: Sendable, Hashable {
     var pgControl: String { directory + "/pg_ctl" }
     var postgres: String { directory + "/postgres" }
 
-    /// - Parameter clusterVersion: the major version of the cluster, which the programs must have; nil without a cluster: the
-    ///   first version that is new enough.
+    /// Returns the first directory with a suitable version.
+    ///
+    /// - Parameters:
+    ///   - clusterVersion: the major version of the existing cluster, which the programs must have. Nil if there is no
+    ///     cluster yet: any version from `oldestMajorVersion` is suitable.
+    ///   - cluster: the cluster's directory, for the error's message.
     static func find(clusterVersion: Int?, cluster: String) async throws -> PostgresPrograms {
         let candidates = await candidates()
         var found: [PostgresPrograms] = []
@@ -39,7 +44,8 @@ struct PostgresPrograms: Sendable, Hashable {
         )
     }
 
-    /// Directories in the order of preference; only that of the environment variable, if it is set.
+    /// Directories to search, the preferred one first. If the environment variable is set, its directory is the only
+    /// one.
     private static func candidates() async -> [String] {
         let environment = ProcessInfo.processInfo.environment
         if let directory = environment[environmentName], !directory.isEmpty { return [directory] }
@@ -57,12 +63,13 @@ struct PostgresPrograms: Sendable, Hashable {
         return directories
     }
 
-    /// The directory of pg_config may lack the server, because pg_config belongs to the client's headers.
+    /// A directory with pg_config may lack the server's programs, because pg_config comes with the client's development
+    /// package.
     private static func isComplete(_ directory: String) -> Bool {
         ["initdb", "pg_ctl", "postgres"].allSatisfy { FileSystem.isExecutable(directory + "/" + $0) }
     }
 
-    /// From "postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)".
+    /// Parses the output of `postgres --version`, for example "postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)".
     private static func majorVersion(_ directory: String) async -> Int? {
         guard let outcome = try? await ProgramRunner(account: .current()).run(directory + "/postgres", ["--version"]),
             outcome.succeeded

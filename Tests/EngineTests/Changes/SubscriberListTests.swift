@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-@Suite("Subscriptions to users")
+@Suite("Connections that subscribe to changes of users")
 struct SubscriberListTests {
     private let start = ContinuousClock.now
     private let now = at("2026-11-21T09:30:00Z")
@@ -51,7 +51,7 @@ struct SubscriberListTests {
         list.takeStale(atMost: 1_000).flatMap { list.update($0.user, observation(used: used)) }
     }
 
-    @Test("a request is complete once all its users were read, without a publication")
+    @Test("a request completes once all its users have been read; the first read publishes nothing")
     func confirmation() {
         var list = SubscriberList(usersMaximum: 100)
         #expect(list.subscribe(request(0, [user(1), user(2)])) == nil)
@@ -67,20 +67,20 @@ struct SubscriberListTests {
         #expect(!list.hasStale)
     }
 
-    @Test("each change of the visible state is published once to each subscriber")
+    @Test("each change that subscribers can see is published once to each of them")
     func publishing() {
         var list = SubscriberList(usersMaximum: 100)
         _ = list.subscribe(request(0, [user(1)], connection: 1))
         _ = list.subscribe(request(1, [user(1), user(2)], connection: 2))
         _ = read(&list, used: 1)
         list.markStale([user(1)])
-        #expect(list.takeStale(atMost: 10).map(\.period) == ["2026-11"], "the period of its row")
+        #expect(list.takeStale(atMost: 10).map(\.period) == ["2026-11"], "the period of the last observation")
         let publications = list.update(user(1), observation(used: 2))
         #expect(Set(publications.map(\.subscriber)) == [subscriber(1), subscriber(2)])
         #expect(publications.allSatisfy { $0.answer.snapshot.used == 2 && $0.answer.isDetailed })
         #expect(
             list.update(user(1), observation(used: 2, observed: at("2026-11-22"))).isEmpty,
-            "written again, or observed later, but the visible state is the same"
+            "a row that was written or read again without a visible change"
         )
     }
 
@@ -101,7 +101,7 @@ struct SubscriberListTests {
         #expect(list.isEmpty)
     }
 
-    @Test("an expired request removes its users, except those that another request waits for")
+    @Test("a request that expires removes its users, except those that another request waits for")
     func expiry() {
         var list = SubscriberList(usersMaximum: 100)
         _ = list.subscribe(request(0, [user(1)], afterSeconds: 1))
@@ -114,7 +114,7 @@ struct SubscriberListTests {
         #expect(list.isEmpty)
     }
 
-    @Test("existing subscriptions survive a later request that fails")
+    @Test("existing subscriptions survive when a later request expires")
     func expiryOfOneOfTwo() {
         var list = SubscriberList(usersMaximum: 100)
         _ = list.subscribe(request(0, [user(1)]))
@@ -127,7 +127,7 @@ struct SubscriberListTests {
     }
 
     @Test("a request does not wait for users that were unsubscribed meanwhile")
-    func unwatchingEarly() {
+    func unsubscribingEarly() {
         var list = SubscriberList(usersMaximum: 100)
         _ = list.subscribe(request(0, [user(1)]))
         list.unsubscribe(user(1), subscriber(1))

@@ -7,15 +7,18 @@ import Usage
 
 @testable import Engine
 
-/// A server that waits for a standby which never connects, with a migrated database whose sessions would not see the WARNING of
-/// a cancelled wait, because client_min_messages is error.
-private struct LonelyPrimary {
+/// A server with a migrated database, whose commits can be made to wait for a standby that never connects.
+///
+/// If such a wait is cancelled, PostgreSQL commits without the standby, and reports only a WARNING. The database's and
+/// the login's own settings hide it (client_min_messages) or turn the wait off (synchronous_commit); the lanes must
+/// override them.
+private struct PrimaryWithoutStandby {
     private let directory: TemporaryDirectory
     private let server: PrivateServer
     let conninfo: String
     let psql: Session
 
-    static func start() async throws -> LonelyPrimary {
+    static func start() async throws -> PrimaryWithoutStandby {
         let directory = try TemporaryDirectory()
         let server = PrivateServer(
             dataDirectory: directory.path,
@@ -35,17 +38,18 @@ private struct LonelyPrimary {
             )
         }
         try await psql.execute("set synchronous_commit = local")
-        return LonelyPrimary(directory: directory, server: server, conninfo: conninfo, psql: psql)
+        return PrimaryWithoutStandby(directory: directory, server: server, conninfo: conninfo, psql: psql)
     }
 
     func stop() async { await server.stop() }
 
-    func waitForStandby(_ name: String) async throws {
+    /// Lets commits wait for the standby of this name. An empty name ends all waits.
+    func requireStandby(_ name: String) async throws {
         try await psql.execute("alter system set synchronous_standby_names = '\(name)'")
         try await psql.execute("select pg_reload_conf()")
     }
 
-    /// Identifies the commit of a lane that waits for the standby; nil while none does.
+    /// Identifies the lane's commit that waits for the standby now; nil if none waits.
     func waitingCommit() async throws -> String? {
         try await psql.text(
             """
@@ -71,9 +75,9 @@ struct UnconfirmedCommitTests {
         .consume(1), .setPlan(PlanChange(user: user(1), plan: "paid")), .resetUsage(nil),
     ]
 
-    @Test("is answered only after the standby has it, whatever client_min_messages of database and login")
+    @Test("is answered only once the standby has it, whatever settings the database and the login have")
     func cancelled() async throws {
-        let primary = try await LonelyPrimary.start()
+        let primary = try await PrimaryWithoutStandby.start()
         let harness = EngineHarness(primary.conninfo, lanes: 1)
         try await harness.running {
             _ = try await harness.execute(user(1), .consume(1))
@@ -81,13 +85,17 @@ struct UnconfirmedCommitTests {
                 try await check(operation, primary, harness)
             }
         }
-        try await primary.waitForStandby("nobody")
+        try await primary.requireStandby("nobody")
         try await expectRisks(primary.conninfo, ["fsync=off", "synchronous_commit=local"])
         await primary.stop()
     }
 
-    private func check(_ operation: EngineOperation, _ primary: LonelyPrimary, _ harness: EngineHarness) async throws {
-        try await primary.waitForStandby("nobody")
+    private func check(
+        _ operation: EngineOperation,
+        _ primary: PrimaryWithoutStandby,
+        _ harness: EngineHarness
+    ) async throws {
+        try await primary.requireStandby("nobody")
         // The setting takes effect shortly after the reload; earlier commits are answered at once.
         var slots = harness.submit([(user(1), operation)])
         var commit: String?
@@ -108,12 +116,13 @@ struct UnconfirmedCommitTests {
             }
             #expect(!harness.mailbox.hasOutcome(of: last), "\(operation) was answered before the standby had it")
         }
-        try await primary.waitForStandby("")
+        try await primary.requireStandby("")
         let outcomes = try await harness.outcomes(of: slots)
         for outcome in outcomes {
             #expect(outcome.answer?.status == .allowed || outcome.answer?.status == .ok, "\(outcome)")
         }
         guard case .batched(.consume) = operation else { return }
+        // The user has sent one message before.
         #expect(outcomes.map { $0.answer?.snapshot.used } == outcomes.indices.map { $0 + 2 }, "each is counted once")
     }
 
@@ -133,7 +142,7 @@ struct UnconfirmedCommitTests {
         )
         let run = Task { await monitor.run() }
         do {
-            try await waitUntil("they are seen") { monitor.facts.durabilityRisks == risks }
+            try await waitUntil("the monitor reports the risks") { monitor.facts.durabilityRisks == risks }
         } catch {
             Issue.record("\(error); \(monitor.facts.durabilityRisks ?? [])")
         }

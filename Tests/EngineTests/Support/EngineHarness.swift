@@ -7,15 +7,15 @@ import Usage
 
 @testable import Engine
 
-/// A running engine, with the part of an event loop: submits requests, each with its slot, and awaits their outcomes.
+/// Runs an engine for a test. Like an event loop, it submits requests, each with its slot, and awaits their outcomes.
 final class EngineHarness: Sendable {
     let engine: BatchingEngine
     let mailbox = CollectingMailbox()
     let log = RecordingLog()
-    private let number: Int
+    private let mailboxID: Int
     private let nextSlot = Mutex<UInt64>(0)
 
-    /// - Parameter requestTimeout: long, so that tests that are not about time do not fail on a busy machine.
+    /// - Parameter requestTimeout: long by default, so that only tests of timeouts depend on the machine's speed.
     init(
         _ conninfo: String,
         unknownUsers: UnknownUsers = .trial,
@@ -30,7 +30,7 @@ final class EngineHarness: Sendable {
             connectTimeout: waitLimit
         )
         engine = BatchingEngine(configuration, logger: log.logger)
-        number = engine.register(mailbox)
+        mailboxID = engine.register(mailbox)
     }
 
     /// Runs the engine during `body`, and closes it afterwards.
@@ -57,11 +57,11 @@ final class EngineHarness: Sendable {
 
     /// Submits requests as one turn of an event loop would: all requests of a lane at once.
     ///
-    /// - Parameter timeout: until the requests' deadline; the engine's own unless given.
+    /// - Parameter timeout: the time until the requests' deadline; by default the engine's request timeout.
     /// - Returns: a slot for each request.
     func submit(_ requests: [(user: UserID, operation: EngineOperation)], within timeout: Duration? = nil) -> [UInt64] {
         let deadline = ContinuousClock.now + (timeout ?? engine.configuration.requestTimeout)
-        let first = nextSlot.withLock { next in
+        let firstSlot = nextSlot.withLock { next in
             defer { next += UInt64(requests.count) }
             return next
         }
@@ -71,7 +71,7 @@ final class EngineHarness: Sendable {
                 Request(
                     user: user,
                     operation: operation,
-                    returnAddress: ReturnAddress(mailbox: number, connection: 0, slot: first + UInt64(index)),
+                    returnAddress: ReturnAddress(mailbox: mailboxID, connection: 0, slot: firstSlot + UInt64(index)),
                     deadline: deadline
                 )
             )
@@ -80,7 +80,7 @@ final class EngineHarness: Sendable {
             guard let (refused, error) = engine.enqueue(staged[lane], lane: lane) else { continue }
             mailbox.deliver(refused.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(error)) })
         }
-        return requests.indices.map { first + UInt64($0) }
+        return requests.indices.map { firstSlot + UInt64($0) }
     }
 
     /// Outcomes in the order of the slots.
@@ -101,37 +101,37 @@ final class EngineHarness: Sendable {
         try await outcomes(of: submit(requests, within: timeout), sourceLocation: sourceLocation)
     }
 
-    /// Sends a request to the reader.
+    /// Submits a query to the engine's report reader.
     ///
-    /// - Returns: the slot, whose outcome may have arrived already if the reader refuses.
-    func submit(_ reading: ReportQuery, within timeout: Duration = waitLimit) -> UInt64 {
+    /// - Returns: the query's slot. If the reader refuses the query, the outcome is already in the mailbox.
+    func submit(_ query: ReportQuery, within timeout: Duration = waitLimit) -> UInt64 {
         let slot = nextSlot.withLock { next in
             defer { next += 1 }
             return next
         }
-        let address = ReturnAddress(mailbox: number, connection: 0, slot: slot)
-        let request = ReportRequest(query: reading, returnAddress: address, deadline: .now + timeout)
+        let address = ReturnAddress(mailbox: mailboxID, connection: 0, slot: slot)
+        let request = ReportRequest(query: query, returnAddress: address, deadline: .now + timeout)
         if let error = engine.reports.enqueue(request) {
             mailbox.deliver([Completion(returnAddress: address, outcome: .failure(error))])
         }
         return slot
     }
 
-    /// Sends a request to the watcher, as the connection with this number.
+    /// Subscribes to changes of users, as the connection with this number.
     func watch(_ users: [UserID], connection: Int, within timeout: Duration = waitLimit) -> UInt64 {
         let slot = nextSlot.withLock { next in
             defer { next += 1 }
             return next
         }
-        let address = ReturnAddress(mailbox: number, connection: connection, slot: slot)
+        let address = ReturnAddress(mailbox: mailboxID, connection: connection, slot: slot)
         engine.changes.subscribe(SubscribeRequest(users: users, returnAddress: address, deadline: .now + timeout))
         return slot
     }
 
-    func subscriber(_ connection: Int) -> Subscriber { Subscriber(mailbox: number, connection: connection) }
+    func subscriber(_ connection: Int) -> Subscriber { Subscriber(mailbox: mailboxID, connection: connection) }
 
-    func read(_ reading: ReportQuery, sourceLocation: SourceLocation = #_sourceLocation) async throws -> Outcome {
-        try await outcomes(of: [submit(reading)], sourceLocation: sourceLocation)[0]
+    func read(_ query: ReportQuery, sourceLocation: SourceLocation = #_sourceLocation) async throws -> Outcome {
+        try await outcomes(of: [submit(query)], sourceLocation: sourceLocation)[0]
     }
 
     func execute(

@@ -7,9 +7,10 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("A connection of the HTTP port")
+/// Unless a test sets it, `EmbeddedPort` allows two connections.
+@Suite("Limits and timeouts of HTTP connections")
 struct ConnectionLimitHandlerTests {
-    @Test("the longest idle connection is closed for a new one, which is answered")
+    @Test("at the limit, a new connection replaces the one that has been idle longest")
     func eviction() throws {
         let port = EmbeddedPort()
         let (first, second) = (try port.connect(), try port.connect())
@@ -35,7 +36,7 @@ struct ConnectionLimitHandlerTests {
         #expect(try probe.heads() == 0 && port.accepted.count == 2, "it is answered without Hummingbird")
         #expect(try probe.sent().hasPrefix("HTTP/1.1 200 OK\r\n"))
         try probe.send(Sent.metrics + Sent.health)
-        #expect(try probe.heads() == 0, "neither the refused request nor the next one")
+        #expect(try probe.heads() == 0, "neither the refused request nor the next one reaches Hummingbird")
         let refusal = try probe.sent()
         #expect(refusal.hasPrefix("HTTP/1.1 503 Service Unavailable\r\n"))
         #expect(refusal.contains("\r\nConnection: close\r\n") && refusal.contains("\"code\":\"OVERLOADED\""))
@@ -50,7 +51,7 @@ struct ConnectionLimitHandlerTests {
     }
 
     @Test(
-        "only GET and HEAD of the exact paths without a body are health checks",
+        "only GET and HEAD of /healthz or /readyz, without a body, are health checks",
         arguments: [
             ("GET /healthz", true), ("HEAD /readyz?x=1", true), ("GET /healthz/", false), ("POST /healthz", false),
             ("GET /metrics", false), ("GET http://x/healthz", false),
@@ -68,7 +69,7 @@ struct ConnectionLimitHandlerTests {
         #expect(HealthCheck(head) == nil)
     }
 
-    @Test("a connection without a complete head is closed in time, even if bytes trickle in")
+    @Test("a connection without a complete request head times out, even if bytes trickle in")
     func slowHead() throws {
         let port = EmbeddedPort()
         let (first, later) = (try port.connect(), try port.connect())
@@ -90,7 +91,7 @@ struct ConnectionLimitHandlerTests {
         #expect(port.metrics.snapshot.idle == 0)
     }
 
-    @Test("a connection whose peer does not read its response is closed in time")
+    @Test("a connection whose peer does not read its response times out")
     func slowReader() throws {
         let port = EmbeddedPort()
         let channel = try port.connect()
@@ -103,9 +104,10 @@ struct ConnectionLimitHandlerTests {
         #expect(!channel.isActive && port.metrics.snapshot.rejections == [.output: 1])
     }
 
-    @Test("a burst of rejections is logged once")
+    @Test("rejections are logged once a minute")
     func log() throws {
         let port = EmbeddedPort(all: 1)
+        // One connection is within the limit; 1000 are rejections.
         for _ in 0..<1_001 { _ = try port.connect() }
         #expect(port.log.events.isEmpty)
         port.loop.advanceTime(by: .seconds(1))

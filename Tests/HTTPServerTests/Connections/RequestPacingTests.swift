@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Pipelined requests of one connection")
 struct RequestPacingTests {
-    /// Counts the reads from the socket.
-    private final class Socket: ChannelOutboundHandler {
+    /// Counts the calls of `read` that reach the socket.
+    private final class ReadCounter: ChannelOutboundHandler {
         typealias OutboundIn = Any
         var reads = 0
 
@@ -18,18 +18,18 @@ struct RequestPacingTests {
         }
     }
 
-    private func connected(_ port: EmbeddedPort) throws -> (EmbeddedChannel, Socket) {
+    private func connected(_ port: EmbeddedPort) throws -> (EmbeddedChannel, ReadCounter) {
         let channel = try port.connect()
-        let socket = Socket()
-        try channel.pipeline.syncOperations.addHandler(socket, position: .first)
-        return (channel, socket)
+        let counter = ReadCounter()
+        try channel.pipeline.syncOperations.addHandler(counter, position: .first)
+        return (channel, counter)
     }
 
-    @Test("the next request is decoded when the response is sent")
+    @Test("a pipelined request is decoded only after the response to the one before")
     func oneAtATime() throws {
         let port = EmbeddedPort()
         let (channel, _) = try connected(port)
-        // Longer than a part, so that no part has two heads.
+        // Longer than `partBytes`, the most that the decoder gets at once, so that it never gets two heads.
         let request = "GET /\(String(repeating: "x", count: 600)) HTTP/1.1\r\nHost: x\r\n\r\n"
         try channel.send(String(repeating: request, count: 100))
         for _ in 0..<100 {
@@ -39,7 +39,7 @@ struct RequestPacingTests {
         #expect(try channel.heads() == 0)
     }
 
-    @Test("few small requests are decoded at once")
+    @Test("only a few small requests are decoded before a response is sent")
     func small() throws {
         let port = EmbeddedPort()
         let (channel, _) = try connected(port)
@@ -57,30 +57,30 @@ struct RequestPacingTests {
     @Test("reading pauses while a response is due")
     func reading() throws {
         let port = EmbeddedPort()
-        let (channel, socket) = try connected(port)
+        let (channel, counter) = try connected(port)
         try channel.send(Sent.metrics)
-        socket.reads = 0
+        counter.reads = 0
         channel.read()
-        #expect(socket.reads == 1, "nothing is buffered yet")
+        #expect(counter.reads == 1, "nothing is buffered yet")
         try channel.send(Sent.metrics + Sent.metrics)
-        socket.reads = 0
+        counter.reads = 0
         for _ in 0..<3 { channel.read() }
-        #expect(socket.reads == 0)
+        #expect(counter.reads == 0)
         try channel.answer()
         #expect(try channel.heads() >= 1)
         while try channel.heads() > 0 || port.metrics.snapshot.busy > 0 { try channel.answer() }
-        #expect(socket.reads == 1)
+        #expect(counter.reads == 1)
     }
 
-    @Test("large bodies are passed on")
+    @Test("a large body is passed on without waiting for a response")
     func bodies() throws {
         let port = EmbeddedPort()
-        let (channel, socket) = try connected(port)
+        let (channel, counter) = try connected(port)
         try channel.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
         try channel.send(String(repeating: "x", count: 99_999))
-        socket.reads = 0
+        counter.reads = 0
         channel.read()
-        #expect(socket.reads == 1)
+        #expect(counter.reads == 1)
         try channel.send("x" + Sent.metrics)
         var bytes = 0
         var heads = 0
@@ -94,7 +94,7 @@ struct RequestPacingTests {
         #expect(bytes == 100_000 && heads >= 1)
     }
 
-    @Test("buffered requests are answered before the peer's close is passed on")
+    @Test("all buffered requests are decoded before the peer's half-close is passed on")
     func halfClosed() throws {
         let port = EmbeddedPort()
         let (channel, _) = try connected(port)

@@ -1,4 +1,5 @@
-"""HeadroomClient in a package that depends on it: fetched packages, and what compiles with each choice of traits."""
+"""A package that depends on HeadroomClient: for each combination of traits, the packages that SwiftPM fetches and the
+programs that compile."""
 
 import re
 
@@ -6,14 +7,14 @@ from support import processes, settings
 from support.case import Case
 from support.client_dependent import ROOT, CompiledLibrary, Dependent, built_directory
 
-EVERY_CLIENT = {"swift-atomics", "swift-collections", "swift-log", "swift-metrics", "swift-nio", "swift-system"}
-OF_TRAITS = {
+ALWAYS_FETCHED = {"swift-atomics", "swift-collections", "swift-log", "swift-metrics", "swift-nio", "swift-system"}
+FETCHED_FOR_TRAIT = {
     "TLS": {"swift-nio-ssl"},
     "ServiceLifecycle": {"swift-async-algorithms", "swift-service-lifecycle"},
 }
-CHOICES = ((), ("TLS",), ("ServiceLifecycle",), ("TLS", "ServiceLifecycle"))
+TRAIT_COMBINATIONS = ((), ("TLS",), ("ServiceLifecycle",), ("TLS", "ServiceLifecycle"))
 
-IN_PLAIN_TEXT = """
+USES_NO_TRAIT = """
 import Foundation
 import HeadroomClient
 
@@ -28,14 +29,14 @@ func ask(_ user: UUID, _ id: String, _ end: Date) async throws {
     await headroom.shutDown()
 }
 """
-WITH_TLS = """
+USES_TLS = """
 import HeadroomClient
 
 func client(_ ca: String) throws -> HeadroomClient {
     HeadroomClient(.init(endpoints: [.init(host: "127.0.0.1")], tls: try .init(ca: ca)))
 }
 """
-AS_SERVICE = """
+USES_SERVICE_LIFECYCLE = """
 import HeadroomClient
 
 func run(_ headroom: HeadroomClient) async throws {
@@ -44,8 +45,8 @@ func run(_ headroom: HeadroomClient) async throws {
 """
 
 
-def program_with(call):
-    """A program with a call whose arguments are optionals."""
+def program_calling(call):
+    """A program with this call, whose arguments are optionals."""
     return f"""
 import HeadroomClient
 
@@ -60,14 +61,14 @@ class ClientPackage(Case):
 
     def test_only_what_its_traits_need_is_fetched(self):
         cache = processes.directory()
-        for traits in CHOICES:
+        for traits in TRAIT_COMBINATIONS:
             with self.subTest(traits=traits):
-                expected = EVERY_CLIENT.union(*(OF_TRAITS[trait] for trait in traits))
+                expected = ALWAYS_FETCHED.union(*(FETCHED_FOR_TRAIT[trait] for trait in traits))
                 self.assertEqual(Dependent(traits, cache=cache).packages(), expected)
-                # As on the library's page.
+                # docs/client-library.md states the same number of packages.
                 page = (ROOT / "docs/client-library.md").read_text(encoding="utf-8")
-                choice = ", ".join(f'"{trait}"' for trait in traits)
-                row = re.search(rf"^\| `traits: \[{choice}\]` \| (\d+) \|", page, re.MULTILINE)
+                quoted_traits = ", ".join(f'"{trait}"' for trait in traits)
+                row = re.search(rf"^\| `traits: \[{quoted_traits}\]` \| (\d+) \|", page, re.MULTILINE)
                 self.assertIsNotNone(row, "the page has no row for these traits")
                 self.assertEqual(int(row.group(1)), len(expected))
 
@@ -78,12 +79,12 @@ class ClientSources(Case):
     def library(self, *traits):
         return CompiledLibrary(traits, built_directory(settings.binary))
 
-    def test_the_library_compiles_with_every_choice_of_traits(self):
-        for traits in CHOICES:
+    def test_the_library_compiles_with_every_combination_of_traits(self):
+        for traits in TRAIT_COMBINATIONS:
             with self.subTest(traits=traits):
                 library = self.library(*traits)
-                self.assertEqual(library.faults(IN_PLAIN_TEXT), [])
-                for trait, program in (("TLS", WITH_TLS), ("ServiceLifecycle", AS_SERVICE)):
+                self.assertEqual(library.faults(USES_NO_TRAIT), [])
+                for trait, program in (("TLS", USES_TLS), ("ServiceLifecycle", USES_SERVICE_LIFECYCLE)):
                     self.assertEqual(library.faults(program) == [], trait in traits, f"a program with {trait}")
 
     def test_an_optional_key_period_or_state_does_not_compile(self):
@@ -100,6 +101,6 @@ class ClientSources(Case):
             ),
         }.items():
             with self.subTest(call=wrong_call):
-                self.assertEqual(library.faults(program_with(call)), [])
-                faults = library.faults(program_with(wrong_call))
+                self.assertEqual(library.faults(program_calling(call)), [])
+                faults = library.faults(program_calling(wrong_call))
                 self.assertTrue(any("must be unwrapped" in fault for fault in faults), faults)

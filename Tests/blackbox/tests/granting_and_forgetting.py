@@ -1,4 +1,5 @@
-"""GRANT and FORGET, over the line protocol and in psql, with a running service."""
+"""GRANT, which adds messages to a user's limit, and FORGET, which erases a user: over the line protocol and in psql,
+with a running service."""
 
 import json
 import threading
@@ -53,7 +54,7 @@ class Granting(Case):
         self.assertEqual({reply["limit"] for reply in replies}, {"810"})
         self.assertEqual(len([reply for reply in replies if reply.get("replayed") is None]), 1)
 
-    def test_a_grant_ends_with_its_period_and_outlasts_a_change_of_plan_in_it(self):
+    def test_a_grant_survives_a_plan_change_and_ends_with_its_period(self):
         user = self.subscriber("paid", used=1)
         self.send_command(f"GRANT {user} 50 key=k")
         self.assertIn(" limit=unlimited ", self.send_command(f"SETPLAN {user} pro"))
@@ -64,11 +65,11 @@ class Granting(Case):
         try:
             self.assertEqual(Answer(self.send_command(f"CONSUME {user}"))["limit"], "800")
             late = Answer(self.send_command(f"GRANT {user} 50 key=k"))
-            self.assertEqual((late["limit"], late["replayed"]), ("800", "1"), "the key granted in March")
+            self.assertEqual((late["limit"], late["replayed"]), ("800", "1"), "the key was used in March")
         finally:
             self.set_clock(NOON)
 
-    def test_a_grant_to_an_unknown_user_starts_no_trial_and_waits_for_it(self):
+    def test_a_grant_to_an_unknown_user_does_not_start_the_trial_but_counts_in_it(self):
         user = self.user()
         answer = Answer(self.send_command(f"GRANT {user} 5 key=k"))
         self.assertEqual((answer["plan"], answer["limit"], answer.used), ("trial", "105", 0))
@@ -80,7 +81,7 @@ class Granting(Case):
         finally:
             self.set_clock(NOON)
 
-    def test_a_row_made_by_hand_does_not_keep_the_trial_from_starting(self):
+    def test_a_usage_row_inserted_by_hand_does_not_prevent_the_trial(self):
         user = self.user()
         self.psql.run(f"insert into message_usage (user_id, billing_period, message_count) values ('{user}', 'trial', 3)")
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 4)
@@ -151,7 +152,7 @@ class Forgetting(Case):
         self.assertEqual(self.send_command(f"FORGET {user}"), "+OK")
         self.assertEqual(self.send_command(f"FORGET {self.user()}"), "+OK")
 
-    def test_a_used_up_trial_stays_used_up(self):
+    def test_forgetting_does_not_renew_a_used_up_trial(self):
         user = self.user()
         self.send_command(f"CONSUME {user} 100")
         for _ in range(3):
@@ -164,7 +165,7 @@ class Forgetting(Case):
         self.assertIn(" used=0 ", self.send_command(f"SETPLAN {user} paid"))
         self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user}"))
 
-    def test_a_running_trial_continues_and_an_ended_one_stays_ended(self):
+    def test_forgetting_does_not_restart_a_running_or_ended_trial(self):
         user = self.user()
         started = Answer(self.send_command(f"CONSUME {user} 10"))
         self.send_command(f"FORGET {user}")
@@ -198,7 +199,7 @@ class Forgetting(Case):
             thread.join()
         self.assertEqual({line.split(" ")[0] for line in replies}, {"+ALLOWED", "+BLOCKED"})
         allowed = len([line for line in replies if line.startswith("+ALLOWED")])
-        self.assertEqual(allowed, 100, "forgetting gave no message back and took none")
+        self.assertEqual(allowed, 100, "FORGET neither returned nor used messages")
         self.assertEqual(Answer(self.send_command(f"CHECK {user}")).used, 100)
 
     def test_bad_requests_forget_nobody(self):

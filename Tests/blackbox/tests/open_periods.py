@@ -1,4 +1,5 @@
-"""REPORT, TOP, /v1/report, the dashboard and the views without a period: all open periods, whatever their labels."""
+"""REPORT, TOP, /v1/report, the dashboard and the views cover all open periods by default: months, trials and lifetime
+plans. A user has at most one open period: the one that counts for the user now."""
 
 import re
 
@@ -8,7 +9,8 @@ from support.wire import Answer
 
 
 class OpenPeriods(Case):
-    """The clock is at December 10. `open` has the users with an open period, its label and messages."""
+    """setUpClass moves the clock from November 26 to December 10. `open` maps each user with an open period to its
+    label and number of messages."""
 
     CLOCK = "2026-11-26T09:00:00Z"
 
@@ -20,21 +22,24 @@ class OpenPeriods(Case):
             " ('founder', 'Founder', 'lifetime', 50), ('team', 'Team', 'monthly', 100)"
         )
         cls.open = {}
+        # The first two users' periods, a month and a trial, end before December 10. The third user's month began on
+        # November 25.
         ended, tried, anchored = cls.user(), cls.user(), cls.user()
         cls.send(f"SETPLAN {ended} paid", f"CONSUME {ended} 5", f"CONSUME {tried} 6")
-        cls.expect(anchored, "2026-11", 800, "SETPLAN {} paid anchor=25", "CONSUME {} 800")
+        cls.send_and_expect(anchored, "2026-11", 800, "SETPLAN {} paid anchor=25", "CONSUME {} 800")
         cls.set_clock("2026-12-08T09:00:00Z")
-        cls.expect(cls.user(), "trial", 81, "CONSUME {} 81")
-        cls.expect(cls.user(), "founder", 50, "SETPLAN {} founder", "CONSUME {} 50")
-        cls.expect(cls.user(), "2026-12", 7, "CONSUME {} 20", "SETPLAN {} paid", "CONSUME {} 7")
-        # Both rows last, but no message can be counted in either.
+        cls.send_and_expect(cls.user(), "trial", 81, "CONSUME {} 81")
+        cls.send_and_expect(cls.user(), "founder", 50, "SETPLAN {} founder", "CONSUME {} 50")
+        cls.send_and_expect(cls.user(), "2026-12", 7, "CONSUME {} 20", "SETPLAN {} paid", "CONSUME {} 7")
+        # Neither the lifetime period nor the month has ended, but the plan has: no message can be counted in either.
+        # The month is open, because it is newer.
         lapsed = ["SETPLAN {} founder", "CONSUME {}", "SETPLAN {} paid expires=2026-12-09", "CONSUME {} 9"]
-        cls.expect(cls.user(), "2026-12", 9, *lapsed)
-        # The row of the plan's previous cycle is valid until the month ends.
+        cls.send_and_expect(cls.user(), "2026-12", 9, *lapsed)
+        # The plan's cycle changes. The row of the previous cycle is usable until the month ends, but is no longer open.
         moved = cls.user()
         cls.send(f"SETPLAN {moved} team", f"CONSUME {moved} 4")
         cls.psql.run("update headroom.plans set cycle = 'lifetime' where plan = 'team'")
-        cls.expect(moved, "team", 2, "CONSUME {} 2")
+        cls.send_and_expect(moved, "team", 2, "CONSUME {} 2")
         # Rows of clients that count without Headroom.
         adopted, before = cls.user(), cls.user()
         cls.psql.run(
@@ -42,11 +47,11 @@ class OpenPeriods(Case):
             f" ('{adopted}', '2026-12', 3, 800), ('{adopted}', '2026-11', 700, 800), ('{before}', '2026-11', 700, 800)"
         )
         cls.open[adopted] = ("2026-12", 3)
-        # One of these users has a plan now, and uses it.
+        # A user who was counted without Headroom, and now has a plan and uses it.
         known_user = cls.user()
         cls.psql.run(f"insert into message_usage (user_id, billing_period, message_count, \"limit\")"
                      f" values ('{known_user}', '2026-12', 60, 800)")
-        cls.expect(known_user, "founder", 1, "SETPLAN {} founder", "CONSUME {}")
+        cls.send_and_expect(known_user, "founder", 1, "SETPLAN {} founder", "CONSUME {}")
         cls.set_clock("2026-12-10T09:00:00Z")
 
     @classmethod
@@ -56,12 +61,14 @@ class OpenPeriods(Case):
             assert reply.startswith(("+OK ", "+ALLOWED ")), reply
 
     @classmethod
-    def expect(cls, user, period, used, *requests):
+    def send_and_expect(cls, user, period, used, *requests):
+        """Sends the requests with the user's id, and records the open period that they lead to."""
         cls.send(*[request.format(user) for request in requests])
         cls.open[user] = (period, used)
 
-    def sums(self):
-        # Blocked: the subscriber with anchor day 25, and the user of a used-up lifetime allowance. Gentle: the trial.
+    def expected_totals(self):
+        # In the tier blocked: the subscriber with anchor day 25, and the user whose lifetime allowance is used up. In
+        # the tier gentle: the trial with 81 messages.
         messages = sum(used for _, used in self.open.values())
         users = len(self.open)
         return {
@@ -71,9 +78,10 @@ class OpenPeriods(Case):
     def test_a_report_covers_open_periods(self):
         for request in ("REPORT", "REPORT open"):
             fields = Answer(self.send_command(request)).fields
-            self.assertEqual({name: value if name == "period" else int(value) for name, value in fields.items()}, self.sums(), request)
+            totals = {name: value if name == "period" else int(value) for name, value in fields.items()}
+            self.assertEqual(totals, self.expected_totals(), request)
         for path in ("/v1/report", "/v1/report/open"):
-            self.assertEqual(self.service.http("GET", path).json, self.sums(), path)
+            self.assertEqual(self.service.http("GET", path).json, self.expected_totals(), path)
 
     def test_top_lists_each_user_once_with_the_current_period(self):
         expected = sorted(((used, user, period) for user, (period, used) in self.open.items()), key=lambda row: (-row[0], row[1]))
@@ -93,17 +101,19 @@ class OpenPeriods(Case):
         rows = self.psql.run("select user_id, billing_period, used from monthly_usage where is_open")
         self.assertEqual({user: (period, int(used)) for user, period, used in rows}, self.open)
         self.assertEqual(len(rows), len(self.open))
-        names = list(self.sums())[1:]
+        names = list(self.expected_totals())[1:]
         row = self.psql.run(f"select {', '.join(names)} from billing_period_report where billing_period = 'open'")[0]
-        self.assertEqual([int(number) for number in row], list(self.sums().values())[1:])
+        self.assertEqual([int(number) for number in row], list(self.expected_totals().values())[1:])
 
-    def test_the_first_page_of_the_dashboard_shows_them_and_leads_to_months(self):
+    def test_the_dashboards_first_page_shows_open_periods_and_links_to_others(self):
         for path in ("/dashboard", "/dashboard?period=open"):
             page = DashboardClient(self.service).get(path)
             figures = re.findall(r"<dt>(Messages|Users|Blocked users)</dt><dd>([\d,]+)</dd>", page.text)
-            sums = self.sums()
+            totals = self.expected_totals()
             self.assertEqual(
-                dict(figures), {"Messages": f"{sums['messages']:,}", "Users": str(sums["users"]), "Blocked users": "2"}, path
+                dict(figures),
+                {"Messages": f"{totals['messages']:,}", "Users": str(totals["users"]), "Blocked users": "2"},
+                path,
             )
             self.assertIn('<option value="open" selected>Open now</option>', page.text)
             for label in ("2026-12", "2026-11", "trial", "founder"):

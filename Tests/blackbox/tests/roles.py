@@ -1,4 +1,5 @@
-"""Database roles: a service with few rights, an owner with few rights, Supabase's roles, and a table with grants."""
+"""Database roles: a least-privileged login of the service, an owner without superuser, Supabase's roles, and a table
+with grants."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,7 +13,8 @@ USERS = [f"00000000-0000-4000-8000-00000000000{i}" for i in range(4)]
 
 
 def attempt(session, sql, role=None, subject=None):
-    """Runs a statement as a role that PostgREST sets, and rolls it back; returns its rows, or the SQLSTATE."""
+    """Runs a statement in a transaction that is rolled back. Sets the role, and the claims of the user `subject`, as
+    PostgREST does. Returns the rows, or the text of the error."""
     session.run("begin")
     try:
         if role:
@@ -28,7 +30,7 @@ def attempt(session, sql, role=None, subject=None):
 
 
 class LeastPrivilegedLogin(Case):
-    """A login with only headroom_service, as in all other tests."""
+    """The service's login is a member of headroom_service and has no other rights, as in all other tests."""
 
     def setUp(self):
         super().setUp()
@@ -37,7 +39,7 @@ class LeastPrivilegedLogin(Case):
     def migrations(self):
         return self.psql.value("select string_agg(m::text, ' ' order by number) from headroom.migrations as m")
 
-    def refused(self, url):
+    def log_of_failed_start(self, url):
         service = Service(database_url=url, wait=False)
         self.assertNotEqual(service.wait(), 0)
         self.assertEqual(service.output(), "")
@@ -52,45 +54,45 @@ class LeastPrivilegedLogin(Case):
                                f" and datname = '{self.database}'")  # fmt: skip
         self.assertEqual(logins, [["backend"]])
 
-    def test_counting_leaves_nothing_in_the_audit_log(self):
+    def test_counting_writes_nothing_to_the_audit_log(self):
         user = self.user()
         with self.service.connect() as connection:
             for used in range(1, 51):
                 self.assertEqual(connection.answer(f"CONSUME {user}").used, used)
         self.assertEqual(self.psql.run(f"select * from audit_trail where user_id = '{user}'"), [])
 
-    def test_a_login_without_the_service_role_gets_the_statement_to_run(self):
+    def test_the_log_of_a_login_without_the_service_role_has_the_grant_to_run(self):
         self.psql.run("create role guest_of_roles login")
         try:
-            said = self.refused(self.database_url.replace("user=postgres ", "user=guest_of_roles "))
+            log = self.log_of_failed_start(self.database_url.replace("user=postgres ", "user=guest_of_roles "))
         finally:
             self.psql.run("drop role guest_of_roles")
-        self.assertIn("grant headroom_service to", said)
-        self.assertIn("guest", said)
-        self.assertIn("headroom migrate", said)
+        self.assertIn("grant headroom_service to", log)
+        self.assertIn("guest", log)
+        self.assertIn("headroom migrate", log)
 
     def test_an_older_schema_is_reported_with_its_owner_and_not_changed(self):
         newest = self.psql.run("delete from headroom.migrations where number = (select max(number) from headroom.migrations)"
                                " returning number, name, checksum, applied_at")[0]  # fmt: skip
         before = self.migrations()
         try:
-            said = self.refused(self.url)
+            log = self.log_of_failed_start(self.url)
             self.assertEqual(self.migrations(), before)
         finally:
             self.psql.run(f"insert into headroom.migrations values ({newest[0]}, '{newest[1]}', '{newest[2]}', '{newest[3]}')")
-        self.assertIn(f"{int(newest[0]):04}_{newest[1]}.sql", said)
-        self.assertIn("postgres, who owns the schema", said)
-        self.assertIn("headroom migrate", said)
+        self.assertIn(f"{int(newest[0]):04}_{newest[1]}.sql", log)
+        self.assertIn("postgres, who owns the schema", log)
+        self.assertIn("headroom migrate", log)
 
     def test_a_newer_schema_is_refused(self):
         self.psql.run("insert into headroom.migrations (number, name, checksum) values (9999, 'of_the_future', 'x')")
         try:
-            said = self.refused(self.url)
+            log = self.log_of_failed_start(self.url)
         finally:
             self.psql.run("delete from headroom.migrations where number = 9999")
-        self.assertIn("newer than this binary", said)
+        self.assertIn("newer than this binary", log)
 
-    def test_sentences_of_another_release_are_reported(self):
+    def test_user_visible_sentences_of_another_release_are_reported(self):
         self.psql.run("update headroom.words set other = 'No.' where word = 'blocked_monthly'")
         try:
             service = Service(database_url=self.url)
@@ -115,7 +117,7 @@ class LeastPrivilegedLogin(Case):
             service.stop()
             self.psql.run("drop role shortly")
 
-    def test_it_prunes_keys(self):
+    def test_the_service_role_is_enough_to_prune_keys(self):
         outcome = command("prune", database_url=self.url)
         self.assertEqual((outcome.returncode, outcome.stdout), (0, "deleted 0 keys\n"), outcome.stderr)
 
@@ -159,13 +161,13 @@ class OwnerWithFewRights(Case):
             self.services.append(service)
             self.assertEqual(Answer(service.send_command(f"CONSUME {user}")).used, used)
             self.assertIn("+OK", service.send_command(f"USAGE {user}"))
-        # The owner's changes by hand are recorded, its counting is not.
+        # The audit log has the owner's manual changes, and nothing about counting.
         owner = self.cluster.session("app")
         owner.run("set session authorization app")
         owner.run(f"update message_usage set message_count = 9 where user_id = '{user}'")
         owner.run(f"select increment_and_check_usage('{user}')")
         self.assertEqual(self.psql.run("select action, actor from audit_trail"), [["update", "app"]])
-        # Later migrations replace functions that belong to the service's role.
+        # The owner can replace functions that the service's role owns, as later migrations do.
         owner.run("create or replace function public.reset_billing_period(p_billing_period text) returns bigint"
                   " language sql security definer set search_path = pg_catalog, pg_temp return 1")  # fmt: skip
         self.assertEqual(owner.number("select reset_billing_period('trial')"), 1)
@@ -191,7 +193,7 @@ class OwnerWithFewRights(Case):
         service = Service(database_url=url)
         self.assertEqual(Answer(service.send_command(f"CONSUME {self.user()}")).used, 1)
         service.stop()
-        # Another database of the cluster uses the same roles.
+        # Roles belong to the cluster: a second database finds them, and uses the same ones.
         administrator.run("create database other owner app")
         outcome = command("migrate", database_url=url.replace("dbname=app", "dbname=other"))
         self.assertEqual(outcome.returncode, 0, outcome.stderr)
@@ -200,10 +202,12 @@ class OwnerWithFewRights(Case):
 
 
 class Supabase(Case):
-    """A database as in a Supabase project: three roles that inherit nothing, an owner without superuser, default grants to all."""
+    """A database as in a Supabase project: the roles of its API, which inherit nothing, an owner without superuser, and
+    default grants of everything to these roles."""
 
     FLAGS = None
-    IS_ADOPTED = False
+    HAS_TABLE_BEFORE = False
+    """Whether message_usage exists before the first migration, with row level security and a policy."""
 
     @classmethod
     def setUpClass(cls):
@@ -232,7 +236,7 @@ class Supabase(Case):
             "alter default privileges for role owner in schema public"
             " grant all on sequences to anon, authenticated, service_role"
         )
-        if cls.IS_ADOPTED:
+        if cls.HAS_TABLE_BEFORE:
             cls.psql.run("set role owner")
             cls.psql.run(
                 "create table public.message_usage (user_id uuid, billing_period text, message_count integer default 0,"
@@ -321,7 +325,7 @@ class Supabase(Case):
 
 
 class SupabaseWithATableOfItsOwn(Supabase):
-    IS_ADOPTED = True
+    HAS_TABLE_BEFORE = True
 
     def test_an_existing_policy_stays(self):
         self.assertEqual(
@@ -331,7 +335,7 @@ class SupabaseWithATableOfItsOwn(Supabase):
 
 
 class AdoptedGrants(Case):
-    """A table without row level security that other roles read and write."""
+    """message_usage exists before the first migration, without row level security; other roles have grants on it."""
 
     FLAGS = None
     TABLE = ("create table public.message_usage (user_id uuid, billing_period text, message_count integer default 0,"
@@ -366,7 +370,7 @@ class AdoptedGrants(Case):
         self.assertIn("permission denied", attempt(self.psql, "select * from message_usage", '"Column Reader"'))
         self.assertIn("permission denied", attempt(self.psql, "update message_usage set message_count = 0", "reader"))
 
-    def test_a_role_that_could_write_still_can_and_is_recorded(self):
+    def test_a_role_that_could_write_still_can_and_its_changes_are_recorded(self):
         for statement in [
             f"insert into message_usage (user_id, billing_period) values ('{USERS[2]}', 'trial') returning 1",
             f"update message_usage set message_count = 1 where user_id = '{USERS[0]}' returning 1",
@@ -380,7 +384,7 @@ class AdoptedGrants(Case):
         self.assertEqual(self.psql.run("select action, actor from audit_trail"), [["update", "writer"]])
         self.psql.run("rollback")
 
-    def test_public_can_no_longer_read(self):
+    def test_a_grant_to_public_no_longer_gives_access(self):
         self.assertIn("permission denied", attempt(self.psql, "select * from message_usage", "other"))
 
     def test_a_restrictive_policy_for_everybody_is_reported_and_nothing_changes(self):

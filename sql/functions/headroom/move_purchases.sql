@@ -1,6 +1,6 @@
--- Moves unused purchased messages to the open month. A purchase may arrive before the subscription that starts the
--- month, and is then granted in the trial or the free plan. Used messages stay there. The caller has locked the
--- subscriber.
+-- Moves a user's unused purchased messages to the current monthly period. A purchase may arrive before the subscription
+-- that starts the month; its messages are then granted in the trial or the free plan. Messages that were used there are
+-- not moved. The caller has locked the subscriber.
 create or replace function headroom.move_purchases(p_user_id uuid, p_reason text, p_event_id text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -23,7 +23,7 @@ begin
             and not headroom.is_month(purchases.billing_period)
         order by purchases.source, purchases.transaction
     loop
-        -- A period without a limit uses no granted messages.
+        -- A period without a limit uses no granted messages, so all of them are moved.
         select case
             when usage."limit" is null then v_purchase.granted
             else greatest(least(v_purchase.granted, usage."limit"::bigint - usage.message_count - usage.held), 0)
@@ -32,9 +32,10 @@ begin
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
             and usage.billing_period = v_purchase.billing_period
             and coalesce(usage.resets_at > headroom.now(), true);
+        -- Null if that period has ended or its usage row was deleted.
         continue when v_unused is null or v_unused = 0;
         perform headroom.revoke_purchase(v_purchase.source, v_purchase.transaction, v_unused, p_reason, p_event_id);
-        -- A reversed refund restores no more than was moved.
+        -- grant_purchase grants this number: below, and again if the store reverses a refund.
         update headroom.message_purchases as purchases set messages = v_unused
         where purchases.source = v_purchase.source and purchases.transaction = v_purchase.transaction;
         perform headroom.grant_purchase(v_purchase.source, v_purchase.transaction, p_reason);

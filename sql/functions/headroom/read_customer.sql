@@ -1,9 +1,11 @@
 -- Locks a customer and its users, and returns everything that decides what they may send, as JSON: events, users with
 -- their subscriptions, purchases, transfers, plans, and the mappings of these products and entitlements. Creates
--- missing customers and users, and merges customers (headroom.lock_customer). If the event was already applied and
--- p_is_replay is false, the result contains only "answer".
+-- missing customers and users, and merges customers (headroom.lock_customer). For an event that is not to be applied
+-- again, the result contains only "answer": an event of a forgotten user, and, if p_is_replay is false, an event that
+-- was recorded before and did not fail.
 --
--- p_names: names in headroom.customer_names. p_users: users to create and lock.
+-- p_is_replay: an operator applies a recorded event again. p_names: names of the customer in headroom.customer_names.
+-- p_users: users to create and lock. p_products, p_entitlements: those whose mappings are returned.
 create or replace function headroom.read_customer(
     p_source text, p_event_id text, p_is_replay boolean, p_names text[], p_users uuid[], p_products text[],
     p_entitlements text[]
@@ -23,7 +25,8 @@ begin
         select events.outcome, events.user_id, events.problem, events.received_at
         into v_outcome, v_user_id, v_problem, v_received_at
         from headroom.billing_events as events where events.source = p_source and events.id = p_event_id;
-        -- Events of a forgotten user are not applied again.
+        -- An event is applied once, unless it failed or this is a replay. Events of a forgotten user are never applied
+        -- again.
         if v_outcome = 'forgotten' or not p_is_replay and v_outcome <> 'failed' then
             return json_build_object(
                 'answer', headroom.billing_answer('duplicate', v_user_id, v_problem, case
@@ -31,7 +34,7 @@ begin
                 end)
             );
         end if;
-        -- Checked again after the lock: the session that held it may have applied this event.
+        -- The second attempt checks again under the lock: the session that held it may have applied this event.
         exit when v_attempt = 2 or p_names = '{}';
         v_customer_id := headroom.lock_customer(p_names);
     end loop;
@@ -46,8 +49,8 @@ begin
         union
         select unnest(p_users)
     ) as customer_users;
-    -- In ascending order, as everywhere. Each user is created and locked before the next one: creating all of them
-    -- first would lock a new user while waiting for an earlier one.
+    -- Every transaction locks users in ascending order, which prevents deadlocks. An insert locks the new row, so each
+    -- user is created and locked before the next one: creating all of them first would break the order.
     foreach v_locked_id in array v_users loop
         perform headroom.lock_subscriber(v_locked_id);
     end loop;
@@ -56,7 +59,7 @@ begin
         'customer', v_customer_id,
         'before', v_outcome,
         'received_at', v_received_at,
-        -- Converting rows to JSON costs half as much as building objects by name.
+        -- json_agg of rows takes half as long as json_build_object for each row.
         'events', (
             select json_agg(customer_events) from (
                 select

@@ -1,32 +1,36 @@
-// Live numbers, and an overview that updates itself. Everything else on the pages works without scripts.
+// Updates the live numbers every second, and the figures of the overview at longer intervals. Everything else on the
+// pages works without scripts.
 "use strict";
 (() => {
   const section = document.getElementById("live");
   if (!section || !("EventSource" in window)) return;
-  const part = (name) => document.getElementById("live-" + name);
-  const show = (name, text) => { if (part(name).textContent !== text) part(name).textContent = text; };
+  const element = (name) => document.getElementById("live-" + name);
+  const show = (name, text) => { if (element(name).textContent !== text) element(name).textContent = text; };
+  // The chart has a point per second. Width, baseline and height are those of the SVG in live.mustache.
   const seconds = 60, width = 600, base = 66, height = 52;
   let rates = [], source = null, announcedAt = 0, database = null;
 
   // Screen readers announce a change of the database's state at once, and other numbers every half minute.
-  const announce = (now) => {
-    const at = Date.now();
-    if (database !== null && now.database === database && at - announcedAt < 30000) return;
-    if (database !== null) show("announcement", now.sentence);
-    database = now.database;
-    announcedAt = at;
+  const announce = (figures) => {
+    const now = Date.now();
+    if (database !== null && figures.database === database && now - announcedAt < 30000) return;
+    if (database !== null) show("announcement", figures.sentence);
+    database = figures.database;
+    announcedAt = now;
   };
   const draw = () => {
     const top = Math.max(1, ...rates);
     show("top", top < 10 ? top.toFixed(1) : Math.round(top).toLocaleString("en"));
     const points = rates.map((rate, index) =>
       (width - (rates.length - 1 - index) * width / (seconds - 1)).toFixed(1) + "," + (base - height * rate / top).toFixed(1));
-    part("line").setAttribute("points", points.join(" "));
+    element("line").setAttribute("points", points.join(" "));
   };
-  // Figures from the database are part of the page's HTML: the page is fetched again, and parts that differ are replaced.
+  // Other figures are part of the page's HTML. The script fetches the page again, and replaces the [data-part] elements
+  // that differ. `shown` has their HTML as the server sent it, because the reader may have opened details since.
   const shown = new Map();
   for (const each of document.querySelectorAll("[data-part]")) shown.set(each.dataset.part, each.outerHTML);
   let timer = null, fetching = null;
+  // An element that has the focus or a selection is not replaced.
   const isInUse = (each) => {
     const selection = getSelection();
     return each.contains(document.activeElement) || (selection.type === "Range" && selection.containsNode(each, true));
@@ -47,13 +51,13 @@
     fetching = new AbortController();
     const { signal } = fetching;
     try {
-      const answer = await fetch(location.href, { cache: "no-store", signal });
+      const response = await fetch(location.href, { cache: "no-store", signal });
       // The session has ended and this is the sign-in page: keep what is shown.
-      if (answer.redirected) return;
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (response.redirected) return;
+      const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
       for (const each of fresh.querySelectorAll("[data-part]")) replace(each);
     } catch {
-      // The live numbers report a lost connection.
+      // A lost connection needs no message here: the state of the live numbers shows it.
       if (signal.aborted) return;
     }
     refreshLater();
@@ -65,20 +69,20 @@
   const end = (text) => {
     stop();
     show("state", text);
-    part("pause").hidden = true;
+    element("pause").hidden = true;
   };
   const listen = () => {
     refreshLater();
     source = new EventSource(section.dataset.source);
     source.addEventListener("figures", (event) => {
-      const now = JSON.parse(event.data);
-      for (const name of ["rate", "p99", "queue", "database"]) show(name, now[name]);
-      part("database").className = "state " + now.state;
+      const figures = JSON.parse(event.data);
+      for (const name of ["rate", "p99", "queue", "database"]) show(name, figures[name]);
+      element("database").className = "state " + figures.state;
       show("state", "Live, updated every second.");
-      rates = rates.concat(now.number).slice(-seconds);
+      rates = rates.concat(figures.number).slice(-seconds);
       draw();
-      part("chart").hidden = rates.length < 3;
-      announce(now);
+      element("chart").hidden = rates.length < 3;
+      announce(figures);
     });
     source.addEventListener("end", (event) => end(JSON.parse(event.data).text));
     source.onerror = () => {
@@ -95,7 +99,7 @@
     if (source) source.close();
     source = null;
   };
-  part("pause").addEventListener("click", () => {
+  element("pause").addEventListener("click", () => {
     if (source) {
       stop();
       show("state", "Paused.");
@@ -107,15 +111,15 @@
       refresh();
     }
   });
-  part("pause").hidden = false;
+  element("pause").hidden = false;
   listen();
-  // A hidden page shows nothing, so it stops asking the service.
+  // Nobody sees a hidden page, so it sends no requests.
   let wasLive = true;
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
       wasLive = source !== null;
       stop();
-    } else if (wasLive && !source && !part("pause").hidden) {
+    } else if (wasLive && !source && !element("pause").hidden) {
       listen();
       refresh();
     }
