@@ -284,7 +284,7 @@ let package = Package(
             exclude: [
                 "Corpus", "Driver", "Found", "README.md", "dictionary.txt", "dictionary-billing.txt", "leaks.txt",
             ],
-            sources: ["Bodies", "Tests"]
+            sources: ["Targets", "Tests"]
         ),
         .testTarget(
             name: "BillingTests",
@@ -408,14 +408,14 @@ if flavour == "fuzzing" {
     package.targets.removeAll { $0.name == "FuzzTests" }
     package.targets += [
         .target(
-            name: "FuzzBodies",
+            name: "FuzzTargets",
             dependencies: fuzzedModules,
-            path: "Fuzz/Bodies",
+            path: "Fuzz/Targets",
             swiftSettings: [.treatAllWarnings(as: .error)] + instrumented
         ),
         .executableTarget(
             name: "headroom-fuzz",
-            dependencies: ["FuzzBodies"],
+            dependencies: ["FuzzTargets"],
             path: "Fuzz/Driver",
             swiftSettings: [.treatAllWarnings(as: .error), .unsafeFlags([sanitizers, "-parse-as-library"])],
             linkerSettings: [.unsafeFlags([sanitizers, "-use-ld=lld"])]

@@ -21,7 +21,7 @@ from .bench import Bench, Options
 from .machine import print_progress
 from .peers import redis_version
 from .report import print_report
-from .rows import QUICK, ROWS, STAGES, USERS, USUAL, samples_wanted
+from .scenarios import QUICK, SCENARIOS, STAGES, USERS, USUAL, samples_wanted
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/performance.md"
@@ -50,7 +50,7 @@ def number(highest: int) -> Any:
 
 
 def row_names(text: str) -> tuple[str, ...]:
-    known = [row.name for row in ROWS]
+    known = [row.name for row in SCENARIOS]
     names = text.split(",")
     for name in names:
         if name not in known:
@@ -64,7 +64,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help=f"a round of the rows {', '.join(QUICK)}; two minutes")
     parser.add_argument(
-        "--only", type=row_names, metavar="ROW[,ROW]", help="these rows: " + ", ".join(row.name for row in ROWS)
+        "--only", type=row_names, metavar="ROW[,ROW]", help="these rows: " + ", ".join(row.name for row in SCENARIOS)
     )
     parser.add_argument("--rounds", type=number(20), metavar="N", help="rounds (default 3; with --quick 1), 1 to 20")
     parser.add_argument(
@@ -146,7 +146,7 @@ def measure(chosen: argparse.Namespace) -> result.Result:
             about = {"date": now, "commit": machine.commit_of(ROOT), **run}
             if stage == "soak":
                 about |= {"rounds": options.soak_minutes, "seconds": 60}
-            for row in ROWS:
+            for row in SCENARIOS:
                 if row.stage == stage and row.name in chosen.names and bench.samples:
                     new["rows"][row.name] = result.row_result(row, bench.samples, about)
         if bench.headroom.counts() != bench.headroom.sent:

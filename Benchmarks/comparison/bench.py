@@ -15,7 +15,7 @@ from .generators import HeadroomBench, Pgbench, RedisBenchmark
 from .machine import print_progress
 from .peers import Headroom, Postgres, Redis
 from .renewals import Renewals
-from .rows import USERS
+from .scenarios import USERS
 
 
 @dataclass(frozen=True)

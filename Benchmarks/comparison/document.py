@@ -10,7 +10,7 @@ from support.processes import Failure
 
 from .figures import Sample
 from .result import Result
-from .rows import CURVE_CONNECTIONS, CURVE_ROWS, CURVE_USERS, ROWS, TITLES, row_named
+from .scenarios import CURVE_CONNECTIONS, CURVE_ROWS, CURVE_USERS, SCENARIOS, TITLES, scenario_named
 
 BEGIN = "<!-- figures: begin {} -->"
 END = "<!-- figures: end {} -->"
@@ -124,7 +124,7 @@ def machine(result: Result) -> str:
         )
         runs.setdefault(run, []).append(name)
     if not runs:
-        return unmeasured(*(row.name for row in ROWS if row.name != "soak"))
+        return unmeasured(*(row.name for row in SCENARIOS if row.name != "soak"))
     lines = []
     for (date, commit, count, seconds, cores, processor, kernel, disk, postgres, redis), names in runs.items():
         what = "all rows" if len(runs) == 1 else "rows " + ", ".join(f"`{name}`" for name in names)
@@ -144,7 +144,7 @@ def goals(result: Result) -> str:
             unit = f" {goal['unit']}" if goal["unit"] else ""
             reached = "yes" if goal["reached"] else "**no**"
             lines.append([goal["title"], f"{word} {bound:g}{unit}", short(goal["value"]) + unit, reached])
-    names = [row.name for row in ROWS if row.goals]
+    names = [row.name for row in SCENARIOS if row.goals]
     return table(["goal", "bound", "measured", "reached"], lines) if lines else unmeasured(*names)
 
 
@@ -218,7 +218,7 @@ def beside(row: str) -> Callable[[Result], str]:
     def render(result: Result) -> str:
         if row not in result["rows"]:
             return unmeasured(row)
-        lines = rates(result, row, row_named(row).samples)
+        lines = rates(result, row, scenario_named(row).samples)
         return table(["", "per second", "p50 ms", "p99 ms"], lines) + "\n\n" + ratios(result, row)
 
     return render

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .document import short, whole
 from .result import Result
-from .rows import TITLES
+from .scenarios import TITLES
 
 WIDTH = 76
 

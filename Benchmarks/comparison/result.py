@@ -10,7 +10,7 @@ from typing import Any
 from support.processes import Failure
 
 from .figures import Sample
-from .rows import ROWS, Row, row_named
+from .scenarios import SCENARIOS, Scenario, scenario_named
 
 SCHEMA = 1
 
@@ -21,7 +21,7 @@ def empty() -> Result:
     return {"schema": SCHEMA, "rows": {}}
 
 
-def row_result(row: Row, samples: Sequence[Sample], run: dict[str, Any]) -> dict[str, Any]:
+def row_result(row: Scenario, samples: Sequence[Sample], run: dict[str, Any]) -> dict[str, Any]:
     """One row: date, machine and method of the measurement, its samples and derived figures."""
     own = [sample for sample in samples if sample["name"] in row.samples]
     counted = sum(sample.get("messages", 0) for sample in own if sample["name"].startswith(("headroom", "soak")))
@@ -31,14 +31,14 @@ def row_result(row: Row, samples: Sequence[Sample], run: dict[str, Any]) -> dict
 def merged(old: Result, new: Result) -> Result:
     """The rows of the new result and the missing ones of the old result, in the default order."""
     rows = {**old["rows"], **new["rows"]}
-    return {"schema": SCHEMA, "rows": {row.name: rows[row.name] for row in ROWS if row.name in rows}}
+    return {"schema": SCHEMA, "rows": {row.name: rows[row.name] for row in SCENARIOS if row.name in rows}}
 
 
 def judged_anew(result: Result) -> Result:
     """Derives all figures from the samples again, with the current ratios and goals."""
     rows = {}
     for name, row in result["rows"].items():
-        rows[name] = {**row, "title": row_named(name).title, **row_named(name).judge(row["samples"])}
+        rows[name] = {**row, "title": scenario_named(name).title, **scenario_named(name).judge(row["samples"])}
     return {"schema": SCHEMA, "rows": rows}
 
 

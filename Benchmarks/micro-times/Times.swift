@@ -13,17 +13,17 @@ let benchmarks: @Sendable () -> Void = {
         maxDuration: .milliseconds(500),
         maxIterations: 100_000
     )
-    for body in Body.all {
+    for benchmarkCase in BenchmarkCase.all {
         // A call of less than a microsecond is shorter than reading the clock.
-        let calls = max(1, 1_024 / body.requests)
-        let call = body.prepare()
-        Benchmark("\(body.name) (\(calls * body.requests) requests)") { benchmark in
+        let calls = max(1, 1_024 / benchmarkCase.requests)
+        let call = benchmarkCase.prepare()
+        Benchmark("\(benchmarkCase.name) (\(calls * benchmarkCase.requests) requests)") { benchmark in
             let before = headroom_allocation_count()
             benchmark.startMeasurement()
             for _ in 0..<calls { call() }
             benchmark.stopMeasurement()
             let allocated = headroom_allocation_count() - before
-            benchmark.measurement(allocations, Int(allocated) * 1_000 / (calls * body.requests))
+            benchmark.measurement(allocations, Int(allocated) * 1_000 / (calls * benchmarkCase.requests))
         }
     }
 }

@@ -1,4 +1,4 @@
-import FuzzBodies
+import FuzzTargets
 import Glibc
 
 /// Runs libFuzzer with one of our targets. libFuzzer's `main` cannot be used, because the package manager gives every

@@ -68,7 +68,7 @@ public final class Connection {
             processID = PQbackendPID(handle)
             let own = options.sessionSettings
             if try apply(own, role: options.role, inProcess: processID, deadline: deadline) { return }
-            processID = try SessionOwnership(self, attempt, deadline: deadline).verify()
+            processID = try ExclusiveSessionCheck(self, attempt, deadline: deadline).verify()
             // The pooler's previous client may have left settings or prepared statements.
             try execute("discard all", deadline: deadline)
             let settings = attempt.sessionSettings + own

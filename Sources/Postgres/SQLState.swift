@@ -28,7 +28,7 @@ extension SQLState {
     public static let deadlockDetected = SQLState(rawValue: "40P01")
     public static let invalidSQLStatementName = SQLState(rawValue: "26000")
     public static let duplicatePreparedStatement = SQLState(rawValue: "42P05")
-    /// Headroom's own: a pooler shares the session with other clients. See `SessionOwnership`.
+    /// Headroom's own: a pooler shares the session with other clients. See `ExclusiveSessionCheck`.
     public static let sharedSession = SQLState(rawValue: "HR010")
     public static let insufficientPrivilege = SQLState(rawValue: "42501")
     public static let undefinedColumn = SQLState(rawValue: "42703")

@@ -46,7 +46,7 @@ extension SettingsOptions {
     private static func option(_ setting: any SettingDefinition) -> Option<String?> {
         let byDefault = setting.defaultText.map { ", default \($0)" } ?? ""
         let help = ArgumentHelp(
-            "\(setting.meaning) (\(setting.range)\(byDefault); \(setting.environmentName))",
+            "\(setting.meaning) (\(setting.range)\(byDefault); \(setting.environmentVariable))",
             valueName: "value"
         )
         return Option<String?>(wrappedValue: nil, name: .customLong(setting.name), help: help)

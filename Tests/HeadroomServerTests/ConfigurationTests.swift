@@ -64,7 +64,7 @@ struct ConfigurationTests {
         #expect(Set(Settings.all.map(\.name)).count == Settings.all.count)
         for setting in Settings.all {
             #expect(setting.name.allSatisfy { $0.isLowercase || $0 == "-" })
-            #expect(setting.environmentName == "HEADROOM_" + setting.name.uppercased().replacing("-", with: "_"))
+            #expect(setting.environmentVariable == "HEADROOM_" + setting.name.uppercased().replacing("-", with: "_"))
             #expect(!setting.range.isEmpty && !setting.meaning.isEmpty)
         }
     }
@@ -95,10 +95,10 @@ struct ConfigurationTests {
         for setting in Settings.all {
             for value in ConfigurationTests.values(of: setting).bad {
                 let error = #expect(throws: InvalidSetting.self, "\(setting.name)=\(value)") {
-                    try configuration(environment: [setting.environmentName: value])
+                    try configuration(environment: [setting.environmentVariable: value])
                 }
                 let text = error.map { "\($0)" } ?? ""
-                #expect(text == "\(setting.name) (\(setting.environmentName)) must be \(setting.range)")
+                #expect(text == "\(setting.name) (\(setting.environmentVariable)) must be \(setting.range)")
                 #expect(!text.contains("s3cret"))
             }
         }

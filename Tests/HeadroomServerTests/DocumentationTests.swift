@@ -114,7 +114,7 @@ struct DocumentationTests {
 
     @Test("no page names a setting that does not exist")
     func noStraySettings() throws {
-        let known = Set(Settings.all.map(\.environmentName)).union([
+        let known = Set(Settings.all.map(\.environmentVariable)).union([
             "HEADROOM_SOME_NAME", "HEADROOM_POSTGRES_BIN", "HEADROOM_POSTGRES_USER", "HEADROOM_TARGET",
             "HEADROOM_TOKEN",
         ])

@@ -123,7 +123,7 @@ struct MigratorTests {
         _ = try await migrate(conninfo)
         let older = Self.migrator([Self.first])
         let error = try await failToMigrate(conninfo, older)
-        #expect(error.code == .databaseNewer && error.message.contains("0002_names.sql is applied there"))
+        #expect(error.code == .databaseNewer && error.message.contains("0002_names.sql is applied in it"))
         #expect(error.message.contains("start the newer release"))
         let states = try await status(conninfo, older)
         #expect(states.map(\.file) == ["tables/0001_users.sql", "tables/0002_names.sql"])

@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 
 from comparison import document, report, result
-from comparison.rows import ROWS
+from comparison.scenarios import SCENARIOS
 from comparison.stages import soak_minutes
 from support.processes import Failure
 
@@ -59,7 +59,7 @@ def samples_of(row):
     ]
 
 
-def made_up(rows=ROWS):
+def made_up(rows=SCENARIOS):
     created = {row.name: result.row_result(row, samples_of(row), RUN) for row in rows}
     return {"schema": result.SCHEMA, "rows": created}
 
@@ -112,8 +112,8 @@ class Rewriting(unittest.TestCase):
         text = document.rewritten(page(*document.BLOCKS), result.empty())
         self.assertIn("`script/bench --only slow_disk --publish`", text)
         self.assertIn("`script/bench --soak 30 --publish`", text)
-        for row in ROWS:
-            without = made_up([other for other in ROWS if other is not row])
+        for row in SCENARIOS:
+            without = made_up([other for other in SCENARIOS if other is not row])
             document.rewritten(page(*document.BLOCKS), without)
 
     def test_pictures_have_a_text_with_their_figures(self):
@@ -126,7 +126,7 @@ class Rewriting(unittest.TestCase):
         rows = made_up()
         rows["rows"]["half_load"]["goals"][0]["reached"] = False
         self.assertIn("| **no** |", document.goals(rows))
-        self.assertNotIn("**no**", document.goals(made_up([row for row in ROWS if row.name == "half_load"])))
+        self.assertNotIn("**no**", document.goals(made_up([row for row in SCENARIOS if row.name == "half_load"])))
 
 
 class Merging(unittest.TestCase):
@@ -137,14 +137,14 @@ class Merging(unittest.TestCase):
             "rows": {"idle": {**old["rows"]["idle"], "date": "2027-01-01T00:00:00Z", "commit": "f"}},
         }
         merged = result.merged(old, new)["rows"]
-        self.assertEqual(list(merged), [row.name for row in ROWS])
+        self.assertEqual(list(merged), [row.name for row in SCENARIOS])
         self.assertEqual((merged["idle"]["date"], merged["idle"]["commit"]), ("2027-01-01T00:00:00Z", "f"))
         self.assertEqual(merged["rows"], old["rows"]["rows"])
         self.assertIn("rows `idle`", document.machine({"rows": merged}))
 
     def test_a_row_has_the_samples_that_are_its_own(self):
-        everything = [sample for row in ROWS for sample in samples_of(row)]
-        zipf = next(row for row in ROWS if row.name == "zipf")
+        everything = [sample for row in SCENARIOS for sample in samples_of(row)]
+        zipf = next(row for row in SCENARIOS if row.name == "zipf")
         found = result.row_result(zipf, everything, RUN)
         self.assertEqual({sample["name"] for sample in found["samples"]}, {"redis_zipf", "headroom_zipf"})
         self.assertEqual(found["messages_counted"], 10_000)
@@ -170,7 +170,7 @@ class Merging(unittest.TestCase):
 
     def test_the_terminal_shows_every_row_and_ratio(self):
         text = "\n".join(report.lines_of(made_up()))
-        for row in ROWS:
+        for row in SCENARIOS:
             self.assertIn(row.title, text)
             for ratio in row.ratios:
                 self.assertIn(ratio.title, text)

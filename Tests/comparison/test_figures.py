@@ -3,7 +3,7 @@
 import unittest
 
 from comparison import figures
-from comparison.rows import ROWS, STAGES, TITLES, USUAL, Goal, Ratio, Row, samples_wanted
+from comparison.scenarios import SCENARIOS, STAGES, TITLES, USUAL, Goal, Ratio, Scenario, samples_wanted
 
 
 def sample(name, round, rate, **more):
@@ -68,7 +68,7 @@ class Ratios(unittest.TestCase):
 
 
 class Goals(unittest.TestCase):
-    row = Row(
+    row = Scenario(
         "r",
         "main",
         "a row",
@@ -91,7 +91,7 @@ class Goals(unittest.TestCase):
 
 class Rows(unittest.TestCase):
     def test_every_measurement_has_a_title_and_every_ratio_and_goal_something_to_stand_on(self):
-        for row in ROWS:
+        for row in SCENARIOS:
             names = {ratio.name for ratio in row.ratios}
             self.assertLessEqual(set(row.samples), set(TITLES), row.name)
             for ratio in row.ratios:
@@ -100,7 +100,7 @@ class Rows(unittest.TestCase):
                 self.assertIn(goal.of, names if goal.field is None else row.samples, goal.name)
 
     def test_the_usual_run_has_all_but_the_soak(self):
-        self.assertEqual({row.name for row in ROWS} - set(USUAL), {"soak"})
+        self.assertEqual({row.name for row in SCENARIOS} - set(USUAL), {"soak"})
 
     def test_rows_of_a_stage_share_their_measurements(self):
         self.assertLessEqual({"function_best", "redis_zipf"}, samples_wanted(["function", "zipf"], "main"))

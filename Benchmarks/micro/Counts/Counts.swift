@@ -1,21 +1,21 @@
 import CMeasuredRegion
 import HotPath
 
-/// Warms each body up, then runs it in the measured region and prints name, requests, calls and allocations with tabs
+/// Warms each case up, then runs it in the measured region and prints name, requests, calls and allocations with tabs
 /// between.
 @main
 struct Counts {
     static func main() {
-        for body in Body.all {
-            let calls = max(16, 1_024 / body.requests)
-            let measured = Measured(body.prepare())
+        for benchmark in BenchmarkCase.all {
+            let calls = max(16, 1_024 / benchmark.requests)
+            let measured = Measured(benchmark.prepare())
             let context = Unmanaged.passUnretained(measured).toOpaque()
             for _ in 0..<calls { call(context) }
             let before = headroom_allocation_count()
             headroom_measured_region(call, context, Int64(calls))
             let allocations = headroom_allocation_count() - before
             withExtendedLifetime(measured) {}
-            print(body.name, body.requests, calls, allocations, separator: "\t")
+            print(benchmark.name, benchmark.requests, calls, allocations, separator: "\t")
         }
     }
 }

@@ -1,25 +1,25 @@
-extension Body {
+extension BenchmarkCase {
     static let batching =
         [
-            Body("queue of 1024 requests, in and out", requests: 1_024) {
+            BenchmarkCase("queue of 1024 requests, in and out", requests: 1_024) {
                 var queue = QueueUnderTest(requests: 1_024, perTurn: 64)
                 return { queue.turn() }
             }
         ]
         + [(1, 1), (64, 64), (1_024, 1_024), (64, 1), (1_024, 1)].map { requests, users in
-            Body(name("batch", requests, users), requests: requests) {
+            BenchmarkCase(name("batch", requests, users), requests: requests) {
                 let batch = BatchUnderTest(requests: requests, users: users)
                 return { batch.sort() }
             }
         }
         + [(1, 1), (64, 64), (1_024, 1_024)].map { requests, users in
-            Body(name("parameters", requests, users), requests: requests) {
+            BenchmarkCase(name("parameters", requests, users), requests: requests) {
                 var batch = BatchUnderTest(requests: requests, users: users)
                 return { batch.makeParameters() }
             }
         }
         + [(1, 1), (64, 64), (1_024, 1_024), (1_024, 1)].map { requests, users in
-            Body(name("answers", requests, users), requests: requests) {
+            BenchmarkCase(name("answers", requests, users), requests: requests) {
                 var batch = BatchUnderTest(requests: requests, users: users)
                 return { batch.answer() }
             }

@@ -1,11 +1,11 @@
-extension Body {
+extension BenchmarkCase {
     static let counting = [
-        Body("count 16 requests and their answers", requests: 16) {
+        BenchmarkCase("count 16 requests and their answers", requests: 16) {
             let metrics = MetricsUnderTest()
             return { metrics.turn(16) }
         },
         // Once for all requests of a batch.
-        Body("count a batch in its lane", requests: 1) {
+        BenchmarkCase("count a batch in its lane", requests: 1) {
             let metrics = LaneMetricsUnderTest()
             return { metrics.countBatch() }
         },

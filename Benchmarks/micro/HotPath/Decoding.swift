@@ -2,7 +2,7 @@ import LineProtocol
 import NIOCore
 import Usage
 
-extension Body {
+extension BenchmarkCase {
     private static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
     private static let inline = "CONSUME \(user)\r\n"
     private static let array = "*2\r\n$7\r\nCONSUME\r\n$36\r\n\(user)\r\n"
@@ -17,15 +17,15 @@ extension Body {
         decode("decode array CONSUME with key", [arrayWithKey]),
         decode("decode 16 array CONSUME in one buffer", [String(repeating: array, count: 16)], requests: 16),
         decode("decode array CONSUME over two reads", [String(array.prefix(30)), String(array.dropFirst(30))]),
-        Body("parse UserID") {
+        BenchmarkCase("parse UserID") {
             let bytes = Array(user.utf8)
             return { bytes.withUnsafeBytes { keep(UserID($0)) } }
         },
     ]
 
     /// Decodes the requests in these reads as `ConnectionHandler` does.
-    private static func decode(_ name: String, _ reads: [String], requests: Int = 1) -> Body {
-        Body(name, requests: requests) {
+    private static func decode(_ name: String, _ reads: [String], requests: Int = 1) -> BenchmarkCase {
+        BenchmarkCase(name, requests: requests) {
             let reads = reads.map { ByteBuffer(string: $0) }
             var received = ByteBuffer()
             received.reserveCapacity(2_048)

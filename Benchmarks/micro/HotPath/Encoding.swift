@@ -2,13 +2,13 @@ import LineProtocol
 import NIOCore
 import Usage
 
-extension Body {
+extension BenchmarkCase {
     static let encoding = [
         encode("encode silent ALLOWED", used: 12),
         encode("encode ALLOWED with banner", used: 700),
         encode("encode BLOCKED", used: 800),
         // One write of ConnectionHandler: a new buffer with the capacity that it requests.
-        Body("encode 16 silent ALLOWED into a fresh buffer", requests: 16) {
+        BenchmarkCase("encode 16 silent ALLOWED into a fresh buffer", requests: 16) {
             let reply = Reply.answer(Fixtures.answer(used: 12))
             let allocator = ByteBufferAllocator()
             return {
@@ -19,8 +19,8 @@ extension Body {
         },
     ]
 
-    private static func encode(_ name: String, used: Int) -> Body {
-        Body(name) {
+    private static func encode(_ name: String, used: Int) -> BenchmarkCase {
+        BenchmarkCase(name) {
             let reply = Reply.answer(Fixtures.answer(used: used))
             var buffer = ByteBuffer()
             buffer.reserveCapacity(4_096)

@@ -8,7 +8,7 @@ import Usage
 @testable import HeadroomServer
 @testable import Postgres
 
-// All uses of internal types by the bodies, so that a change of those types affects this file only.
+// All uses of internal types by the cases, so that a change of those types affects this file only.
 
 struct ConnectionUnderTest {
     private var machine = ConnectionStateMachine(
@@ -176,7 +176,7 @@ struct BatchUnderTest {
         let groups = batch.groups[...]
         let cached = groups.map { users.entry(of: $0.user) }
         let statement = CountBatchStatement(groups, cached: cached, month: users.calendarMonth)
-        let parameters = statement.parameters(lane: LaneName(high: 1, low: 2), number: 3)
+        let parameters = statement.parameters(lane: LaneID(high: 1, low: 2), number: 3)
         parameters.withBinaryFormat { keep($4) }
     }
 

@@ -100,7 +100,7 @@ export function makeSheet(dialog, chat) {
         find(".figure strong").textContent = remainingText(usage);
         const unit = usage.remaining === 1 ? "message left" : "messages left";
         find(".figure span").textContent = usage.limit === null ? "messages" : unit;
-        const bar = find(".bar-of-usage");
+        const bar = find(".usage-bar");
         bar.hidden = !usage.limit;
         bar.dataset.tier = usage.tier;
         bar.max = usage.limit || 1;
@@ -122,7 +122,7 @@ export function makeSheet(dialog, chat) {
         const nextPlan = usage?.next_plan;
         showText(find(".outcome"), nextPlan && `${offer(nextPlan)?.name ?? nextPlan} begins with your next renewal.`);
         showText(find(".problem"), problem);
-        for (const part of [find(".figure"), find(".bar-of-usage"), find(".facts"), manage]) part.hidden = !usage;
+        for (const part of [find(".figure"), find(".usage-bar"), find(".facts"), manage]) part.hidden = !usage;
         if (usage) showUsage(usage, changing);
     }
 

@@ -85,7 +85,7 @@ struct BatchExecutor {
         case .result(let result):
             return answer(result, statement, of: batch, deliver: deliver)
         case .counted(let counts):
-            return answerRepeated(counts, statement, of: &batch, deliver: deliver)
+            return answerCounted(counts, statement, of: &batch, deliver: deliver)
         case .allExpired:
             return []
         case .someExpired:

@@ -43,7 +43,7 @@ struct ExactlyOnceSender {
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         deliver: BatchExecutor.Deliver,
-        parameters: (_ lane: LaneName, _ number: Int64) -> Parameters
+        parameters: (_ lane: LaneID, _ number: Int64) -> Parameters
     ) -> Reply {
         guard !batch.hasExpired(groups) else { return .someExpired }
         var number = link.nextNumber()

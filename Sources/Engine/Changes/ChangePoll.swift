@@ -42,7 +42,7 @@ struct ChangePoll {
         isInRound = false
     }
 
-    mutating func step(_ list: inout SubscriberList) throws(PostgresError) -> Step {
+    mutating func step(_ list: inout ChangeSubscriberList) throws(PostgresError) -> Step {
         let started = ContinuousClock.now
         defer { worked += ContinuousClock.now - started }
         if list.hasStale { return .progress(try read(&list)) }
@@ -67,7 +67,7 @@ struct ChangePoll {
         return { deadline }
     }
 
-    private mutating func beginRound(_ list: inout SubscriberList) throws(PostgresError) {
+    private mutating func beginRound(_ list: inout ChangeSubscriberList) throws(PostgresError) {
         let clock = try session.query(.pollClock, deadline: deadline()).firstRow
         let now = try clock.instant("observed_at")
         let visible = try clock.text("snapshot")
@@ -84,7 +84,7 @@ struct ChangePoll {
         isInRound = true
     }
 
-    private mutating func compareNext(_ list: inout SubscriberList) throws(PostgresError) {
+    private mutating func compareNext(_ list: inout ChangeSubscriberList) throws(PostgresError) {
         let batch = remaining.prefix(ChangePublisher.batchMaximum)
         let first = batch.startIndex
         var parameters = Parameters()
@@ -95,7 +95,7 @@ struct ChangePoll {
         remaining = remaining.dropFirst(batch.count)
     }
 
-    private mutating func read(_ list: inout SubscriberList) throws(PostgresError) -> [Publication] {
+    private mutating func read(_ list: inout ChangeSubscriberList) throws(PostgresError) -> [Publication] {
         let taken = list.takeStale(atMost: ChangePublisher.batchMaximum)
         guard !taken.isEmpty else { return [] }
         do throws(PostgresError) {
@@ -109,7 +109,7 @@ struct ChangePoll {
     /// If the statement fails because of one row, tries halves, so that the other rows are read.
     private mutating func read(
         _ taken: ArraySlice<(user: UserID, period: String)>,
-        _ list: inout SubscriberList
+        _ list: inout ChangeSubscriberList
     ) throws(PostgresError) -> [Publication] {
         let first = taken.startIndex
         var parameters = Parameters()
@@ -136,7 +136,7 @@ struct ChangePoll {
             let user = taken[first + snapshots.index(index)].user
             do throws(PostgresError) {
                 let snapshot = try snapshots.snapshot(index, catalog)
-                let observation = SubscriberList.Observation(
+                let observation = ChangeSubscriberList.Observation(
                     snapshot: snapshot,
                     fingerprint: result.text(index, fingerprint),
                     changesAt: try ChangePoll.nextChange(after: snapshot, result, index, changesAt)
@@ -149,7 +149,7 @@ struct ChangePoll {
         return publications
     }
 
-    private func fail(_ user: UserID, _ error: PostgresError, _ list: inout SubscriberList) {
+    private func fail(_ user: UserID, _ error: PostgresError, _ list: inout ChangeSubscriberList) {
         invalidValues.record(error)
         list.fail(user, error.isAboutInvalidValue ? .invalidValue(error) : .unreadableRow)
     }

@@ -17,8 +17,8 @@ public final class ChangePublisher: Sendable {
 
     private enum Command: Sendable {
         case subscribe(SubscribeRequest)
-        case unsubscribe([UserID], Subscriber)
-        case disconnect(Subscriber)
+        case unsubscribe([UserID], ChangeSubscriber)
+        case disconnect(ChangeSubscriber)
     }
 
     private struct Inbox {
@@ -50,10 +50,12 @@ public final class ChangePublisher: Sendable {
     /// The outcome is delivered through the mailbox; publications follow it.
     public func subscribe(_ request: SubscribeRequest) { enqueue(.subscribe(request)) }
 
-    public func unsubscribe(_ users: [UserID], _ subscriber: Subscriber) { enqueue(.unsubscribe(users, subscriber)) }
+    public func unsubscribe(_ users: [UserID], _ subscriber: ChangeSubscriber) {
+        enqueue(.unsubscribe(users, subscriber))
+    }
 
     /// The connection is closed.
-    public func disconnect(_ subscriber: Subscriber) { enqueue(.disconnect(subscriber)) }
+    public func disconnect(_ subscriber: ChangeSubscriber) { enqueue(.disconnect(subscriber)) }
 
     /// Ends `run`. Waiting requests fail.
     func close() {
@@ -79,7 +81,7 @@ public final class ChangePublisher: Sendable {
             logger: logger
         )
         var poll = ChangePoll(session: session, configuration: configuration, invalidValues: invalidValues)
-        var list = SubscriberList(usersMaximum: ChangePublisher.usersMaximum)
+        var list = ChangeSubscriberList(usersMaximum: ChangePublisher.usersMaximum)
         while true {
             let (commands, isClosed) = inbox.withLock { inbox in
                 defer { inbox.commands.removeAll() }
@@ -107,7 +109,7 @@ public final class ChangePublisher: Sendable {
         session.close()
     }
 
-    private static func apply(_ command: Command, _ list: inout SubscriberList) -> Completion? {
+    private static func apply(_ command: Command, _ list: inout ChangeSubscriberList) -> Completion? {
         switch command {
         case .subscribe(let request): return list.subscribe(request)
         case .unsubscribe(let users, let subscriber): for user in users { list.unsubscribe(user, subscriber) }
@@ -116,7 +118,11 @@ public final class ChangePublisher: Sendable {
         return nil
     }
 
-    private func step(_ poll: inout ChangePoll, _ list: inout SubscriberList, _ session: ReconnectingSession<Void>) {
+    private func step(
+        _ poll: inout ChangePoll,
+        _ list: inout ChangeSubscriberList,
+        _ session: ReconnectingSession<Void>
+    ) {
         do throws(PostgresError) {
             switch try poll.step(&list) {
             case .progress(let publications):

@@ -13,13 +13,13 @@ public struct SubscribeRequest: Sendable, Equatable {
         self.deadline = deadline
     }
 
-    var subscriber: Subscriber {
-        Subscriber(mailbox: returnAddress.mailbox, connection: returnAddress.connection)
+    var subscriber: ChangeSubscriber {
+        ChangeSubscriber(mailbox: returnAddress.mailbox, connection: returnAddress.connection)
     }
 }
 
 /// A connection that subscribes to users: a connection of the event loop to which the mailbox belongs.
-public struct Subscriber: Sendable, Hashable {
+public struct ChangeSubscriber: Sendable, Hashable {
     public var mailbox: Int
     public var connection: Int
 
@@ -31,10 +31,10 @@ public struct Subscriber: Sendable, Hashable {
 
 /// A change of a user's snapshot, for one subscriber: `answer` has the new snapshot.
 public struct Publication: Sendable, Equatable {
-    public var subscriber: Subscriber
+    public var subscriber: ChangeSubscriber
     public var answer: Answer
 
-    public init(subscriber: Subscriber, answer: Answer) {
+    public init(subscriber: ChangeSubscriber, answer: Answer) {
         self.subscriber = subscriber
         self.answer = answer
     }

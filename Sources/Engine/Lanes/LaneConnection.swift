@@ -14,7 +14,7 @@ final class LaneConnection {
     /// The key of the lane's receipt. The lane begins with a new one, and takes another when the receipt is lost or
     /// when a batch of unknown outcome is given up. If that batch is committed later, it only changes an unused
     /// receipt.
-    private(set) var lane = LaneName.random()
+    private(set) var lane = LaneID.random()
     /// The number of the newest statement that was sent to change something: a batch, or one change such as SETPLAN.
     private(set) var number: Int64 = 0
 
@@ -77,7 +77,7 @@ final class LaneConnection {
 
     private static func setUp(
         _ connection: Connection,
-        _ lane: LaneName,
+        _ lane: LaneID,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Setup {
         try connection.requireDurableCommits(deadline: deadline)
@@ -137,11 +137,11 @@ final class LaneConnection {
 }
 
 /// The key of a lane's receipt.
-struct LaneName: Equatable, Sendable {
+struct LaneID: Equatable, Sendable {
     var high: UInt64
     var low: UInt64
 
-    static func random() -> LaneName { LaneName(high: .random(in: 0 ... .max), low: .random(in: 0 ... .max)) }
+    static func random() -> LaneID { LaneID(high: .random(in: 0 ... .max), low: .random(in: 0 ... .max)) }
 
     var uuid: (high: UInt64, low: UInt64) { (high, low) }
 }

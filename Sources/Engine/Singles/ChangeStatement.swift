@@ -12,7 +12,7 @@ struct ChangeStatement {
     /// - Returns: whether the change's key had made it before, so that this request changed nothing; and the reply to the
     ///   commit. A change that was made before under this number is not made again.
     func execute(
-        lane: LaneName,
+        lane: LaneID,
         number: Int64,
         on connection: Connection,
         deadline: ContinuousClock.Instant
@@ -37,7 +37,7 @@ struct ChangeStatement {
 
     /// - Returns: what the receipt keeps as the answer.
     private func makeChange(
-        lane: LaneName,
+        lane: LaneID,
         on connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> QueryResult {

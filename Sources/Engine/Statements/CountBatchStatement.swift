@@ -27,7 +27,7 @@ struct CountBatchStatement {
     /// The period in which the row of the group at `index` is expected.
     func period(_ index: Int) -> BillingPeriod { cached[index]?.entitlement.period ?? month }
 
-    func parameters(lane: LaneName, number: Int64) -> Parameters {
+    func parameters(lane: LaneID, number: Int64) -> Parameters {
         var parameters = Parameters(capacity: 160 + groups.count * 64)
         let first = groups.startIndex
         parameters.append(uuid: lane.uuid)

@@ -19,7 +19,7 @@ struct PerformBatchStatement {
         arguments = requests.map { Arguments(batch.requests[$0].operation) }
     }
 
-    func parameters(lane: LaneName, number: Int64) -> Parameters {
+    func parameters(lane: LaneID, number: Int64) -> Parameters {
         var firsts: [Int32] = []
         var next: Int32 = 1
         for group in groups {

@@ -9,7 +9,7 @@ final class RequestPacingHandler: ChannelDuplexHandler {
     typealias OutboundOut = IOData
 
     /// Only the decoder finds the end of a request, so a part can have several small requests: at most 28.
-    static let partBytes = 512
+    static let sliceBytesMaximum = 512
 
     private let connection: ConnectionLimitHandler
     private var context: ChannelHandlerContext?
@@ -72,7 +72,7 @@ final class RequestPacingHandler: ChannelDuplexHandler {
         var hasPassedBytes = false
         while buffered.readableBytes > 0, connection.unanswered == 0 || connection.isWithinRequest,
             context.channel.isActive,
-            let part = buffered.readSlice(length: min(buffered.readableBytes, RequestPacingHandler.partBytes))
+            let part = buffered.readSlice(length: min(buffered.readableBytes, RequestPacingHandler.sliceBytesMaximum))
         {
             hasPassedBytes = true
             context.fireChannelRead(wrapInboundOut(part))

@@ -15,7 +15,7 @@ public protocol SettingDefinition: Sendable {
 
 extension SettingDefinition {
     /// `HEADROOM_SOME_NAME`
-    public var environmentName: String {
+    public var environmentVariable: String {
         "HEADROOM_" + name.uppercased().replacing("-", with: "_")
     }
 }
@@ -67,7 +67,7 @@ public struct InvalidSetting: Error, CustomStringConvertible {
 
     /// Does not repeat the value: it may hold a password in the wrong place.
     init(_ setting: some SettingDefinition) {
-        description = "\(setting.name) (\(setting.environmentName)) must be \(setting.range)"
+        description = "\(setting.name) (\(setting.environmentVariable)) must be \(setting.range)"
     }
 }
 

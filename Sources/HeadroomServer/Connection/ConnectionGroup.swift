@@ -220,11 +220,11 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     }
 
     func unwatch(_ users: [UserID], connection: Int) {
-        engine.changes.unsubscribe(users, Subscriber(mailbox: mailbox, connection: connection))
+        engine.changes.unsubscribe(users, ChangeSubscriber(mailbox: mailbox, connection: connection))
     }
 
     func unwatchAll(connection: Int) {
-        engine.changes.disconnect(Subscriber(mailbox: mailbox, connection: connection))
+        engine.changes.disconnect(ChangeSubscriber(mailbox: mailbox, connection: connection))
     }
 
     // MARK: From the engine

@@ -17,7 +17,7 @@ package struct PortUnavailable: Error, CustomStringConvertible {
     package init(_ error: any Error, address: ListenAddress, setting: some SettingDefinition) {
         description = """
             \(setting.name)=\(address) cannot be opened: \(PortUnavailable.reason(error, port: address.port)); or choose another \
-            address (--\(setting.name), \(setting.environmentName))
+            address (--\(setting.name), \(setting.environmentVariable))
             """
     }
 

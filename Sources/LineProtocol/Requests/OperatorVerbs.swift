@@ -47,7 +47,7 @@ extension VerbDefinition {
 
     static let forget = VerbDefinition(
         "FORGET <user>",
-        "delete all data of the user; a started trial stays started",
+        "delete all data of the user; a user who returns continues the same trial",
         .operator
     ) { arguments throws(ReplyError) in
         .forget(user: try arguments.user())

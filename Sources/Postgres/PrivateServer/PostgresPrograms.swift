@@ -6,11 +6,11 @@ struct PostgresPrograms: Sendable, Hashable {
     let majorVersion: Int
 
     /// The environment variable that names the directory.
-    static let environmentName = "HEADROOM_POSTGRES_BIN"
+    static let environmentVariable = "HEADROOM_POSTGRES_BIN"
     static let oldestMajorVersion = 14
 
     var initdb: String { directory + "/initdb" }
-    var pgControl: String { directory + "/pg_ctl" }
+    var pgCtl: String { directory + "/pg_ctl" }
     var postgres: String { directory + "/postgres" }
 
     /// Returns the first directory with a suitable version.
@@ -48,7 +48,7 @@ struct PostgresPrograms: Sendable, Hashable {
     /// one.
     private static func candidates() async -> [String] {
         let environment = ProcessInfo.processInfo.environment
-        if let directory = environment[environmentName], !directory.isEmpty { return [directory] }
+        if let directory = environment[environmentVariable], !directory.isEmpty { return [directory] }
         var directories: [String] = []
         let path = (environment["PATH"] ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
         if let pgConfig = path.map({ $0 + "/pg_config" }).first(where: FileSystem.isExecutable),
@@ -92,7 +92,7 @@ struct PostgresPrograms: Sendable, Hashable {
             """
             \(what.joined(separator: "; ")); install it (Debian, Ubuntu: apt install \(package); Fedora: dnf install \
             postgresql-server; Alpine: apk add postgresql), or name the directory that holds initdb, pg_ctl and \
-            postgres in \(environmentName), or give the service a database-url. Looked in: \
+            postgres in \(environmentVariable), or give the service a database-url. Looked in: \
             \(candidates.joined(separator: ", "))
             """
         )

@@ -163,7 +163,7 @@ public actor PrivateServer {
         let seconds = PrivateServer.startLimit.components.seconds
         // With -l the server writes to the log: otherwise it would keep the pipe to this process open for ever.
         let outcome = try await ProgramRunner(account: directory.account).run(
-            programs.pgControl,
+            programs.pgCtl,
             ["start", "-D", directory.cluster, "-l", directory.log, "-w", "-t", "\(seconds)", "-s"]
         )
         guard outcome.succeeded else {
@@ -200,7 +200,7 @@ public actor PrivateServer {
         guard lock.tryExclusive(), case .running(let process) = processes.state else { return }
         do {
             let outcome = try await ProgramRunner(account: directory.account).run(
-                programs.pgControl,
+                programs.pgCtl,
                 ["stop", "-D", directory.cluster, "-m", "fast", "-w", "-t", "\(PrivateServer.stopLimitSeconds)", "-s"]
             )
             // As process 1 of a container, this process inherits the server when pg_ctl ends, and must reap it.

@@ -8,7 +8,7 @@ struct ServiceAccount: Sendable, Hashable {
     /// Whether it is not the service's own account, so that files must be given to it.
     let isOther: Bool
 
-    static let environmentName = "HEADROOM_POSTGRES_USER"
+    static let environmentVariable = "HEADROOM_POSTGRES_USER"
 
     static func current() -> ServiceAccount {
         ServiceAccount(name: named(getuid()) ?? "\(getuid())", user: getuid(), group: getgid(), isOther: false)
@@ -27,11 +27,11 @@ struct ServiceAccount: Sendable, Hashable {
             return current()
         }
         if let clusterOwner, clusterOwner != 0, let account = other(getpwuid(clusterOwner)) { return account }
-        if let name = ProcessInfo.processInfo.environment[environmentName] {
+        if let name = ProcessInfo.processInfo.environment[environmentVariable] {
             guard let account = other(getpwnam(name)) else {
                 throw PrivateServerError(
                     .directoryUnusable,
-                    "\(environmentName)=\(name) is not an unprivileged user of this system; PostgreSQL refuses to run as "
+                    "\(environmentVariable)=\(name) is not an unprivileged user of this system; PostgreSQL refuses to run as "
                         + "root, name an existing user"
                 )
             }
@@ -41,7 +41,7 @@ struct ServiceAccount: Sendable, Hashable {
             throw PrivateServerError(
                 .directoryUnusable,
                 "PostgreSQL refuses to run as root, and this system has neither a user postgres nor a user nobody; "
-                    + "create one and name it in \(environmentName)"
+                    + "create one and name it in \(environmentVariable)"
             )
         }
         return account

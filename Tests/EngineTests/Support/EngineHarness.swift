@@ -128,7 +128,9 @@ final class EngineHarness: Sendable {
         return slot
     }
 
-    func subscriber(_ connection: Int) -> Subscriber { Subscriber(mailbox: mailboxID, connection: connection) }
+    func subscriber(_ connection: Int) -> ChangeSubscriber {
+        ChangeSubscriber(mailbox: mailboxID, connection: connection)
+    }
 
     func read(_ query: ReportQuery, sourceLocation: SourceLocation = #_sourceLocation) async throws -> Outcome {
         try await outcomes(of: [submit(query)], sourceLocation: sourceLocation)[0]

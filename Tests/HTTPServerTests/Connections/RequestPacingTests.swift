@@ -29,7 +29,7 @@ struct RequestPacingTests {
     func oneAtATime() throws {
         let port = EmbeddedPort()
         let (channel, _) = try connected(port)
-        // Longer than `partBytes`, the most that the decoder gets at once, so that it never gets two heads.
+        // Longer than `sliceBytesMaximum`, the most that the decoder gets at once, so that it never gets two heads.
         let request = "GET /\(String(repeating: "x", count: 600)) HTTP/1.1\r\nHost: x\r\n\r\n"
         try channel.send(String(repeating: request, count: 100))
         for _ in 0..<100 {
@@ -47,7 +47,7 @@ struct RequestPacingTests {
         try channel.send(String(repeating: request, count: 2_000))
         var answered = 0
         while case let heads = try channel.heads(), heads > 0 {
-            #expect(heads <= RequestPacingHandler.partBytes / request.utf8.count + 1)
+            #expect(heads <= RequestPacingHandler.sliceBytesMaximum / request.utf8.count + 1)
             answered += heads
             for _ in 0..<heads { try channel.answer() }
         }

@@ -18,7 +18,7 @@ class Flow(FlowCase):
         self.assertEqual(self.browser.find("#text").get_attribute("value"), "")
         self.assertEqual(self.browser.focus(), "text")
         # Screen readers announce the whole answer, not each piece.
-        self.assertEqual(self.browser.text("#announcer"), self.browser.answer("Good morning"))
+        self.assertEqual(self.browser.text("#announcer"), self.browser.answer("Good morning").strip())
         self.assertEqual(self.browser.find("#conversation").get_attribute("aria-live"), "off")
         self.browser.reload()
         self.assertEqual(self.browser.user_messages(), ["Good morning"])

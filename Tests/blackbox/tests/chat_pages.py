@@ -252,9 +252,9 @@ class ChatPages(ChatCase):
             wanted["Refreshes"] = instant_words(usage["resets"])
         self.assertEqual(facts, wanted)
         has_bar = usage["limit"] not in ("unlimited", "0")
-        self.assertEqual(self.browser.is_shown(".bar-of-usage"), has_bar)
+        self.assertEqual(self.browser.is_shown(".usage-bar"), has_bar)
         if has_bar:
-            bar = self.browser.run("const b = document.querySelector('.bar-of-usage'); return [b.value, b.max, b.getAttribute('aria-valuetext')]")
+            bar = self.browser.run("const b = document.querySelector('.usage-bar'); return [b.value, b.max, b.getAttribute('aria-valuetext')]")
             self.assertEqual(bar, [int(usage["used"]), int(usage["limit"]), usage["accessible"]])
         self.assertEqual(self.browser.text(".sheet-notice"), usage.get("notice") or "")
         self.assert_accessible(state + "-sheet")

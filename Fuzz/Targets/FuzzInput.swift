@@ -1,6 +1,6 @@
 /// Reads values from a fuzzer's input, as libFuzzer's FuzzedDataProvider does. A number or a choice takes one or a few
 /// bytes, so that a small mutation changes few values. Every byte after the end is 0, so that every input is valid.
-struct Decisions {
+struct FuzzInput {
     private var rest: ArraySlice<UInt8>
 
     init(_ input: [UInt8]) {
@@ -35,7 +35,7 @@ struct Decisions {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    mutating func optional<Value>(_ value: (inout Decisions) -> Value) -> Value? {
+    mutating func optional<Value>(_ value: (inout FuzzInput) -> Value) -> Value? {
         flag() ? value(&self) : nil
     }
 }

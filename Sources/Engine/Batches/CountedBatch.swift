@@ -8,7 +8,7 @@ extension BatchExecutor {
     ///
     /// - Parameter counts: each user's count after the batch, by the index of the group.
     /// - Returns: the groups that were not counted.
-    mutating func answerRepeated(
+    mutating func answerCounted(
         _ counts: [Int: Int],
         _ statement: CountBatchStatement,
         of batch: inout Batch,
@@ -65,10 +65,10 @@ extension BatchExecutor {
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         deliver: Deliver
-    ) -> [UserID: RepeatedKeys.Values]? {
+    ) -> [UserID: KeyFirstUses.Values]? {
         let keyed = groups.filter { $0.keyed != nil }[...]
         guard !keyed.isEmpty else { return [:] }
-        let reply = sender.read(RepeatedKeys.query, keyed, of: &batch, orFail: .unknown, deliver: deliver) {
+        let reply = sender.read(KeyFirstUses.query, keyed, of: &batch, orFail: .unknown, deliver: deliver) {
             var parameters = Parameters(capacity: 128 + keyed.count * 48)
             parameters.append(usersOf: keyed)
             parameters.appendTexts(count: keyed.count) { keyed[$0].keyed?.key.text }
@@ -76,11 +76,11 @@ extension BatchExecutor {
         }
         switch reply {
         case .result(let result):
-            var values: [UserID: RepeatedKeys.Values] = [:]
+            var values: [UserID: KeyFirstUses.Values] = [:]
             for row in 0..<result.rowCount {
                 do throws(PostgresError) {
                     let user = keyed[result.ordinal(row, try result.column("ordinal"))].user
-                    values[user] = try RepeatedKeys.values(result, row)
+                    values[user] = try KeyFirstUses.values(result, row)
                 } catch {
                     // The values of the usage row are used instead.
                     invalidValues.record(error)
@@ -97,7 +97,7 @@ extension BatchExecutor {
 }
 
 /// What the first use of a key returned beside the count. `read_keys.sql` documents parameters and result.
-enum RepeatedKeys {
+enum KeyFirstUses {
     static let query = PreparedQuery(name: "read_keys", sql: EmbeddedSQL.readKeys)
 
     struct Values {

@@ -7,7 +7,7 @@ import Usage
 ///
 /// The input: a byte that chooses the sender, the body. The signature check is skipped, because no input would have a
 /// valid signature.
-enum BillingBody {
+enum BillingTarget {
     private typealias Attempt<Value> = Result<Value, BillingError>
 
     /// A word of the dictionary that errors must not repeat.
@@ -18,7 +18,7 @@ enum BillingBody {
 
     @Sendable
     static func check(_ input: [UInt8]) throws(Violation) {
-        var decisions = Decisions(input)
+        var decisions = FuzzInput(input)
         let choice = decisions.below(10)
         let posted = decisions.remainder
         switch choice {
@@ -29,9 +29,9 @@ enum BillingBody {
             }
         case 3: try checkDirectEvent(posted)
         case 4: try checkEvent(AppStoreNotification.source, posted, keptNotification)
-        case 5: try SignedPayloadBody.checkParts(posted)
-        case 6: try SignedPayloadBody.checkPosted(posted)
-        case 7: try SignedPayloadBody.checkCertificates(posted)
+        case 5: try SignedPayloadTarget.checkParts(posted)
+        case 6: try SignedPayloadTarget.checkPosted(posted)
+        case 7: try SignedPayloadTarget.checkCertificates(posted)
         case 8: try checkJSON(posted)
         default: try checkSignature(posted)
         }
@@ -102,9 +102,9 @@ enum BillingBody {
 
     // MARK: JSON and signatures
 
-    /// Checks what `JSONBody` does, and that a parsed value, written and parsed again, is the same.
+    /// Checks what `JSONTarget` does, and that a parsed value, written and parsed again, is the same.
     private static func checkJSON(_ text: [UInt8]) throws(Violation) {
-        try JSONBody.check(text)
+        try JSONTarget.check(text)
         let read = attempt { () throws(BillingError) in try JSONValue(parsing: text) }
         switch read {
         case .failure(let error):

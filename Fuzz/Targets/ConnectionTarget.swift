@@ -9,10 +9,10 @@ import Usage
 /// computes, and a message has the newest snapshot of a subscribed user.
 ///
 /// The input: the events.
-enum ConnectionBody {
+enum ConnectionTarget {
     @Sendable
     static func check(_ input: [UInt8]) throws(Violation) {
-        var decisions = Decisions(input)
+        var decisions = FuzzInput(input)
         var run = ConnectionRun(&decisions)
         while !decisions.isAtEnd { try run.event(&decisions) }
         try run.end()
@@ -31,7 +31,7 @@ private struct ConnectionRun {
     private var changes: [UserID: Answer] = [:]
     private let dependencies = ConnectionStateMachine.Dependencies(serverVersion: "1.2.3", info: { ["a=b"] })
 
-    init(_ decisions: inout Decisions) {
+    init(_ decisions: inout FuzzInput) {
         slotsMaximum = 1 + decisions.below(8)
         let allows = decisions.flag()
         machine = ConnectionStateMachine(
@@ -43,7 +43,7 @@ private struct ConnectionRun {
         expected = ExpectedReplies(connectionID: 7, allowsWhenUnavailable: allows, subscriptionsMaximum: 3)
     }
 
-    mutating func event(_ decisions: inout Decisions) throws(Violation) {
+    mutating func event(_ decisions: inout FuzzInput) throws(Violation) {
         switch decisions.below(16) {
         case 0...6: try receive(decisions.request())
         case 7...10:
@@ -82,7 +82,7 @@ private struct ConnectionRun {
         switch machine.receive(request, dependencies) {
         case .authenticate(let credentials, let hello):
             try require(!expected.waits(number), "\(request) was authenticated")
-            let isGood = credentials.token.text == Decisions.goodToken
+            let isGood = credentials.token.text == FuzzInput.goodToken
             let identity = Identity(tokenID: 1, name: "a", permissions: .all)
             let result = isGood ? Result<Identity, ReplyError>.success(identity) : .failure(.wrongToken)
             machine.completeAuthentication(result, hello: hello, dependencies)
@@ -98,7 +98,7 @@ private struct ConnectionRun {
         )
     }
 
-    private mutating func complete(_ decisions: inout Decisions) {
+    private mutating func complete(_ decisions: inout FuzzInput) {
         guard !waiting.isEmpty else { return }
         let (slot, request) = waiting.remove(at: decisions.below(waiting.count))
         let outcome = decisions.outcome(isSubscription: expected.isSubscription(request)) {

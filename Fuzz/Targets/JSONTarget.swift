@@ -4,13 +4,13 @@
 /// `billing`, and so tests several times as many inputs per second.
 ///
 /// The input: the text.
-enum JSONBody {
+enum JSONTarget {
     @Sendable
     static func check(_ text: [UInt8]) throws(Violation) {
         let isUTF8 = !text.contains(0) && String(validating: text, as: UTF8.self) != nil
-        switch BillingBody.attempt({ () throws(BillingError) in try JSONValue(parsing: text) }) {
+        switch BillingTarget.attempt({ () throws(BillingError) in try JSONValue(parsing: text) }) {
         case .failure(let error):
-            try BillingBody.checkRefusal(error)
+            try BillingTarget.checkRefusal(error)
             try require((error.kind == .encoding) == !isUTF8, "\(error) of bytes that are UTF-8: \(isUTF8)")
         case .success(let value):
             try require(isUTF8, "accepted, but not UTF-8")

@@ -12,7 +12,7 @@ import CLibPQ
 /// connection's next statement gets another process, or the second connection gets the same one. While other clients
 /// are busy, the result is random, so the test is repeated. If sharing is detected only later, the connection is closed
 /// (`PostgresError.from`, `Connection.requireProcess`).
-struct SessionOwnership {
+struct ExclusiveSessionCheck {
     private static let rounds = 3
     /// If all processes of the pool are in use, the second connection gets none. The comparison is then skipped, so
     /// that the service does not wait.
@@ -32,7 +32,7 @@ struct SessionOwnership {
     /// - Throws: `PostgresError.sharedSession` if other clients share the session.
     func verify() throws(PostgresError) -> Int32 {
         let process = try ServerProcess(of: connection, deadline: deadline)
-        for _ in 0..<SessionOwnership.rounds {
+        for _ in 0..<ExclusiveSessionCheck.rounds {
             try requireSame(process)
             guard let other = processOfSecondConnection() else { break }
             guard other != process else { throw PostgresError.sharedSession }
@@ -48,7 +48,7 @@ struct SessionOwnership {
 
     /// The server process of a second connection; nil if the connection gets none in time.
     private func processOfSecondConnection() -> ServerProcess? {
-        let timeout = min(SessionOwnership.secondConnectionTimeout, deadline - ContinuousClock.now)
+        let timeout = min(ExclusiveSessionCheck.secondConnectionTimeout, deadline - ContinuousClock.now)
         guard timeout > .zero else { return nil }
         do throws(PostgresError) {
             var attempt = attempt.again(like: connection.handle, timeout: timeout)

@@ -102,7 +102,7 @@ struct ExpectedReplies {
         case .hello where !intended.isEmpty: return .ready(.error(.helloWhileSubscribed))
         case .authenticate where !intended.isEmpty: return .ready(.error(.helloWhileSubscribed))
         case .authenticate(let credentials), .hello(_, let credentials?):
-            guard credentials.token.text == Decisions.goodToken else { return .ready(.error(.wrongToken)) }
+            guard credentials.token.text == FuzzInput.goodToken else { return .ready(.error(.wrongToken)) }
             guard case .hello(let version, _) = command else { return .ready(.ok) }
             versionAccepted = version
             return .hello(version)

@@ -5,7 +5,7 @@ import NIOCore
 /// nothing after a fatal error.
 ///
 /// The input: a byte that chooses the limits, one that chooses the splits, the stream.
-enum FramingBody {
+enum FramingTarget {
     /// The defaults, the minimum of the settings, and less than that, so that short inputs reach them, but enough to
     /// detect another protocol.
     static let limits = [
@@ -15,7 +15,7 @@ enum FramingBody {
 
     @Sendable
     static func check(_ input: [UInt8]) throws(Violation) {
-        var decisions = Decisions(input)
+        var decisions = FuzzInput(input)
         let limits = decisions.one(of: limits)
         let seed = Int(decisions.byte())
         let stream = decisions.remainder

@@ -3,7 +3,7 @@ import LineProtocol
 import Usage
 
 /// Arbitrary events of a connection.
-extension Decisions {
+extension FuzzInput {
     mutating func request() -> DecodedRequest {
         switch below(24) {
         case 0...3: .command(.consume(user: user(), messages: 1))
@@ -31,7 +31,7 @@ extension Decisions {
 
     /// Valid or invalid credentials.
     private mutating func credentials() -> Credentials {
-        Credentials(name: nil, token: Secret(one(of: [Decisions.goodToken, "wrong"])))
+        Credentials(name: nil, token: Secret(one(of: [FuzzInput.goodToken, "wrong"])))
     }
 
     static let goodToken = "good"

@@ -5,7 +5,7 @@ import Usage
 @testable import Engine
 
 @Suite("Connections that subscribe to changes of users")
-struct SubscriberListTests {
+struct ChangeSubscriberListTests {
     private let start = ContinuousClock.now
     private let now = at("2026-11-21T09:30:00Z")
 
@@ -22,14 +22,16 @@ struct SubscriberListTests {
         )
     }
 
-    private func subscriber(_ connection: Int) -> Subscriber { Subscriber(mailbox: 0, connection: connection) }
+    private func subscriber(_ connection: Int) -> ChangeSubscriber {
+        ChangeSubscriber(mailbox: 0, connection: connection)
+    }
 
     private func observation(
         used: Int,
         observed: Instant? = nil,
         changesAt: Instant? = nil
-    ) -> SubscriberList.Observation {
-        SubscriberList.Observation(
+    ) -> ChangeSubscriberList.Observation {
+        ChangeSubscriberList.Observation(
             snapshot: UsageSnapshot(
                 plan: .paid,
                 state: .active,
@@ -47,13 +49,13 @@ struct SubscriberListTests {
     private func slots(_ completions: [Completion]) -> [UInt64] { completions.map(\.returnAddress.slot) }
 
     /// Reads all stale users.
-    private func read(_ list: inout SubscriberList, used: Int) -> [Publication] {
+    private func read(_ list: inout ChangeSubscriberList, used: Int) -> [Publication] {
         list.takeStale(atMost: 1_000).flatMap { list.update($0.user, observation(used: used)) }
     }
 
     @Test("a request completes once all its users have been read; the first read publishes nothing")
     func confirmation() {
-        var list = SubscriberList(usersMaximum: 100)
+        var list = ChangeSubscriberList(usersMaximum: 100)
         #expect(list.subscribe(request(0, [user(1), user(2)])) == nil)
         #expect(list.takeCompletions().isEmpty)
         #expect(list.takeStale(atMost: 1).map(\.user) == [user(1)])
@@ -69,7 +71,7 @@ struct SubscriberListTests {
 
     @Test("each change that subscribers can see is published once to each of them")
     func publishing() {
-        var list = SubscriberList(usersMaximum: 100)
+        var list = ChangeSubscriberList(usersMaximum: 100)
         _ = list.subscribe(request(0, [user(1)], connection: 1))
         _ = list.subscribe(request(1, [user(1), user(2)], connection: 2))
         _ = read(&list, used: 1)
@@ -86,7 +88,7 @@ struct SubscriberListTests {
 
     @Test("a user is removed with its last subscriber")
     func leaving() {
-        var list = SubscriberList(usersMaximum: 100)
+        var list = ChangeSubscriberList(usersMaximum: 100)
         _ = list.subscribe(request(0, [user(1), user(2)], connection: 1))
         _ = list.subscribe(request(1, [user(1)], connection: 2))
         _ = read(&list, used: 1)
@@ -103,7 +105,7 @@ struct SubscriberListTests {
 
     @Test("a request that expires removes its users, except those that another request waits for")
     func expiry() {
-        var list = SubscriberList(usersMaximum: 100)
+        var list = ChangeSubscriberList(usersMaximum: 100)
         _ = list.subscribe(request(0, [user(1)], afterSeconds: 1))
         _ = list.subscribe(request(1, [user(1), user(2)], afterSeconds: 2))
         #expect(list.nextDeadline == start + .seconds(1))
@@ -116,7 +118,7 @@ struct SubscriberListTests {
 
     @Test("existing subscriptions survive when a later request expires")
     func expiryOfOneOfTwo() {
-        var list = SubscriberList(usersMaximum: 100)
+        var list = ChangeSubscriberList(usersMaximum: 100)
         _ = list.subscribe(request(0, [user(1)]))
         _ = read(&list, used: 1)
         _ = list.takeCompletions()
@@ -128,7 +130,7 @@ struct SubscriberListTests {
 
     @Test("a request does not wait for users that were unsubscribed meanwhile")
     func unsubscribingEarly() {
-        var list = SubscriberList(usersMaximum: 100)
+        var list = ChangeSubscriberList(usersMaximum: 100)
         _ = list.subscribe(request(0, [user(1)]))
         list.unsubscribe(user(1), subscriber(1))
         #expect(slots(list.takeCompletions()) == [0])
@@ -137,7 +139,7 @@ struct SubscriberListTests {
 
     @Test("the number of users is limited")
     func limit() {
-        var list = SubscriberList(usersMaximum: 2)
+        var list = ChangeSubscriberList(usersMaximum: 2)
         _ = list.subscribe(request(0, [user(1), user(2)]))
         let failed = list.subscribe(request(1, [user(2), user(3)]))
         #expect(failed?.outcome == .failure(.tooManySubscribedUsers))
@@ -147,7 +149,7 @@ struct SubscriberListTests {
 
     @Test("users are read again when time changes their snapshot, or when reading failed")
     func time() {
-        var list = SubscriberList(usersMaximum: 100)
+        var list = ChangeSubscriberList(usersMaximum: 100)
         _ = list.subscribe(request(0, [user(1), user(2)]))
         let taken = list.takeStale(atMost: 10)
         #expect(!list.hasStale)

@@ -5,7 +5,7 @@ import Usage
 /// A service's stream yields the same replies however the network splits it, and nothing after broken framing.
 ///
 /// The input: a byte that chooses the splits, the stream.
-enum ReadingBody {
+enum ReadingTarget {
     enum Piece: Equatable {
         case reply(ReceivedReply)
         /// A well-framed reply with invalid contents.
@@ -16,13 +16,13 @@ enum ReadingBody {
 
     @Sendable
     static func check(_ input: [UInt8]) throws(Violation) {
-        var decisions = Decisions(input)
+        var decisions = FuzzInput(input)
         let seed = Int(decisions.byte())
         let stream = decisions.remainder
         let whole = read([stream[...]])
-        try requireEqual(read(FramingBody.reads(of: stream, seed)), whole, "split into reads")
+        try requireEqual(read(FramingTarget.reads(of: stream, seed)), whole, "split into reads")
         var decoder = ReplyFrameDecoder()
-        var exact = FramingBody.bufferWithoutSpareBytes(stream)
+        var exact = FramingTarget.bufferWithoutSpareBytes(stream)
         try requireEqual(pieces(&decoder, &exact), whole, "in a buffer without a byte to spare")
         for case .reply(.list(let lines)) in whole {
             for line in lines { try checkThatPeriodsDecodeAgain(line) }
@@ -37,7 +37,7 @@ enum ReadingBody {
         for read in reads {
             buffer.discardReadBytes()
             buffer.writeBytes(read)
-            pieces += ReadingBody.pieces(&decoder, &buffer)
+            pieces += ReadingTarget.pieces(&decoder, &buffer)
             if case .broken = pieces.last { return pieces }
         }
         return pieces

@@ -12,7 +12,7 @@ from support.service import command, environment
 from support.waiting import wait_until
 
 
-class Description(Case):
+class OpenAPIConformance(Case):
     FLAGS = ("--authentication", "required")
     EXAMPLES = 40
     """How many requests Schemathesis generates at most, per operation and kind of data."""

@@ -12,16 +12,16 @@ public struct FuzzTarget: Sendable {
     public var dictionary = "dictionary.txt"
 
     public static let all = [
-        FuzzTarget(name: "decoding", check: DecodingBody.check),
-        FuzzTarget(name: "framing", check: FramingBody.check),
-        FuzzTarget(name: "commands", check: CommandBody.check),
-        FuzzTarget(name: "replies", check: ReplyBody.check),
-        FuzzTarget(name: "reading", check: ReadingBody.check),
-        FuzzTarget(name: "connection", check: ConnectionBody.check),
-        FuzzTarget(name: "json", check: JSONBody.check, dictionary: "dictionary-billing.txt"),
+        FuzzTarget(name: "decoding", check: DecodingTarget.check),
+        FuzzTarget(name: "framing", check: FramingTarget.check),
+        FuzzTarget(name: "commands", check: CommandTarget.check),
+        FuzzTarget(name: "replies", check: ReplyTarget.check),
+        FuzzTarget(name: "reading", check: ReadingTarget.check),
+        FuzzTarget(name: "connection", check: ConnectionTarget.check),
+        FuzzTarget(name: "json", check: JSONTarget.check, dictionary: "dictionary-billing.txt"),
         FuzzTarget(
             name: "billing",
-            check: BillingBody.check,
+            check: BillingTarget.check,
             bytesMaximum: 3_072,
             dictionary: "dictionary-billing.txt"
         ),

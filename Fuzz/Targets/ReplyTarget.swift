@@ -6,10 +6,10 @@ import Usage
 /// and by our own client.
 ///
 /// The input: replies and messages.
-enum ReplyBody {
+enum ReplyTarget {
     @Sendable
     static func check(_ input: [UInt8]) throws(Violation) {
-        var decisions = Decisions(input)
+        var decisions = FuzzInput(input)
         for _ in 0..<8 where !decisions.isAtEnd {
             if decisions.flag() {
                 try checkMessage(&decisions)
@@ -20,7 +20,7 @@ enum ReplyBody {
         try checkThatFieldsDecodeAgain(decisions.text())
     }
 
-    private static func checkReply(_ decisions: inout Decisions) throws(Violation) {
+    private static func checkReply(_ decisions: inout FuzzInput) throws(Violation) {
         switch decisions.below(9) {
         case 0:
             let answer = decisions.answer()
@@ -64,7 +64,7 @@ enum ReplyBody {
         }
     }
 
-    private static func checkError(_ decisions: inout Decisions) throws(Violation) {
+    private static func checkError(_ decisions: inout FuzzInput) throws(Violation) {
         let error = ReplyError(
             code: decisions.one(of: ReplyError.Code.allCases),
             retryAfterMilliseconds: decisions.optional { $0.number() },
@@ -88,7 +88,7 @@ enum ReplyBody {
         )
     }
 
-    private static func checkHello(_ decisions: inout Decisions) throws(Violation) {
+    private static func checkHello(_ decisions: inout FuzzInput) throws(Violation) {
         let version = 2 + decisions.below(2)
         let number = decisions.number()
         let fields: [RESPReader.Value] = [
@@ -100,7 +100,7 @@ enum ReplyBody {
         try requireEqual(try read(hello), version == 3 ? .map(fields) : .array(fields), "HELLO")
     }
 
-    private static func checkMessage(_ decisions: inout Decisions) throws(Violation) {
+    private static func checkMessage(_ decisions: inout FuzzInput) throws(Violation) {
         let version = 2 + decisions.below(2)
         let channel = "usage:\(decisions.user())"
         let count = decisions.number()

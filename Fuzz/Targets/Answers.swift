@@ -2,11 +2,11 @@ import LineProtocol
 import Usage
 
 /// Random values for answers. Names and labels are any text, because a plan in the database may have any.
-extension Decisions {
+extension FuzzInput {
     /// One of four users, so that several requests are about the same one; `index` is 0 to 3.
     static func user(_ index: Int) -> UserID { UserID(high: 0x0102_0304_0506_4708, low: UInt64(index)) }
 
-    mutating func user() -> UserID { Decisions.user(below(4)) }
+    mutating func user() -> UserID { FuzzInput.user(below(4)) }
 
     mutating func instant() -> Instant { Instant(secondsSince1970: Int64(number()) * 60) }
 

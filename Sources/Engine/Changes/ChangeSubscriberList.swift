@@ -5,7 +5,7 @@ import Usage
 /// publisher's thread alone.
 ///
 /// A user is read once for all subscribers, and each change is published once to each of them.
-struct SubscriberList {
+struct ChangeSubscriberList {
     /// A user's state as it was read from the database.
     struct Observation: Equatable {
         var snapshot: UsageSnapshot
@@ -16,13 +16,13 @@ struct SubscriberList {
     }
 
     private struct Entry {
-        var subscribers: Set<Subscriber> = []
+        var subscribers: Set<ChangeSubscriber> = []
         /// Nil until the user is read for the first time.
         var observation: Observation?
     }
 
     private var users: [UserID: Entry] = [:]
-    private var bySubscriber: [Subscriber: Set<UserID>] = [:]
+    private var bySubscriber: [ChangeSubscriber: Set<UserID>] = [:]
     /// Requests that wait until each of their users is read for the first time.
     private var pending: [SubscribeRequest] = []
     /// Outcomes of requests for a user that cannot be read.
@@ -66,7 +66,7 @@ struct SubscriberList {
         request.users.allSatisfy { users[$0].map { $0.observation != nil } ?? true }
     }
 
-    mutating func unsubscribe(_ user: UserID, _ subscriber: Subscriber) {
+    mutating func unsubscribe(_ user: UserID, _ subscriber: ChangeSubscriber) {
         bySubscriber[subscriber]?.remove(user)
         if bySubscriber[subscriber]?.isEmpty == true { bySubscriber[subscriber] = nil }
         users[user]?.subscribers.remove(subscriber)
@@ -74,7 +74,7 @@ struct SubscriberList {
     }
 
     /// The connection is closed: its requests need no outcome.
-    mutating func disconnect(_ subscriber: Subscriber) {
+    mutating func disconnect(_ subscriber: ChangeSubscriber) {
         for user in bySubscriber[subscriber] ?? [] { unsubscribe(user, subscriber) }
         pending.removeAll { $0.subscriber == subscriber }
     }
@@ -104,18 +104,18 @@ struct SubscriberList {
                 unsubscribe(user, request.subscriber)
             }
         }
-        return SubscriberList.failures(over, error)
+        return ChangeSubscriberList.failures(over, error)
     }
 
     /// Whether another request of the same connection waits for the user.
-    private func isPending(_ user: UserID, _ subscriber: Subscriber) -> Bool {
+    private func isPending(_ user: UserID, _ subscriber: ChangeSubscriber) -> Bool {
         pending.contains { $0.subscriber == subscriber && $0.users.contains(user) }
     }
 
     /// The publisher stops: all waiting requests fail.
     mutating func failAll() -> [Completion] {
         defer { pending.removeAll() }
-        return SubscriberList.failures(pending, .subscribeFailed)
+        return ChangeSubscriberList.failures(pending, .subscribeFailed)
     }
 
     private static func failures(_ requests: [SubscribeRequest], _ error: EngineError) -> [Completion] {

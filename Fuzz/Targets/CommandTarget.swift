@@ -5,7 +5,7 @@ import NIOCore
 /// command, encoded and decoded again, is the same.
 ///
 /// The input: tokens, each ended by LF.
-enum CommandBody {
+enum CommandTarget {
     @Sendable
     static func check(_ input: [UInt8]) throws(Violation) {
         let tokens = input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)

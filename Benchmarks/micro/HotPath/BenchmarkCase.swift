@@ -1,7 +1,7 @@
 import CMeasuredRegion
 
 /// One part of the hot path, counted by `Counts` and timed by `Times`.
-public struct Body: Sendable {
+public struct BenchmarkCase: Sendable {
     /// The name in the table and in the thresholds.
     public let name: String
     /// The number of requests that one call represents.

@@ -128,7 +128,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Row:
+class Scenario:
     """A scenario of the comparison, not a row of a table in PostgreSQL."""
 
     name: str
@@ -149,8 +149,8 @@ class Row:
         return {"medians": medians, "ratios": ratios, "goals": goals}
 
 
-ROWS = (
-    Row(
+SCENARIOS = (
+    Scenario(
         "function",
         "main",
         "the plpgsql function",
@@ -163,7 +163,7 @@ ROWS = (
         ),
         (Ratio("one_user_to_uniform", "function, one user / 100,000 users", "function_one_user", "function_best"),),
     ),
-    Row(
+    Scenario(
         "throughput",
         "main",
         "64 connections, 1 and 16 requests in flight, 100,000 users",
@@ -188,7 +188,7 @@ ROWS = (
             Goal("redis_16", "Headroom / Redis, 64 × 16", "headroom_16_to_redis_16", at_least=1),
         ),
     ),
-    Row(
+    Scenario(
         "zipf",
         "main",
         "64 × 16, users by Zipf's law",
@@ -196,7 +196,7 @@ ROWS = (
         (Ratio("headroom_zipf_to_redis_zipf", "Headroom / Redis, 64 × 16, Zipf", "headroom_zipf", "redis_zipf"),),
         (Goal("zipf", "Headroom / Redis, 64 × 16, Zipf", "headroom_zipf_to_redis_zipf", at_least=1.2),),
     ),
-    Row(
+    Scenario(
         "one_user",
         "main",
         "64 × 16, all on one user",
@@ -217,7 +217,7 @@ ROWS = (
         ),
         (Goal("one_user", "Headroom / function, one user", "headroom_one_user_to_function", at_least=100),),
     ),
-    Row(
+    Scenario(
         "keys",
         "main",
         "64 × 16, a new key on every request",
@@ -225,7 +225,7 @@ ROWS = (
         (Ratio("keys_to_no_keys", "a key on every request / none", "headroom_keys_1", "headroom_keys_0"),),
         (Goal("keys", "a key on every request / none", "keys_to_no_keys", at_least=0.6),),
     ),
-    Row(
+    Scenario(
         "one_at_a_time",
         "main",
         "one connection, one request at a time",
@@ -233,7 +233,7 @@ ROWS = (
         (Ratio("single_p50_to_function", "Headroom / function, p50", "headroom_single", "function_1", "p50_ms"),),
         (Goal("single_p50", "p50, one at a time, Headroom / function", "single_p50_to_function", at_most=2),),
     ),
-    Row(
+    Scenario(
         "half_load",
         "main",
         "half of the most, open loop",
@@ -244,7 +244,7 @@ ROWS = (
             Goal("half_load_p99_9", "p99.9 at half load", "headroom_half_load", "p99_9_ms", at_most=20, unit="ms"),
         ),
     ),
-    Row(
+    Scenario(
         "slow_disk",
         "slow_disk",
         f"a disk that takes {FLUSH_MILLISECONDS} ms to flush",
@@ -267,7 +267,7 @@ ROWS = (
         ),
         (Goal("slow_disk", "rate, slow disk / undisturbed", "headroom_slow_disk", at_least=0.6),),
     ),
-    Row(
+    Scenario(
         "idle",
         "idle",
         f"{IDLE_CONNECTIONS:,} idle connections",
@@ -285,7 +285,7 @@ ROWS = (
             ),
         ),
     ),
-    Row(
+    Scenario(
         "http",
         "http",
         "with load on the HTTP server",
@@ -301,7 +301,7 @@ ROWS = (
             ),
         ),
     ),
-    Row(
+    Scenario(
         "renewals",
         "renewals",
         "renewals of subscriptions",
@@ -321,7 +321,7 @@ ROWS = (
             Goal("renewed_p99", "p99 at half load, 200 renewals a second / none", "renewed_p99", at_most=1.5),
         ),
     ),
-    Row(
+    Scenario(
         "protected",
         "protected",
         "tokens and TLS, 64 connections, 1 and 16 requests in flight",
@@ -338,15 +338,15 @@ ROWS = (
             if kind != "open"
         ),
     ),
-    Row(
+    Scenario(
         "connections",
         "curves",
         "over connections, 16 in flight on each",
         tuple(f"headroom_connections_{count}" for count in CURVE_CONNECTIONS),
     ),
-    Row("users", "curves", "64 × 16 over users", tuple(f"headroom_users_{count}" for count in CURVE_USERS)),
+    Scenario("users", "curves", "64 × 16 over users", tuple(f"headroom_users_{count}" for count in CURVE_USERS)),
     # The last of the default scenarios, because the disk stays busy with its writes for a while.
-    Row(
+    Scenario(
         "rows",
         "rows",
         f"{CURVE_ROWS[-1]:,} users and rows",
@@ -363,16 +363,16 @@ ROWS = (
         ),
         (Goal("rows", f"rate, {CURVE_ROWS[-1]:,} rows / {CURVE_ROWS[0]:,}", f"rows_{CURVE_ROWS[-1]}", at_least=0.7),),
     ),
-    Row("soak", "soak", "full load for long, 64 × 16, 100,000 users", ("soak_minute",)),
+    Scenario("soak", "soak", "full load for long, 64 × 16, 100,000 users", ("soak_minute",)),
 )
-STAGES = tuple(dict.fromkeys(row.stage for row in ROWS))
+STAGES = tuple(dict.fromkeys(row.stage for row in SCENARIOS))
 QUICK = ("function", "throughput", "one_user")
-USUAL = tuple(row.name for row in ROWS if row.name != "soak")
+USUAL = tuple(row.name for row in SCENARIOS if row.name != "soak")
 
 
-def row_named(name: str) -> Row:
-    return next(row for row in ROWS if row.name == name)
+def scenario_named(name: str) -> Scenario:
+    return next(row for row in SCENARIOS if row.name == name)
 
 
 def samples_wanted(names: Sequence[str], stage: str) -> set[str]:
-    return {sample for row in ROWS if row.stage == stage and row.name in names for sample in row.samples}
+    return {sample for row in SCENARIOS if row.stage == stage and row.name in names for sample in row.samples}
