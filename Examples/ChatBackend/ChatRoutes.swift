@@ -18,6 +18,7 @@ struct ChatRoutes: Sendable {
     private struct Page: ResponseEncodable {
         var name: String
         var messages: [Message]
+        var isAnswering: Bool
         var usage: UsageObject?
         var offline: String?
         var canSubscribe: Bool
@@ -49,10 +50,13 @@ struct ChatRoutes: Sendable {
         }
         router.get("/users/{user}") { _, context in
             let user = try context.user
+            // Before the usage, which then has the effect of an answer that has just ended.
+            let isAnswering = await conversations.isAnswering(user)
             let usage = try? await headroom.usage(of: user, deadline: deadline)
             return Page(
                 name: names[user] ?? "You",
                 messages: await conversations.messages(of: user),
+                isAnswering: isAnswering,
                 usage: usage.map { UsageObject(status: $0) },
                 offline: usage == nil ? offlineMessage : nil,
                 canSubscribe: store != nil

@@ -19,7 +19,8 @@ actor Conversations {
     static let underWayMaximum = 256
 
     private var messages: [UserID: [Message]] = [:]
-    private var underWay: Set<String> = []
+    /// Users by the ids of the messages that are being answered.
+    private var underWay: [String: UserID] = [:]
 
     enum Start {
         /// The message is new. The caller answers it, then calls `finish`.
@@ -36,17 +37,23 @@ actor Conversations {
         messages[user] ?? []
     }
 
+    /// Whether a message is being answered, or given back after the user stopped its answer.
+    func isAnswering(_ user: UserID) -> Bool {
+        underWay.values.contains(user)
+    }
+
     func start(_ message: Message, of user: UserID) -> Start {
         let conversation = messages(of: user)
         if let index = conversation.firstIndex(where: { $0.id == message.id }) {
             return conversation[index] == message ? .answered(conversation[index + 1]) : .conflict
         }
-        guard underWay.count < Conversations.underWayMaximum, underWay.insert(message.id).inserted else { return .busy }
+        guard underWay.count < Conversations.underWayMaximum, underWay[message.id] == nil else { return .busy }
+        underWay[message.id] = user
         return .new(conversation: conversation + [message])
     }
 
     func finish(_ message: Message) {
-        underWay.remove(message.id)
+        underWay[message.id] = nil
     }
 
     /// Keeps a message together with its answer.

@@ -5,7 +5,9 @@ import { Service, ServiceError } from "./service.js";
 import { isBlocked } from "./usage.js";
 
 const retryPause_ms = 1000;
+const stopPause_ms = 200;
 const stopped = "Stopped. I gave this message back.";
+const pause = (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms));
 
 export class Chat {
     state = {
@@ -83,34 +85,26 @@ export class Chat {
     }
 
     async changeSubscription(action, plan) {
-        if (this.state.changing) return;
-        this.#update({ changing: action, problem: null, restored: null });
-        try {
-            await this.#service.changeSubscription(action, plan);
-            await this.#read();
-        } catch (error) {
-            this.#update({ problem: purchaseFailure(action, error) });
-        }
-        this.#update({ changing: null });
+        await this.#change(action, plan, {}, (error) => ({ problem: purchaseFailure(action, error) }));
     }
 
     /** `place` is "gate" or "settings", where the result is shown. */
     async restore(place) {
-        if (this.state.changing) return;
-        this.#update({ changing: "restore", problem: null, restored: null });
-        let text = restored;
-        try {
-            await this.#service.changeSubscription("restore");
-            await this.#read();
-        } catch (error) {
-            text = restoreFailure(place, error);
-        }
-        this.#update({ changing: null, restored: { place, text } });
+        const result = (text) => ({ restored: { place, text } });
+        await this.#change("restore", undefined, result(restored), (error) => result(restoreFailure(place, error)));
     }
 
     /** Shows a text in the dialog; null removes it and the result of restoring. */
     setProblem(problem) {
         this.#update({ problem, restored: null });
+    }
+
+    async #change(action, plan, changed, failed) {
+        if (this.state.changing) return;
+        this.#update({ changing: action, problem: null, restored: null });
+        const result = await this.#service.changeSubscription(action, plan).then(() => changed, failed);
+        await this.#read();
+        this.#update({ changing: null, ...result });
     }
 
     #update(changes) {
@@ -151,18 +145,22 @@ export class Chat {
         });
     }
 
+    /** Returns whether the backend is still answering a message of the user. */
     async #read() {
         const version = this.#version;
         try {
-            const { name, messages, usage, offline = null, can_subscribe: canSubscribe } = await this.#service.page();
+            const page = await this.#service.page();
+            const { name, messages, usage, offline = null, can_subscribe: canSubscribe } = page;
             // The message under way is not part of the conversation yet.
-            if (this.state.answering) return;
+            if (this.state.answering) return true;
             if (version !== this.#version) return await this.#read();
             const outbox = this.state.outbox.filter(({ id }) => !messages.some((message) => message.id === id));
             this.#update({ name, messages, outbox, canSubscribe, offlineMessage: offline });
             this.#setUsage(usage);
+            return page.is_answering;
         } catch {
             // The stream of changes reports a lost connection.
+            return false;
         }
     }
 
@@ -217,9 +215,9 @@ export class Chat {
         } else if (name === "failed" && !data.can_retry) {
             this.#setFailure(id, data.message);
         } else if (name === "stopped") {
-            // The answer may have been complete just before. The message waits until the conversation is read.
+            // The backend gives the message back, unless its answer was complete just before. Either takes a moment.
             this.#setFailure(id, "Stopped.");
-            await this.#read();
+            for (let reads = 1; (await this.#read()) && reads < 50; reads += 1) await pause(stopPause_ms);
             if (this.state.outbox.some((message) => message.id === id)) this.#setFailure(id, stopped);
         } else {
             if (name === "blocked") this.#setUsage(data);
