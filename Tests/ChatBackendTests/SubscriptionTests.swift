@@ -17,6 +17,7 @@ struct SubscriptionTests {
     private func withChat(
         webhookSecret: String = secret,
         isMapped: Bool = true,
+        deadline: Duration = waitLimit,
         _ body: (ServiceProcess, RunningChat) async throws -> Void
     ) async throws {
         let service = try await ServiceProcess.start(
@@ -36,7 +37,8 @@ struct SubscriptionTests {
         let port = try #require(service.httpPort)
         let webhook = "http://127.0.0.1:\(port)/webhooks/revenuecat"
         let environment = ["CHAT_WEBHOOK_AUTHORIZATION": webhookSecret]
-        try await RunningChat.with(service, "--webhook", webhook, environment: environment) { chat in
+        try await RunningChat.with(service, "--webhook", webhook, environment: environment, deadline: deadline) {
+            chat in
             try await body(service, chat)
         }
     }
@@ -122,7 +124,8 @@ struct SubscriptionTests {
             let response = try await chat.change(.random, "subscribe", plan: "paid")
             #expect(response.status == .badGateway)
         }
-        try await withChat(isMapped: false) { service, chat in
+        // The usage is read for as long as this, before the webhook is tried without it.
+        try await withChat(isMapped: false, deadline: .seconds(1)) { service, chat in
             let response = try await chat.change(.random, "subscribe", plan: "paid")
             #expect(response.status == .badGateway)
             try await service.crash()
