@@ -141,7 +141,7 @@ public final class QueryResult: @unchecked Sendable {
         return PostgresError(
             .server(.invalidStoredValue),
             "\(columnName(column)) is \(found) instead of \(wanted.name)",
-            hint: "Somebody has changed the type of a column or has dropped its NOT NULL constraint: compare the table "
+            hint: "The type of a column was changed, or its NOT NULL constraint was dropped: compare the table "
                 + "with the files of sql/tables, and change it back."
         )
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The table in docs/architecture.md: the files that somebody reads to understand how a message is counted.
+/// The table in docs/architecture.md: the files that a newcomer reads to understand how a message is counted.
 @Suite("The path of one CONSUME")
 struct ConsumePathTests {
     private static let filesMaximum = 12

@@ -99,7 +99,7 @@ struct StandingTests {
     }
 
     @Test(
-        "tells how long to wait only if waiting helps",
+        "has a time to wait only if waiting helps",
         arguments: [
             // From November 10, 12:00 to December 1, 00:00: 20 days and 12 hours.
             (UsageSnapshot.monthly(used: 800), 1, 1_771_200),

@@ -121,7 +121,7 @@ class DefaultPort:
 
     @staticmethod
     def _environment():
-        # `python3` is the one that runs the tests: it has the packages that docs/clients.md asks for.
+        # `python3` is the one that runs the tests: it has the packages that docs/clients.md requires.
         return {**os.environ, "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]}
 
     def lose_answers(self, count=1):

@@ -74,13 +74,13 @@ REVENUECAT = [
         [BOUGHT, rc("CANCELLATION", END, reason="BILLING_ERROR", grace=None)], (AFTER_END, RETRY),
     ),
     History(
-        "a billing error beside the issue, which alone tells of grace",
+        "a billing error beside the issue, the only event with the end of grace",
         [BOUGHT, rc("BILLING_ISSUE", END, grace=GRACE_END),
          rc("CANCELLATION", "2026-04-01T12:00:01Z", reason="BILLING_ERROR", grace=...)],
         (IN_GRACE, GRACE), (GRACE_END, RETRY),
     ),
     History(
-        "a billing error beside the issue, which tells of no grace",
+        "a billing error beside the issue, which has no end of grace",
         [BOUGHT, rc("BILLING_ISSUE", END, grace=None),
          rc("CANCELLATION", "2026-04-01T12:00:01Z", reason="BILLING_ERROR", grace=...)],
         ("2026-04-01T12:00:01Z", RETRY),
@@ -308,7 +308,7 @@ STRIPE = [
         (MIDDLE, {**ACTIVE, "resets": "2026-04-01T00:00:00Z"}), (AFTER_END, EXPIRED),
     ),
     History(
-        "a checkout that tells whose it is",
+        "a checkout that names its user",
         [checkout(PURCHASE), sub("created", "active", PURCHASE, names_user=False)], (MIDDLE, ACTIVE), (AFTER_END, EXPIRED),
     ),
     History(
@@ -326,7 +326,7 @@ STRIPE = [
     History("a renewal", [SUBSCRIBED, BEGINS_AGAIN, invoice("paid", SECOND)], (SECOND, ACTIVE), (MAY, EXPIRED)),
     History("a cancellation", [SUBSCRIBED, CANCELS], (MIDDLE, CANCELLED), (AFTER_END, EXPIRED)),
     History(
-        "a cancellation that tells only the snapshot", [SUBSCRIBED, sub("updated", "active", "2026-03-10T12:00:00Z", at_end=True)],
+        "a cancellation known only from the snapshot", [SUBSCRIBED, sub("updated", "active", "2026-03-10T12:00:00Z", at_end=True)],
         (MIDDLE, CANCELLED), (AFTER_END, EXPIRED),
     ),
     History(
@@ -368,7 +368,7 @@ STRIPE = [
         ("2026-04-03T12:00:00Z", ACTIVE), (MAY, EXPIRED),
     ),
     History(
-        "a payment that failed and is made, as the subscription tells it",
+        "a payment that failed and is made, as the subscription reports it",
         [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE, sub("updated", "active", IN_GRACE, (END, MAY), previous={"status": "past_due"})],
         (IN_GRACE, ACTIVE), (MAY, EXPIRED),
     ),

@@ -122,7 +122,7 @@ struct AppStoreTranslation {
             kind,
             transaction: try transaction(),
             product: try transactionInfo?.text("productId"),
-            // If it arrives before the purchase, only this event tells the plan.
+            // If it arrives before the purchase, only this event has the plan.
             period: try period(),
             expires: try transactionInfo?.instant("expiresDate")
         )

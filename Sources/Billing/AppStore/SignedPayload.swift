@@ -32,7 +32,7 @@ struct SignedPayload {
         self.signature = signature
         signedBytes = Array(parts[0]) + [UInt8(ascii: ".")] + Array(parts[1])
         guard header["crit"] == nil else {
-            throw BillingError(.unverified, "\(name)'s header asks for an extension (crit) that is not known")
+            throw BillingError(.unverified, "\(name)'s header requires an extension (crit) that is not supported")
         }
         if case .string(let algorithm)? = header["alg"] { self.algorithm = algorithm } else { algorithm = nil }
         certificates = try SignedPayload.certificates(header["x5c"], name)

@@ -97,7 +97,7 @@ struct RevenueCatTranslation {
             kind,
             transaction: try transaction(),
             product: try event.text("product_id"),
-            // If it arrives before the purchase, only this event tells the plan.
+            // If it arrives before the purchase, only this event has the plan.
             period: try period(),
             expires: try event.instant("expiration_at_ms")
         )

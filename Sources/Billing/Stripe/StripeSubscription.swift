@@ -9,7 +9,7 @@ struct StripeSubscription {
         case incompleteExpired = "incomplete_expired"
     }
 
-    /// Attributes that change with a payment, a trial or another product. A change of any other attribute tells nothing about
+    /// Attributes that change with a payment, a trial or another product. A change of any other attribute means nothing for
     /// payments.
     private static let paidAttributes: Set = [
         "status", "items", "plan", "quantity", "latest_invoice", "current_period_start", "current_period_end",

@@ -53,7 +53,7 @@ struct StripeTranslation {
     private func paid(_ invoice: StripeInvoice) throws -> [BillingEffect] {
         guard let transaction = try invoice.subscription, try invoice.isForRenewal else { return [] }
         guard let line = try invoice.line else { throw MissingField(type: kind, name: "lines.data.period") }
-        // A charge for a past period tells nothing about the future.
+        // A charge for a past period does not change the future.
         guard line.end > at else { return [] }
         return [try renewal(of: transaction, line, started: line.start, expires: line.end)]
     }

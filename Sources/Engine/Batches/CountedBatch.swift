@@ -18,7 +18,7 @@ extension BatchExecutor {
         var counted: [Batch.Group] = []
         var rows: [UserID: (period: BillingPeriod, count: Int)] = [:]
         for (index, count) in counts.sorted(by: { $0.key < $1.key }) {
-            // The index is out of range only if somebody has edited the receipt.
+            // The index is out of range only if the receipt was edited by hand.
             guard groups.indices.contains(groups.startIndex + index) else { continue }
             let group = groups[groups.startIndex + index]
             counted.append(group)

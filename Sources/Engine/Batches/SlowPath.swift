@@ -1,7 +1,7 @@
 import Postgres
 import Usage
 
-/// The slow path: `headroom.perform_batch` resolves plan, state and period of each user, and knows keys and holds.
+/// The slow path: `headroom.perform_batch` resolves plan, state and period of each user, and handles keys and holds.
 extension BatchExecutor {
     /// The most users in one statement. Each costs the database ten times what a counted one does, so hundreds of them in
     /// one statement would delay the others.

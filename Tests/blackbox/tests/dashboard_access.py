@@ -238,7 +238,7 @@ class Forms(AccessCase):
         user = new_user()
         client = self.signed_in()
         path = f"/dashboard/users/{user}"
-        for fields, told in [
+        for fields, message in [
             ({"messages": "0"}, "from 1 to 1,000,000"), ({"messages": "1000001"}, "from 1 to 1,000,000"), ({"messages": "-5"}, "from 1"),
             ({"messages": "ten"}, "from 1"), ({"messages": "١٢"}, "from 1"), ({}, "from 1"),
             ({"messages": "5", "reason": " "}, "Enter a reason"), ({"messages": "5", "reason": "x" * 1025}, "Too long"),
@@ -246,7 +246,7 @@ class Forms(AccessCase):
         ]:  # fmt: skip
             answer = client.send(f"{path}/grant", {"csrf": client.csrf_token(path), "reason": "why", **fields})
             self.assertEqual(answer.status, 400, fields)
-            self.assertIn(told, visible_text(answer))
+            self.assertIn(message, visible_text(answer))
             self.assertIn('aria-invalid="true"', answer.text)
         self.assertEqual(self.audit(user), [])
 
@@ -444,7 +444,7 @@ class Answers(AccessCase):
                 self.assertEqual(set(data), {"rate", "p99", "queue", "database", "state", "number", "sentence"})
                 self.assertEqual(data["database"], "up")
             service.signal(15)
-            kind, data = wait_until(lambda: (e := events.next())[0] == "end" and e, "the stream is told")
+            kind, data = wait_until(lambda: (e := events.next())[0] == "end" and e, "the stream reports its end")
             self.assertIn("shutting down", data["text"])
         self.assertEqual(service.wait(), 0)
 
@@ -470,7 +470,7 @@ class Answers(AccessCase):
 
 
 class Open(Case):
-    """No token was ever made: whoever reaches the port may look and change, as on the line protocol."""
+    """No token was ever created: every client of the port may read and change, as on the line protocol."""
 
     SHARED = True
 
@@ -524,7 +524,7 @@ class Open(Case):
 
 
 class New(Case):
-    """Nobody has sent a message yet."""
+    """No messages yet."""
 
     def test_the_overview_says_what_to_do_until_there_is_something_to_show(self):
         client = DashboardClient(self.service)

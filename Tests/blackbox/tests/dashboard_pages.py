@@ -276,7 +276,7 @@ class Pages(PagesCase):
         wait_until(lambda: number(self.texts("[data-part=summary] dd:not(.more)")[0]) >= before + 21, "the page has the new messages")
         self.assertTrue(self.browser.run("return window.isSame"), "it is the same page")
         self.assertTrue(self.browser.run("return document.querySelector('[data-part=history] details').open"))
-        # Somebody selects the heading of the figures, to copy it.
+        # A viewer selects the heading of the figures, to copy it.
         self.browser.run(
             f"{soon} getSelection().selectAllChildren(document.getElementById('summary-heading'));"
             "const fetched = window.fetch; window.pages = [];"

@@ -208,7 +208,7 @@ class API(Case):
             for path in ("/healthz", "/readyz", "/v1/openapi.json"):
                 self.assertEqual(self.get(path, {"Host": host}).status, 200, f"{path} as {host}")
             answer = self.service.http("POST", "/webhooks/revenuecat", b"{}", {"Host": host})
-            self.assertNotEqual(answer.status, 421, "who tells of purchases proves it otherwise")
+            self.assertNotEqual(answer.status, 421, "senders of purchases authenticate in another way")
         for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", "10.1.2.3", f"headroom:{port}", "headroom"):
             for path in guarded:
                 self.assertEqual(self.get(path, {"Host": host}).status, 200, f"{path} as {host}")
@@ -242,7 +242,7 @@ class Tokens(Case):
             scope: command("token", "create", "a", "--scope", scope, database_url=self.database_url).stdout.strip()
             for scope in ("chat", "dashboard", "operator")
         }
-        wait_until(lambda: self.status("/v1/report", "operator") == 200, "the service knows the tokens")
+        wait_until(lambda: self.status("/v1/report", "operator") == 200, "the service has read the tokens")
 
     def status(self, path, scope=None):
         headers = {"Authorization": f"Bearer {self.tokens[scope]}"} if scope else {}
@@ -269,7 +269,7 @@ class Tokens(Case):
     def test_make_every_name_good_also_where_they_are_not_required(self):
         elsewhere = {"Host": "headroom.example"}
         token = {"Authorization": f"Bearer {self.tokens['operator']}"}
-        self.assertEqual(self.service.http("GET", "/metrics", headers=elsewhere).status, 401, "none is told that it is misdirected")
+        self.assertEqual(self.service.http("GET", "/metrics", headers=elsewhere).status, 401, "a client without a token does not learn this")
         unlocked = self.serve("--authentication", "off")
         wait_until(lambda: unlocked.http("GET", "/readyz").status == 200, "the lanes are connected")
         for service in (self.service, unlocked):
@@ -328,7 +328,7 @@ class Health(Case):
         self.cluster.start()
         type(self).psql = self.cluster.session(self.database)
         wait_until(lambda: self.ready()[0] == 200, "the lanes are back")
-        # Somebody restores what an older release dumped.
+        # A dump of an older release is restored.
         self.psql.run("create temp table newest as select * from headroom.migrations order by number desc limit 1")
         self.psql.run("delete from headroom.migrations where number = (select number from newest)")
         wait_until(lambda: is_without("schema"), "it is noticed")

@@ -110,7 +110,7 @@ class HTTPBodies(Webhooks):
         environment = {**WEBHOOK_SETTINGS, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET}
         service = self.serve("--billing-sessions", "1", env=environment)
         metrics = lambda: service.http("GET", "/metrics").text
-        gone_count = lambda count: f'headroom_webhook_requests_total{{source="revenuecat",type="none",outcome="gone"}} {count}\n'
+        disconnected_count = lambda count: f'headroom_webhook_requests_total{{source="revenuecat",type="none",outcome="gone"}} {count}\n'
         headers = PATHS["/webhooks/revenuecat"]
         begun, waiting, last = self.event(), self.event(), self.event()
         direct = {"source": "chargebee", "id": str(uuid.uuid4()), "at": PURCHASE, "kind": "cancelled", "transaction": "1"}
@@ -119,9 +119,9 @@ class HTTPBodies(Webhooks):
         locks.run("lock table headroom.billing_events in access exclusive mode")
         with self.open("/webhooks/revenuecat", headers, compact(begun), service=service):
             self.wait_until_blocked()
-        wait_until(lambda: gone_count(1) in metrics(), "the end of the one that has begun is noticed")
+        wait_until(lambda: disconnected_count(1) in metrics(), "the end of the one that has begun is noticed")
         self.open("/webhooks/revenuecat", headers, compact(waiting), service=service).close()
-        wait_until(lambda: gone_count(2) in metrics(), "the end of the one that waits is noticed")
+        wait_until(lambda: disconnected_count(2) in metrics(), "the end of the one that waits is noticed")
         self.open("/v1/billing-events", JSON_TYPE, compact(direct), service=service).close()
         refused = 'headroom_http_requests_total{route="/v1/billing-events",method="POST",status="4xx"} 1\n'
         wait_until(lambda: refused in metrics(), "so is that of a billing event")

@@ -193,7 +193,7 @@ class HTTPConnections(Case):
         self.assertLess(max(taken.values()), 256 << 10)
 
     def flood(self, service, kinds):
-        """Opens 5,000 connections, of which a thousand stay open at this end, and asks beside them all the time."""
+        """Opens 5,000 connections, of which a thousand stay open at this end, and sends other requests meanwhile."""
         open_ones = deque()
         self.addCleanup(lambda: [connection.close() for connection in open_ones])
         for number in range(5_000):

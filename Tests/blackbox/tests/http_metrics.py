@@ -48,7 +48,7 @@ class Metrics(Case):
         self.service.http("GET", "/nothing")
         token = command("token", "create", "back-end.1", "--scope", "chat", database_url=self.database_url).stdout.strip()
         with self.service.connect() as connection:
-            wait_until(lambda: connection.send_command(f"AUTH {token}") == "+OK", "the service knows the token")
+            wait_until(lambda: connection.send_command(f"AUTH {token}") == "+OK", "the service has read the token")
             text = self.read()
         self.assertIn('headroom_token_connections{token="back-end.1"} 1\n', text)
         checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)

@@ -132,7 +132,7 @@ class Running(Case):
         scopes = [argument for scope in ("chat", "dashboard", "operator") for argument in ("--scope", scope)]
         token = command("token", "create", "prometheus", *scopes, database_url=self.database_url).stdout.strip()
         connection = self.service.connect()
-        wait_until(lambda: connection.send_command(f"AUTH {token}") == "+OK", "the service knows the token")
+        wait_until(lambda: connection.send_command(f"AUTH {token}") == "+OK", "the service has read the token")
         user = self.user()
         self.assertIn("+OK", connection.send_command(f"SETPLAN {user} paid"))
         process, api = self.prometheus(token)

@@ -41,7 +41,7 @@ class HTTPPort(Case):
 
     def test_a_default_port_that_is_taken_does_not_stop_the_counting(self):
         def stays_off():
-            # Whoever has the port: this test, another service, or the same test of another run, which may end meanwhile.
+            # The port belongs to this test, to another service, or to the same test of another run, which may end meanwhile.
             with contextlib.ExitStack() as held:
                 with contextlib.suppress(OSError):
                     held.enter_context(socket.create_server(("127.0.0.1", 6748)))

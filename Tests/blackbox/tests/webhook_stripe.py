@@ -84,7 +84,7 @@ class Stripe(Webhooks):
 
     def test_a_subscription_that_names_nobody_waits_for_the_checkout_that_does(self):
         user, transaction = self.user(), self.transaction()
-        self.assertEqual(self.deliver(self.created(None, transaction))["outcome"], "failed", "nobody knows whose it is")
+        self.assertEqual(self.deliver(self.created(None, transaction))["outcome"], "failed", "its user is unknown")
         self.deliver(stripe_checkout(PURCHASE, user, transaction))
         self.assert_answers(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "since the checkout")
         cancelled = stripe_subscription("updated", "active", LATER, None, transaction, PERIOD, at_end=True)

@@ -64,11 +64,11 @@ class Histories(Webhooks):
     def deliver_in_any_order(self, history):
         orders = list(itertools.permutations(range(len(history.events))))
         if "pack" in history.name:
-            # Messages that are bought are granted in the period that runs when they are told of.
+            # Messages that are bought are granted in the period that runs when the event arrives.
             orders = [order for order in orders if order == tuple(sorted(order))]
         random.shuffle(orders)
         for order in orders[:ORDERS_MAXIMUM]:
-            # The clock is that of the last event: nothing is told before it happened.
+            # The clock is that of the last event: no event arrives before it happened.
             self.set_clock(max(make.at for make in history.events))
             user = self.user()
             events = self.events(history, user)
@@ -92,7 +92,7 @@ class Histories(Webhooks):
         for _, event in self.events(history, late):
             self.assertIn(self.deliver(event)["outcome"], ("applied", "ignored"))
         expected, found = ([answer.fields for answer in self.answers(user)] for user in (in_time, late))
-        # Messages that are bought are granted in the period that runs when they are told of.
+        # Messages that are bought are granted in the period that runs when the event arrives.
         for fields in (*expected, *found):
             for name in ("user", "limit", "accessible") if "pack" in history.name else ("user",):
                 fields.pop(name, None)
@@ -179,7 +179,7 @@ class Access(Webhooks):
         self.assertEqual(self.deliver(transfer)["outcome"], "applied")
         self.assert_answers(other, {"plan": "paid", "state": "active", "used": "10", "status": "ALLOWED"}, "who has it now")
         self.assertEqual(self.answers(user)[1].get("plan"), "trial", "who had it before")
-        # What happened to it before, and is told only now, goes where the subscription went.
+        # An earlier event that arrives only now applies to the subscription's new owner.
         self.deliver(revenuecat(
             "CANCELLATION", "2026-03-01T15:00:00Z", user, transaction, cancel_reason="UNSUBSCRIBE", expiration_at_ms=END
         ))  # fmt: skip
@@ -218,7 +218,7 @@ class Access(Webhooks):
         user, transaction, mail = self.user(), self.transaction(), "ann@example.com"
         bought = revenuecat("INITIAL_PURCHASE", PURCHASE, mail, transaction, purchased_at_ms=PURCHASE, expiration_at_ms=END)
         answer = self.deliver(bought)
-        self.assertEqual(answer["outcome"], "failed", "nobody knows whose it is yet")
+        self.assertEqual(answer["outcome"], "failed", "its user is still unknown")
         alias = revenuecat("SUBSCRIBER_ALIAS", PURCHASE, user, ..., aliases=[user, mail], original_transaction_id=..., transaction_id=...)
         self.assertEqual(self.deliver(alias)["outcome"], "applied")
         self.assertEqual(self.deliver(bought)["outcome"], "duplicate", "it counts since the alias is known")
