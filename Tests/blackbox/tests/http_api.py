@@ -269,7 +269,7 @@ class Tokens(Case):
     def test_make_every_name_good_also_where_they_are_not_required(self):
         elsewhere = {"Host": "headroom.example"}
         token = {"Authorization": f"Bearer {self.tokens['operator']}"}
-        self.assertEqual(self.service.http("GET", "/metrics", headers=elsewhere).status, 401, "a client without a token does not learn this")
+        self.assertEqual(self.service.http("GET", "/metrics", headers=elsewhere).status, 401, "no answer without a token")
         unlocked = self.serve("--authentication", "off")
         wait_until(lambda: unlocked.http("GET", "/readyz").status == 200, "the lanes are connected")
         for service in (self.service, unlocked):
