@@ -214,6 +214,8 @@ export class Chat {
             this.#setUsage(data.usage);
         } else if (name === "failed" && !data.can_retry) {
             this.#setFailure(id, data.message);
+            // The stream of changes may skip a hold that is given back at once.
+            await this.#read();
         } else if (name === "stopped") {
             // The backend gives the message back, unless its answer was complete just before. Either takes a moment.
             this.#setFailure(id, "Stopped.");
