@@ -404,7 +404,7 @@ if flavour == "fuzzing" {
     for target in package.targets where ["Billing", "HeadroomServer", "LineProtocol", "Usage"].contains(target.name) {
         target.swiftSettings? += instrumented
     }
-    // The bodies become a module of their own, in place of their test.
+    // The fuzz targets become a module of their own, in place of their test.
     package.targets.removeAll { $0.name == "FuzzTests" }
     package.targets += [
         .target(
