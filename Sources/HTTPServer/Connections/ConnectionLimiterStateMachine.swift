@@ -8,11 +8,11 @@ import HeadroomServer
 /// before further new connections evict it.
 struct ConnectionLimiterStateMachine {
     struct Limits: Equatable, Sendable {
-        /// Of busy connections; of all connections as long as that leaves enough places to new ones.
+        /// The maximum of busy connections, and of all connections unless that leaves fewer places than `newcomers`.
         var all: Int
         /// The same for the connections of one network.
         var perNetwork: Int
-        /// The places that busy connections leave at least.
+        /// How many connections that are not busy always have a place. A quarter of the maximum if that is less.
         var newcomers: Int
     }
 
@@ -90,12 +90,12 @@ struct ConnectionLimiterStateMachine {
         var evictions: [Eviction] = []
         if let network {
             while let id = idToEvict(from: networks[network] ?? Group(), limits.perNetwork) {
-                evictions.append(Eviction(id: id, reason: .address))
+                evictions.append(Eviction(id: id, reason: .networkLimit))
                 closed(id)
             }
         }
         while let id = idToEvict(from: all, limits.all) {
-            evictions.append(Eviction(id: id, reason: .all))
+            evictions.append(Eviction(id: id, reason: .connectionLimit))
             closed(id)
         }
         lastID += 1

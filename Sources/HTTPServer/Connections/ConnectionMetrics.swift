@@ -1,9 +1,19 @@
 import NIOCore
 import Synchronization
 
-/// Why a connection of the HTTP port was closed, or its request refused. docs/reference.md explains each reason.
+/// Why a connection of the HTTP port was closed, or its request refused. The raw values are labels of
+/// `headroom_http_turned_away_total`.
 enum RejectionReason: String, CaseIterable, Sendable {
-    case all, address, busy, head, output
+    /// An idle connection was closed for a new one, because the port has too many.
+    case connectionLimit = "all"
+    /// The same, because the new connection's network has too many.
+    case networkLimit = "address"
+    /// A request was refused, because as many connections as permitted are busy.
+    case busy
+    /// The peer did not send a complete request head in time.
+    case headTimeout = "head"
+    /// The peer did not read its responses in time.
+    case outputTimeout = "output"
 }
 
 /// The number of connections of the HTTP port, and of rejections. Written on the port's event loop, read from any

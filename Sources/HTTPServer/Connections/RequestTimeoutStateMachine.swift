@@ -95,8 +95,8 @@ struct RequestTimeoutStateMachine {
 
     /// - Returns: the limit that the peer has exceeded.
     func expired(at now: NIODeadline) -> RejectionReason? {
-        if let outputDeadline, now >= outputDeadline { return .output }
-        if unanswered == 0, let headDeadline, now >= headDeadline { return .head }
+        if let outputDeadline, now >= outputDeadline { return .outputTimeout }
+        if unanswered == 0, let headDeadline, now >= headDeadline { return .headTimeout }
         return nil
     }
 }

@@ -22,7 +22,7 @@ struct ConnectionLimitHandlerTests {
         #expect(first.isActive && !second.isActive && third.isActive)
         try third.send(Sent.metrics)
         #expect(try third.heads() == 1)
-        #expect(port.metrics.snapshot.rejections == [.all: 1])
+        #expect(port.metrics.snapshot.rejections == [.connectionLimit: 1])
         #expect(port.metrics.snapshot.idle == 1 && port.metrics.snapshot.busy == 1)
     }
 
@@ -85,7 +85,7 @@ struct ConnectionLimitHandlerTests {
         #expect(first.isActive && !later.isActive, "5 s from its first byte")
         port.loop.advanceTime(by: .seconds(1))
         #expect(!first.isActive, "10 s from connecting")
-        #expect(port.metrics.snapshot.rejections == [.head: 2])
+        #expect(port.metrics.snapshot.rejections == [.headTimeout: 2])
         #expect(port.metrics.snapshot.idle == 1, "the other one's task has not ended")
         port.accepted[0].taskEnded()
         #expect(port.metrics.snapshot.idle == 0)
@@ -101,7 +101,7 @@ struct ConnectionLimitHandlerTests {
         port.loop.advanceTime(by: .seconds(19))
         #expect(channel.isActive)
         port.loop.advanceTime(by: .seconds(1))
-        #expect(!channel.isActive && port.metrics.snapshot.rejections == [.output: 1])
+        #expect(!channel.isActive && port.metrics.snapshot.rejections == [.outputTimeout: 1])
     }
 
     @Test("rejections are logged once a minute")

@@ -30,7 +30,7 @@ struct ConnectionLimiterTests {
         limiter.becameIdle(1)
         for (admitted, evicted) in [(4, 2), (5, 3), (6, 1), (7, 4)] {
             let admission = limiter.opened(from: nil)
-            #expect(admission == Admission(id: admitted, evictions: [Eviction(id: evicted, reason: .all)]))
+            #expect(admission == Admission(id: admitted, evictions: [Eviction(id: evicted, reason: .connectionLimit)]))
         }
         #expect((limiter.idleCount, limiter.busyCount) == (3, 0))
     }
@@ -42,7 +42,7 @@ struct ConnectionLimiterTests {
         #expect(limiter.opened(from: other).id == 1)
         #expect(limiter.opened(from: one).id == 2)
         #expect(limiter.opened(from: one).id == 3)
-        #expect(limiter.opened(from: one).evictions == [Eviction(id: 2, reason: .address)])
+        #expect(limiter.opened(from: one).evictions == [Eviction(id: 2, reason: .networkLimit)])
         for id in 3...4 { #expect(limiter.requestBegan(id, isHealthCheck: false) == true) }
         #expect(limiter.opened(from: one) == Admission(id: 5, evictions: []), "both of its address are busy")
         #expect(limiter.opened(from: other) == Admission(id: 6, evictions: []))
@@ -81,11 +81,11 @@ struct ConnectionLimiterTests {
             #expect(limiter.requestBegan(ids.last ?? 0, isHealthCheck: false) == true)
         }
         for id in 17...20 { #expect(limiter.opened(from: nil) == Admission(id: id, evictions: [])) }
-        #expect(limiter.opened(from: nil).evictions == [Eviction(id: 17, reason: .all)])
+        #expect(limiter.opened(from: nil).evictions == [Eviction(id: 17, reason: .connectionLimit)])
         #expect(limiter.requestBegan(18, isHealthCheck: true) == true)
-        #expect(limiter.opened(from: nil).evictions == [Eviction(id: 19, reason: .all)], "which is idle")
+        #expect(limiter.opened(from: nil).evictions == [Eviction(id: 19, reason: .connectionLimit)], "which is idle")
         for id in 20...22 { #expect(limiter.requestBegan(id, isHealthCheck: true) == true) }
-        #expect(limiter.opened(from: nil).evictions == [Eviction(id: 18, reason: .all)], "answered for longest")
+        #expect(limiter.opened(from: nil).evictions == [Eviction(id: 18, reason: .connectionLimit)], "answered for longest")
         // Fewer busy connections also lower the maximum of all.
         for id in 1...8 { limiter.becameIdle(id) }
         let evictions = limiter.opened(from: nil).evictions
@@ -187,8 +187,8 @@ private struct ConnectionList {
 
     mutating func opened(from network: PeerNetwork?) -> ConnectionLimiterStateMachine.Admission {
         var evictions: [ConnectionLimiterStateMachine.Eviction] = []
-        if network != nil { evictions = makeRoom(limits.perNetwork, .address) { $0.network == network } }
-        evictions += makeRoom(limits.all, .all) { _ in true }
+        if network != nil { evictions = makeRoom(limits.perNetwork, .networkLimit) { $0.network == network } }
+        evictions += makeRoom(limits.all, .connectionLimit) { _ in true }
         lastID += 1
         list.append(Connection(id: lastID, network: network))
         return ConnectionLimiterStateMachine.Admission(id: lastID, evictions: evictions)

@@ -28,7 +28,7 @@ struct RequestTimeoutTests {
         for second in 1...9 { timeouts.bytesReceived(at: at(Double(second))) }
         #expect(timeouts.peerDeadline == at(10))
         #expect(timeouts.expired(at: at(9.9)) == nil)
-        #expect(timeouts.expired(at: at(10)) == .head)
+        #expect(timeouts.expired(at: at(10)) == .headTimeout)
     }
 
     @Test("a later head is due from its first byte")
@@ -42,7 +42,7 @@ struct RequestTimeoutTests {
         timeouts.bytesReceived(at: at(40))
         timeouts.bytesReceived(at: at(44))
         #expect(timeouts.peerDeadline == at(45))
-        #expect(timeouts.expired(at: at(45)) == .head)
+        #expect(timeouts.expired(at: at(45)) == .headTimeout)
         timeouts.headReceived()
         #expect(timeouts.peerDeadline == nil, "the body has its own timeout")
         timeouts.bytesReceived(at: at(46))
@@ -60,7 +60,7 @@ struct RequestTimeoutTests {
         timeouts.responseWritten(at: at(100))
         timeouts.responseSent(at: at(100))
         #expect(timeouts.peerDeadline == at(105))
-        #expect(timeouts.expired(at: at(105)) == .head)
+        #expect(timeouts.expired(at: at(105)) == .headTimeout)
     }
 
     @Test("a response has to be read in time from when it is written")
@@ -73,7 +73,7 @@ struct RequestTimeoutTests {
         timeouts.responseWritten(at: at(9))
         #expect(timeouts.peerDeadline == at(23))
         #expect(timeouts.expired(at: at(22.9)) == nil)
-        #expect(timeouts.expired(at: at(23)) == .output)
+        #expect(timeouts.expired(at: at(23)) == .outputTimeout)
         timeouts.responseSent(at: at(12))
         #expect(timeouts.peerDeadline == at(32), "one of two was read")
         timeouts.responseSent(at: at(13))
@@ -86,7 +86,7 @@ struct RequestTimeoutTests {
         timeouts.headReceived()
         timeouts.writabilityChanged(false, at: at(1))
         timeouts.writabilityChanged(false, at: at(9))
-        #expect(timeouts.expired(at: at(21)) == .output)
+        #expect(timeouts.expired(at: at(21)) == .outputTimeout)
         timeouts.writabilityChanged(true, at: at(10))
         #expect(timeouts.peerDeadline == nil)
         timeouts.writabilityChanged(false, at: at(11))
@@ -134,15 +134,15 @@ struct RejectionLogTests {
     @Test("has one line per burst, and then at most one line a minute")
     func lines() {
         var log = RejectionLogStateMachine()
-        #expect(log.count(.all, at: at(0)) == at(1))
-        for _ in 0..<99 { #expect(log.count(.all, at: at(0)) == nil) }
-        #expect(log.count(.head, at: at(1)) == nil)
+        #expect(log.count(.connectionLimit, at: at(0)) == at(1))
+        for _ in 0..<99 { #expect(log.count(.connectionLimit, at: at(0)) == nil) }
+        #expect(log.count(.headTimeout, at: at(1)) == nil)
         let first = log.takeSummary(at: at(1))
         #expect(first.number == 101 && first.reasons == "all=100 head=1")
         #expect(log.count(.busy, at: at(2)) == at(61), "not within the minute")
         #expect(log.count(.busy, at: at(60)) == nil)
         let second = log.takeSummary(at: at(61))
         #expect(second.number == 2 && second.reasons == "busy=2")
-        #expect(log.count(.all, at: at(500)) == at(501))
+        #expect(log.count(.connectionLimit, at: at(500)) == at(501))
     }
 }
