@@ -30,7 +30,8 @@ struct FuzzInput {
 
     /// A text whose length in bytes is the next byte; invalid UTF-8 becomes U+FFFD.
     mutating func text() -> String {
-        let bytes = rest.prefix(Int(byte()))
+        let count = Int(byte())
+        let bytes = rest.prefix(count)
         rest = rest.dropFirst(bytes.count)
         return String(decoding: bytes, as: UTF8.self)
     }
