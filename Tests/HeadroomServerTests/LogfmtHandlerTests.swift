@@ -12,10 +12,6 @@ struct LogfmtHandlerTests {
         func append(_ line: String) { written.withLock { $0.append(line) } }
     }
 
-    private struct Failure: Error, CustomStringConvertible {
-        let description: String
-    }
-
     private func log(_ body: (inout Logger) -> Void) -> [String] {
         let lines = Lines()
         var logger = Logger(label: "test") { LogfmtHandler(label: $0, write: { lines.append($0) }) }
