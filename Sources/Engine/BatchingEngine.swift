@@ -59,7 +59,9 @@ public final class BatchingEngine: Sendable {
         }
     }
 
-    /// Registers where outcomes are delivered; the number goes into every `ReturnAddress`.
+    /// Registers a receiver of outcomes.
+    ///
+    /// - Returns: its index, for `ReturnAddress` and `ChangeSubscriber`.
     public func register(_ mailbox: any Mailbox) -> Int {
         mailboxes.register(mailbox)
     }
@@ -106,7 +108,7 @@ func runThread(named name: String, _ work: @escaping @Sendable () -> Void) async
     }
 }
 
-/// The mailboxes of all event loops.
+/// The mailboxes of the engine's clients, by index.
 final class MailboxRegistry: Sendable {
     private let mailboxes = Mutex<[any Mailbox]>([])
 
@@ -122,21 +124,21 @@ final class MailboxRegistry: Sendable {
         guard !completions.isEmpty else { return }
         let mailboxes = mailboxes.withLock { $0 }
         // Most batches concern one mailbox; then nothing is copied.
-        let first = completions[0].returnAddress.mailbox
-        if mailboxes.count == 1 || completions.allSatisfy({ $0.returnAddress.mailbox == first }) {
+        let first = completions[0].returnAddress.mailboxIndex
+        if mailboxes.count == 1 || completions.allSatisfy({ $0.returnAddress.mailboxIndex == first }) {
             mailboxes[first].deliver(completions)
             return
         }
-        for (number, mailbox) in mailboxes.enumerated() {
-            let own = completions.filter { $0.returnAddress.mailbox == number }
+        for (index, mailbox) in mailboxes.enumerated() {
+            let own = completions.filter { $0.returnAddress.mailboxIndex == index }
             if !own.isEmpty { mailbox.deliver(own) }
         }
     }
 
     func publish(_ publications: [Publication]) {
         guard !publications.isEmpty else { return }
-        for (number, mailbox) in mailboxes.withLock({ $0 }).enumerated() {
-            let own = publications.filter { $0.subscriber.mailbox == number }
+        for (index, mailbox) in mailboxes.withLock({ $0 }).enumerated() {
+            let own = publications.filter { $0.subscriber.mailboxIndex == index }
             if !own.isEmpty { mailbox.publish(own) }
         }
     }

@@ -114,7 +114,7 @@ extension Request {
             Request(
                 user: Fixtures.user(number % users),
                 operation: .consume(1),
-                returnAddress: ReturnAddress(mailbox: 0, connection: number & 63, slot: UInt64(number)),
+                returnAddress: ReturnAddress(mailboxIndex: 0, connection: number & 63, slot: UInt64(number)),
                 deadline: deadline
             )
         }

@@ -14,17 +14,17 @@ public struct SubscribeRequest: Sendable, Equatable {
     }
 
     var subscriber: ChangeSubscriber {
-        ChangeSubscriber(mailbox: returnAddress.mailbox, connection: returnAddress.connection)
+        ChangeSubscriber(mailboxIndex: returnAddress.mailboxIndex, connection: returnAddress.connection)
     }
 }
 
-/// A connection that subscribes to users: a connection of the event loop to which the mailbox belongs.
+/// A connection that subscribes to users: the mailbox of its event loop, and its number there.
 public struct ChangeSubscriber: Sendable, Hashable {
-    public var mailbox: Int
+    public var mailboxIndex: Int
     public var connection: Int
 
-    public init(mailbox: Int, connection: Int) {
-        self.mailbox = mailbox
+    public init(mailboxIndex: Int, connection: Int) {
+        self.mailboxIndex = mailboxIndex
         self.connection = connection
     }
 }

@@ -157,6 +157,6 @@ struct FairQueue {
     }
 
     private static func connection(_ request: Request) -> Connection {
-        Connection(mailbox: request.returnAddress.mailbox, number: request.returnAddress.connection)
+        Connection(mailbox: request.returnAddress.mailboxIndex, number: request.returnAddress.connection)
     }
 }

@@ -1,18 +1,19 @@
 import Usage
 
-/// Where an outcome is delivered: the mailbox of an event loop, a connection there, and that connection's slot for the reply.
+/// Where an outcome is delivered: a mailbox, a connection of its event loop, and that connection's slot for the reply.
 public struct ReturnAddress: Sendable, Hashable {
-    public var mailbox: Int { Int(mailboxNumber) }
+    /// The index that `BatchingEngine.register` has returned for the mailbox.
+    public var mailboxIndex: Int { Int(storedMailboxIndex) }
     /// Four bytes and four for the time, because an address is copied with every request and every outcome.
-    private let mailboxNumber: Int32
+    private let storedMailboxIndex: Int32
     /// When the request was received, in microseconds of the mailbox's own clock, which may wrap; 0 where its latency is
     /// not measured. The engine does not read it.
     public var receivedAtMicroseconds: UInt32
     public var connection: Int
     public var slot: UInt64
 
-    public init(mailbox: Int, connection: Int, slot: UInt64, receivedAtMicroseconds: UInt32 = 0) {
-        mailboxNumber = Int32(truncatingIfNeeded: mailbox)
+    public init(mailboxIndex: Int, connection: Int, slot: UInt64, receivedAtMicroseconds: UInt32 = 0) {
+        storedMailboxIndex = Int32(truncatingIfNeeded: mailboxIndex)
         self.receivedAtMicroseconds = receivedAtMicroseconds
         self.connection = connection
         self.slot = slot
@@ -44,11 +45,12 @@ public struct Completion: Sendable, Equatable {
     }
 }
 
-/// Receives the outcomes of a batch, those of one event loop together: one hop per loop and batch.
+/// Receives the outcomes and publications for one event loop. The outcomes of a batch arrive in one call, so that the
+/// event loop is woken once per batch.
 public protocol Mailbox: AnyObject, Sendable {
     /// Called on a lane's thread; must not block.
     func deliver(_ completions: [Completion])
-    /// Called on the watcher's thread; must not block.
+    /// Called on the thread of `ChangePublisher`; must not block.
     func publish(_ publications: [Publication])
 }
 

@@ -10,13 +10,13 @@ package final class EngineClient: Mailbox {
     }
 
     private let engine: BatchingEngine
-    private let mailbox = Mutex(0)
+    private let mailboxIndex = Mutex(0)
     private let state = Mutex(State())
 
     package init(_ engine: BatchingEngine) {
         self.engine = engine
-        let number = engine.register(self)
-        mailbox.withLock { $0 = number }
+        let index = engine.register(self)
+        mailboxIndex.withLock { $0 = index }
     }
 
     /// Performs an operation in the user's lane, with the request timeout of the line protocol.
@@ -52,7 +52,7 @@ package final class EngineClient: Mailbox {
                 state.pending[state.lastSlot] = continuation
                 return state.lastSlot
             }
-            let address = ReturnAddress(mailbox: mailbox.withLock { $0 }, connection: 0, slot: slot)
+            let address = ReturnAddress(mailboxIndex: mailboxIndex.withLock { $0 }, connection: 0, slot: slot)
             if let error = enqueue(address) { complete(slot, .failure(error)) }
         }
     }

@@ -29,7 +29,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     }
 
     private(set) var policy = AccessPolicy.open
-    private var mailbox = 0
+    private var mailboxIndex = 0
     private var connections = ConnectionTable<ConnectionHandler>()
     private var replyBuffers = ReplyBufferPool()
     private var turns = TurnQueue<ConnectionHandler>()
@@ -59,7 +59,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
         self.limits = limits
         self.logger = logger
         staged = Array(repeating: [], count: engine.configuration.lanes)
-        mailbox = engine.register(self)
+        mailboxIndex = engine.register(self)
         policy = access.observe { [weak self] policy in
             guard let self else { return }
             eventLoop.execute { self.apply(policy) }
@@ -164,7 +164,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
                 user: user,
                 operation: operation,
                 returnAddress: ReturnAddress(
-                    mailbox: mailbox,
+                    mailboxIndex: mailboxIndex,
                     connection: connection,
                     slot: slot,
                     receivedAtMicroseconds: stagedAtMicroseconds
@@ -201,7 +201,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     func read(_ query: ReportQuery, connection: Int, slot: UInt64) {
         let request = ReportRequest(
             query: query,
-            returnAddress: ReturnAddress(mailbox: mailbox, connection: connection, slot: slot),
+            returnAddress: ReturnAddress(mailboxIndex: mailboxIndex, connection: connection, slot: slot),
             deadline: .now + engine.configuration.reportTimeout
         )
         guard let refusal = engine.reports.enqueue(request) else { return }
@@ -213,18 +213,18 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
         engine.changes.subscribe(
             SubscribeRequest(
                 users: users,
-                returnAddress: ReturnAddress(mailbox: mailbox, connection: connection, slot: slot),
+                returnAddress: ReturnAddress(mailboxIndex: mailboxIndex, connection: connection, slot: slot),
                 deadline: .now + engine.configuration.requestTimeout
             )
         )
     }
 
     func unwatch(_ users: [UserID], connection: Int) {
-        engine.changes.unsubscribe(users, ChangeSubscriber(mailbox: mailbox, connection: connection))
+        engine.changes.unsubscribe(users, ChangeSubscriber(mailboxIndex: mailboxIndex, connection: connection))
     }
 
     func unwatchAll(connection: Int) {
-        engine.changes.disconnect(ChangeSubscriber(mailbox: mailbox, connection: connection))
+        engine.changes.disconnect(ChangeSubscriber(mailboxIndex: mailboxIndex, connection: connection))
     }
 
     // MARK: From the engine

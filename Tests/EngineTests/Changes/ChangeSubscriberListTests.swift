@@ -17,13 +17,13 @@ struct ChangeSubscriberListTests {
     ) -> SubscribeRequest {
         SubscribeRequest(
             users: users,
-            returnAddress: ReturnAddress(mailbox: 0, connection: connection, slot: slot),
+            returnAddress: ReturnAddress(mailboxIndex: 0, connection: connection, slot: slot),
             deadline: start + .seconds(afterSeconds)
         )
     }
 
     private func subscriber(_ connection: Int) -> ChangeSubscriber {
-        ChangeSubscriber(mailbox: 0, connection: connection)
+        ChangeSubscriber(mailboxIndex: 0, connection: connection)
     }
 
     private func observation(

@@ -12,7 +12,7 @@ struct ReportQueueTests {
     private func request(_ slot: UInt64, _ query: ReportQuery, afterSeconds: Int = 60) -> ReportRequest {
         ReportRequest(
             query: query,
-            returnAddress: ReturnAddress(mailbox: 0, connection: 0, slot: slot),
+            returnAddress: ReturnAddress(mailboxIndex: 0, connection: 0, slot: slot),
             deadline: start + .seconds(afterSeconds)
         )
     }

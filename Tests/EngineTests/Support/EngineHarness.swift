@@ -12,7 +12,7 @@ final class EngineHarness: Sendable {
     let engine: BatchingEngine
     let mailbox = CollectingMailbox()
     let log = RecordingLog()
-    private let mailboxID: Int
+    private let mailboxIndex: Int
     private let nextSlot = Mutex<UInt64>(0)
 
     /// - Parameter requestTimeout: long by default, so that only tests of timeouts depend on the machine's speed.
@@ -30,7 +30,7 @@ final class EngineHarness: Sendable {
             connectTimeout: waitLimit
         )
         engine = BatchingEngine(configuration, logger: log.logger)
-        mailboxID = engine.register(mailbox)
+        mailboxIndex = engine.register(mailbox)
     }
 
     /// Runs the engine during `body`, and closes it afterwards.
@@ -71,7 +71,11 @@ final class EngineHarness: Sendable {
                 Request(
                     user: user,
                     operation: operation,
-                    returnAddress: ReturnAddress(mailbox: mailboxID, connection: 0, slot: firstSlot + UInt64(index)),
+                    returnAddress: ReturnAddress(
+                        mailboxIndex: mailboxIndex,
+                        connection: 0,
+                        slot: firstSlot + UInt64(index)
+                    ),
                     deadline: deadline
                 )
             )
@@ -109,7 +113,7 @@ final class EngineHarness: Sendable {
             defer { next += 1 }
             return next
         }
-        let address = ReturnAddress(mailbox: mailboxID, connection: 0, slot: slot)
+        let address = ReturnAddress(mailboxIndex: mailboxIndex, connection: 0, slot: slot)
         let request = ReportRequest(query: query, returnAddress: address, deadline: .now + timeout)
         if let error = engine.reports.enqueue(request) {
             mailbox.deliver([Completion(returnAddress: address, outcome: .failure(error))])
@@ -123,13 +127,13 @@ final class EngineHarness: Sendable {
             defer { next += 1 }
             return next
         }
-        let address = ReturnAddress(mailbox: mailboxID, connection: connection, slot: slot)
+        let address = ReturnAddress(mailboxIndex: mailboxIndex, connection: connection, slot: slot)
         engine.changes.subscribe(SubscribeRequest(users: users, returnAddress: address, deadline: .now + timeout))
         return slot
     }
 
     func subscriber(_ connection: Int) -> ChangeSubscriber {
-        ChangeSubscriber(mailbox: mailboxID, connection: connection)
+        ChangeSubscriber(mailboxIndex: mailboxIndex, connection: connection)
     }
 
     func read(_ query: ReportQuery, sourceLocation: SourceLocation = #_sourceLocation) async throws -> Outcome {

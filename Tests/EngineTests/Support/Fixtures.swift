@@ -14,7 +14,7 @@ extension Request {
         Request(
             user: user,
             operation: operation,
-            returnAddress: ReturnAddress(mailbox: 0, connection: connection, slot: slot),
+            returnAddress: ReturnAddress(mailboxIndex: 0, connection: connection, slot: slot),
             deadline: deadline
         )
     }
@@ -31,7 +31,7 @@ extension BatchedRequest {
         BatchedRequest(
             user: user,
             operation: operation,
-            returnAddress: ReturnAddress(mailbox: 0, connection: connection, slot: slot),
+            returnAddress: ReturnAddress(mailboxIndex: 0, connection: connection, slot: slot),
             deadline: deadline
         )
     }
