@@ -63,12 +63,12 @@ public final class LineServer: Service, CustomStringConvertible {
         let bootstrap = ServerBootstrap(group: eventLoops)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // How many connections one turn of the event loop accepts. A thousand at once take few turns.
+            // How many connections one iteration of the event loop accepts. A thousand at once take few iterations.
             .serverChannelOption(.maxMessagesPerRead, value: 128)
             .detectingDeadPeers(outputTimeout: limits.outputTimeout)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            // One read per turn, of at most a hundred requests, so that other connections are served between two.
+            // One read per iteration, of at most a hundred requests, so that other connections are served between two.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(
                 .recvAllocator,

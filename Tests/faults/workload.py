@@ -22,8 +22,8 @@ PLANS = {HOT: "hot", FIVE: "five", HOLD: "hold", RESET: "swung"}
 COUNTS = {HOT: HOT_SETS * 8, FIVE: FIVE_USERS, HOLD: HOLD_SETS * HOLD_SET, RESET: RESET_USERS}
 # The client gives up after this time, seconds after the service's deadline.
 TIMEOUT_SECONDS = 8.0
-# At most nine requests, and three turns of the event loop for each reply.
-TURNS_PER_BURST = 27
+# At most nine requests, and three iterations of the event loop for each reply.
+ITERATIONS_PER_BURST = 27
 UNCOUNTED = {"UNAVAILABLE", "OVERLOADED", "DRAINING", "INTERNAL", "UNKNOWN"}
 
 
@@ -391,11 +391,11 @@ class Workload:
 
     async def watch_lag(self) -> None:
         """Measures the delay of this process's event loop, which limits the precision of its times: the replies to a burst take
-        several turns."""
+        several iterations."""
         while not self.is_over:
             before = time.monotonic()
             await asyncio.sleep(0.02)
-            for _ in range(TURNS_PER_BURST):
+            for _ in range(ITERATIONS_PER_BURST):
                 await asyncio.sleep(0)
             self.lag = max(self.lag, time.monotonic() - before - 0.02)
 

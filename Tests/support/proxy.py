@@ -156,7 +156,7 @@ def _reset(writer):
 # A faulty network -----------------------------------------------------------------------------------------------------------
 
 
-BYTES_PER_TURN = 16
+BYTES_PER_ITERATION = 16
 
 
 class DisturbedConnection(Connection):
@@ -189,9 +189,9 @@ class DisturbedConnection(Connection):
         relay.fired["split"] += 1
         for index, byte in enumerate(data):
             yield bytes((byte,))
-            # Other coroutines run in between, as on a network; not after each byte, which would delay the relay by one turn
-            # of the event loop for each byte.
-            if index % BYTES_PER_TURN == 0:
+            # Other coroutines run in between, as on a network; not after each byte, which would delay the relay by one
+            # iteration of the event loop for each byte.
+            if index % BYTES_PER_ITERATION == 0:
                 await asyncio.sleep(0)
 
 

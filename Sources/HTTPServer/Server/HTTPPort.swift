@@ -12,12 +12,13 @@ struct HTTPPort: Service {
     /// The kernel's buffer per connection and direction; the kernel doubles the number. Its default is up to 4 MB for a
     /// peer that does not read.
     private static let socketBufferBytes: SocketOptionValue = 65_536
-    /// Bytes per read. A connection with more to read continues in the event loop's next turn, after the others.
+    /// Bytes per read. A connection with more to read continues in the event loop's next iteration, after the others.
     private static let readBytesMaximum = 4_096
-    /// Connections accepted per turn of the event loop. New connections must not evict each other before their first
-    /// request is read. A third of the places for new connections: for those of this turn, for those of the turn
-    /// before, which may be read after it, and for those that became idle meanwhile and are evicted last.
-    private static func acceptedAtOnce(_ configuration: HTTPConfiguration) -> Int {
+    /// How many connections one iteration of the event loop accepts: a third of the places for new connections, so that
+    /// new connections do not evict each other before their first request is read. The places must hold the connections
+    /// of this iteration, those of the iteration before, whose requests may not have been read yet, and connections that
+    /// have become idle meanwhile, which are evicted last.
+    private static func acceptedPerIteration(_ configuration: HTTPConfiguration) -> Int {
         max(1, min(16, configuration.newcomersMaximum / 3))
     }
 
@@ -57,7 +58,7 @@ struct HTTPPort: Service {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.socketOption(.so_rcvbuf), value: HTTPPort.socketBufferBytes)
             .serverChannelOption(.socketOption(.so_sndbuf), value: HTTPPort.socketBufferBytes)
-            .serverChannelOption(.maxMessagesPerRead, value: UInt(HTTPPort.acceptedAtOnce(configuration)))
+            .serverChannelOption(.maxMessagesPerRead, value: UInt(HTTPPort.acceptedPerIteration(configuration)))
             .detectingDeadPeers(outputTimeout: limiter.timeouts.output)
             .serverChannelInitializer { [logger] channel in
                 channel.eventLoop.makeCompletedFuture {

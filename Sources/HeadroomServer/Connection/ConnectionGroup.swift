@@ -6,8 +6,8 @@ import Usage
 
 /// The connections of one event loop, and what they share.
 ///
-/// Requests and outcomes cross threads in groups: all requests that one turn of the event loop decodes go to each lane
-/// at once, and all outcomes of a batch return at once. On a busy service a lock, a wake-up and a task are paid per
+/// Requests and outcomes cross threads in groups: all requests that one iteration of the event loop decodes go to each
+/// lane at once, and all outcomes of a batch return at once. On a busy service a lock, a wake-up and a task are paid per
 /// batch, not per message.
 ///
 /// @unchecked Sendable: only `deliveries`, which has its own lock, is used outside the event loop.
@@ -32,9 +32,9 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     private var mailboxIndex = 0
     private var connections = ConnectionTable<ConnectionHandler>()
     private var replyBuffers = ReplyBufferPool()
-    private var turns = TurnQueue<ConnectionHandler>()
+    private var requestsInIteration = 0
+    private var turnQueue = TurnQueue<ConnectionHandler>()
     private var turnsAreScheduled = false
-    private var requestsInTurn = 0
     private var staged: [[Request]]
     private var submissionIsScheduled = false
     private var stageDeadline: ContinuousClock.Instant?
@@ -108,32 +108,35 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
         deliveries.close()
     }
 
-    // MARK: Turns
+    // MARK: The limit of an iteration
 
     /// Decoding so many requests takes some milliseconds. A count, because a clock also runs while another process has
     /// the processor.
-    private static let requestsPerTurn = 1_024
-    /// How long connections of the turn queue then decode before the event loop reads from sockets again.
+    private static let requestsPerIteration = 1_024
+
+    /// Whether so many requests were decoded in this iteration of the event loop that the rest must wait for turns.
+    var iterationIsFull: Bool { requestsInIteration >= ConnectionGroup.requestsPerIteration }
+
+    func countInIteration(_ requests: Int) {
+        // The task runs after all reads of this iteration.
+        if requestsInIteration == 0, requests > 0 { eventLoop.execute { self.requestsInIteration = 0 } }
+        requestsInIteration += requests
+    }
+
+    // MARK: Turns
+
+    /// How long connections take turns before the event loop reads from sockets again.
     private static let turnsTime = TimeAmount.milliseconds(2)
     /// Not zero: a task without delay would run before the event loop reads from sockets.
     private static let turnsPause = TimeAmount.microseconds(200)
 
-    /// Whether so many requests were decoded in this turn of the event loop that the rest must wait.
-    var turnIsOver: Bool { requestsInTurn >= ConnectionGroup.requestsPerTurn }
-
-    func countInTurn(_ requests: Int) {
-        // The task runs after all reads of this turn.
-        if requestsInTurn == 0, requests > 0 { eventLoop.execute { self.requestsInTurn = 0 } }
-        requestsInTurn += requests
-    }
-
     func waitForTurn(_ connection: ConnectionHandler, hadTurn: Bool) {
-        turns.append(connection, hadTurn: hadTurn)
+        turnQueue.append(connection, hadTurn: hadTurn)
         scheduleTurns()
     }
 
     private func scheduleTurns() {
-        guard !turnsAreScheduled, !turns.isEmpty else { return }
+        guard !turnsAreScheduled, !turnQueue.isEmpty else { return }
         turnsAreScheduled = true
         eventLoop.scheduleTask(in: ConnectionGroup.turnsPause) { self.takeTurns() }
     }
@@ -141,7 +144,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     private func takeTurns() {
         turnsAreScheduled = false
         let end = NIODeadline.now() + ConnectionGroup.turnsTime
-        while let connection = turns.popFirst() {
+        while let connection = turnQueue.popFirst() {
             connection.takeTurn()
             guard NIODeadline.now() < end else { break }
         }
@@ -156,7 +159,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
 
     // MARK: To the engine
 
-    /// Stages a request until the end of this turn of the event loop.
+    /// Stages a request until the end of this iteration of the event loop.
     func stage(_ user: UserID, _ operation: EngineOperation, connection: Int, slot: UInt64) {
         let deadline = stageDeadline ?? beginStage()
         staged[engine.lane(of: user)].append(
@@ -174,11 +177,11 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
         )
         guard !submissionIsScheduled else { return }
         submissionIsScheduled = true
-        // The task runs after all reads of this turn.
+        // The task runs after all reads of this iteration.
         eventLoop.execute { self.submitStaged() }
     }
 
-    /// Reads the clocks once per turn, which is far shorter than any deadline.
+    /// Reads the clocks once per iteration, which is far shorter than any deadline.
     private func beginStage() -> ContinuousClock.Instant {
         let deadline = ContinuousClock.now + engine.configuration.requestTimeout
         stageDeadline = deadline

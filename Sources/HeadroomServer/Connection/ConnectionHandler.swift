@@ -125,7 +125,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
             received?.writeBuffer(&buffer)
         }
         guard action == .decode else { return }
-        if group.turnIsOver { waitForTurn(hadTurn: false) } else { group.countInTurn(decode(atMost: .max)) }
+        if group.iterationIsFull {
+            waitForTurn(hadTurn: false)
+        } else {
+            group.countInIteration(decode(atMost: .max))
+        }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {

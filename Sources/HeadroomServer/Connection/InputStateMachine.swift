@@ -9,7 +9,7 @@ struct InputStateMachine {
         /// Received bytes are decoded at once. A read that was requested while they could not be is pending.
         /// Can transition to: waitingForTurn, discarding.
         case decoding(readIsPending: Bool)
-        /// Received bytes are kept until the connection's next turn of the event loop; nothing more is read.
+        /// Received bytes are kept until the connection's turn in the `TurnQueue`; nothing more is read.
         /// Can transition to: decoding, discarding.
         case waitingForTurn(readIsPending: Bool)
         /// Final. The last reply is written. Reading continues, because the kernel answers unread bytes with a reset,

@@ -55,7 +55,7 @@ final class EngineHarness: Sendable {
 
     var isConnected: Bool { engine.snapshot.lanesConnected == engine.configuration.lanes }
 
-    /// Submits requests as one turn of an event loop would: all requests of a lane at once.
+    /// Submits requests as one iteration of an event loop would: all requests of a lane at once.
     ///
     /// - Parameter timeout: the time until the requests' deadline; by default the engine's request timeout.
     /// - Returns: a slot for each request.

@@ -271,7 +271,7 @@ class TLS(Case):
             self.assertEqual(connection.send_command("PING"), "+PONG")
         before = resident_bytes(service.process.pid)
         for connection in connections:
-            # Much is answered in one turn.
+            # Much is answered in one iteration of the event loop.
             connection.send("ECHO " + "x" * 900 + "\n")
             connection.read_line()
             connection.send("HELP\n" * 500 + "ECHO over\n")
