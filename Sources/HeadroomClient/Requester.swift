@@ -66,7 +66,7 @@ final class Requester: Sendable {
             let deadline = retrying.attemptDeadline(now: .now())
             let exchange = await connection.exchange(command, id: id, deadline: deadline)
             // Before the retry, which needs a connection with the current token.
-            if exchange.isNotAuthenticated, configuration.credentials != nil { connection.close() }
+            if exchange.isNotAuthenticated, configuration.credentials != nil { connection.retire() }
             return exchange
         case .unreachable(let cause): return .unreachable(cause: cause)
         case .refused(let error): return .refused(error)

@@ -136,12 +136,12 @@ extension ChangesHub {
             guard let generation else {
                 // Released a moment ago and not closed yet: its late replies would mix with the new ones.
                 connection.release()
-                await connection.closed()
+                await connection.waitUntilClosed()
                 return handle { $0.lost() }
             }
             handle { $0.connected() }
             Task { [weak self] in
-                await connection.closed()
+                await connection.waitUntilClosed()
                 self?.lost(generation)
             }
             Task { [weak self] in
@@ -203,7 +203,7 @@ extension ChangesHub {
         let timeout = max(reader.configuration.deadline, ChangesHub.answerTimeout)
         let deadline = NIODeadline.now() + TimeAmount(timeout)
         let exchange = await connection.exchange(command, id: requester.nextID(), deadline: deadline)
-        if case .timedOut = exchange { connection.end(SubscriptionFailure.unanswered) }
+        if case .timedOut = exchange { connection.close(because: SubscriptionFailure.unanswered) }
         return exchange
     }
 
@@ -216,7 +216,7 @@ extension ChangesHub {
             if error.code == .notAuthenticated, reader.configuration.credentials != nil {
                 // The token may have been replaced; a new connection presents the current one.
                 let connection = state.withLock { $0.generation == generation ? $0.connection : nil }
-                connection?.end(SubscriptionFailure.tokenRefused)
+                connection?.close(because: SubscriptionFailure.tokenRefused)
                 return
             }
             guard !error.isRefusal else {

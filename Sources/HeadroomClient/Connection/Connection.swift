@@ -12,7 +12,7 @@ final class Connection: Sendable {
         var flushIsScheduled = false
         /// The service has answered something other than an error.
         var hasAnswered = false
-        /// Why the connection ends, if that is known.
+        /// Why the connection is closed, if that is known.
         var cause: (any Error)?
     }
 
@@ -102,7 +102,7 @@ final class Connection: Sendable {
         }
         for waiter in expired.waiters { waiter.resume(returning: .timedOut) }
         if expired.isSilent {
-            end(SilentPeer())
+            close(because: SilentPeer())
         } else if isDone {
             channel.close(promise: nil)
         } else if let earliest {
@@ -136,23 +136,15 @@ extension Connection {
         }
         if isFirst { notify(.answered) }
         // First, so that a waiter that retries at once gets another connection.
-        if replies.contains(where: { $0.isDraining }) { close() }
+        if replies.contains(where: { $0.isDraining }) { retire() }
         for (waiter, index) in delivered { waiter.resume(returning: .reply(replies[index])) }
         for case .message(.usage(_, let status)) in replies { notify(.changed(status)) }
-        if let unexpected { end(UnexpectedReply(replies[unexpected])) }
+        if let unexpected { close(because: UnexpectedReply(replies[unexpected])) }
         replies.removeAll(keepingCapacity: true)
         if isDone { channel.close(promise: nil) }
     }
 
-    /// The connection has ended, or cannot go on.
-    func end(_ cause: any Error) {
-        state.withLock { state in
-            if state.cause == nil { state.cause = cause }
-        }
-        channel.close(promise: nil)
-    }
-
-    func ended() {
+    func closed() {
         let (lost, cause) = state.withLock { ($0.pipeline.close(), $0.cause) }
         deadlineTimer.value.cancel()
         // First, so that a waiter that retries at once gets another connection.
@@ -165,26 +157,30 @@ extension Connection {
 
 extension Connection {
     /// Accepts no more requests; closes when no request waits for an answer.
-    func close() {
+    func retire() {
         notify(.retiring)
         if state.withLock({ $0.pipeline.retire() }) { channel.close(promise: nil) }
-    }
-
-    /// Returns when the connection has ended.
-    func closed() async {
-        try? await channel.closeFuture.get()
     }
 
     /// Closes a working connection at once that is no longer needed.
     func release() {
         // First, so that a caller that needs one at once gets another connection.
         notify(.released)
-        abort()
+        close()
     }
 
     /// Closes at once.
-    func abort() {
+    ///
+    /// - Parameter cause: for the requests that wait for an answer. Only the first cause counts.
+    func close(because cause: (any Error)? = nil) {
+        state.withLock { state in
+            if state.cause == nil { state.cause = cause }
+        }
         channel.close(promise: nil)
+    }
+
+    func waitUntilClosed() async {
+        try? await channel.closeFuture.get()
     }
 }
 

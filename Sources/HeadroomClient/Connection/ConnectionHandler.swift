@@ -34,7 +34,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         } catch {
             // The replies before the malformed one are valid.
             deliver()
-            connection?.end(error)
+            connection?.close(because: error)
         }
     }
 
@@ -55,11 +55,11 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        connection?.ended()
+        connection?.closed()
         context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        connection?.end(error)
+        connection?.close(because: error)
     }
 }

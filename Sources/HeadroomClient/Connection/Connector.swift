@@ -8,7 +8,7 @@ struct Connector: Sendable {
     let configuration: HeadroomClient.Configuration
     let group: any EventLoopGroup
 
-    /// - Parameter notify: called when the connection ends, also while it is being opened.
+    /// - Parameter notify: called for each event of the connection, also while it is being opened.
     /// - Returns: an authenticated connection.
     /// - Throws: within `connectTimeout`; `HeadroomError` when the service refuses the token, or cannot take it now.
     func connect(
@@ -21,7 +21,7 @@ struct Connector: Sendable {
             try await authenticate(connection, until: deadline)
             return connection
         } catch {
-            connection.end(error)
+            connection.close(because: error)
             throw error
         }
     }

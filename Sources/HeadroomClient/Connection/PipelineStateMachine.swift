@@ -124,7 +124,7 @@ struct PipelineStateMachine<Waiter> {
         var wasSent: Bool
     }
 
-    /// The connection has ended.
+    /// The connection has closed.
     mutating func close() -> [Lost] {
         state = .closed
         let sent = slots.count - unsent

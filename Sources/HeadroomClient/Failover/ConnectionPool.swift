@@ -66,14 +66,14 @@ final class ConnectionPool: Sendable {
     }
 
     deinit {
-        for connection in state.withLock({ $0.endpoints.connections }) { connection.abort() }
+        for connection in state.withLock({ $0.endpoints.connections }) { connection.close() }
     }
 
     /// A connection, as soon as one is open.
     func connection(id: UInt64, until deadline: NIODeadline) async -> Access {
-        let open = state.withLock { state in (state.endpoints.choose(), state.endpoints.isComplete) }
-        if let connection = open.0 {
-            if !open.1 { proceed() }
+        let (connection, isComplete) = state.withLock { ($0.endpoints.choose(), $0.endpoints.isComplete) }
+        if let connection {
+            if !isComplete { proceed() }
             return .connection(connection)
         }
         return await withTaskCancellationHandler {
@@ -169,10 +169,10 @@ final class ConnectionPool: Sendable {
                     case .closed(let cause): self?.closed(attempt, cause: cause)
                     }
                 }
-                guard let self else { return connection.abort() }
+                guard let self else { return connection.close() }
                 self.opened(attempt, connection)
             } catch {
-                self?.ended(attempt, cause: error)
+                self?.failed(attempt, cause: error)
             }
         }
     }
@@ -183,8 +183,8 @@ final class ConnectionPool: Sendable {
             return (true, state.takeWaiters())
         }
         guard isAccepted else {
-            connection.abort()
-            return ended(attempt, cause: nil)
+            connection.close()
+            return failed(attempt, cause: nil)
         }
         metrics.connectionOpened()
         logger.debug("connected", metadata: ["endpoint": "\(configuration.endpoints[attempt.endpoint])"])
@@ -199,34 +199,38 @@ final class ConnectionPool: Sendable {
     }
 
     private func closed(_ attempt: Endpoints.Attempt, cause: (any Error)?) {
-        end(attempt, cause: cause) { $0.endpoints.closed(attempt, now: .now(), using: &$0.generator) }
+        recordFailure(of: attempt, cause: cause) { $0.endpoints.closed(attempt, now: .now(), using: &$0.generator) }
     }
 
-    private func ended(_ attempt: Endpoints.Attempt, cause: (any Error)?) {
-        end(attempt, cause: cause) { $0.endpoints.ended(attempt, now: .now(), using: &$0.generator) }
+    private func failed(_ attempt: Endpoints.Attempt, cause: (any Error)?) {
+        recordFailure(of: attempt, cause: cause) { $0.endpoints.failed(attempt, now: .now(), using: &$0.generator) }
     }
 
-    private func end(_ attempt: Endpoints.Attempt, cause: (any Error)?, by change: (inout State) -> Endpoints.End) {
+    private func recordFailure(
+        of attempt: Endpoints.Attempt,
+        cause: (any Error)?,
+        by change: (inout State) -> Endpoints.Failure
+    ) {
         // The service would refuse the same token for each waiting request.
         let refusal = (cause as? HeadroomError).flatMap { $0.isTemporary ? nil : $0 }
-        let (end, refused) = state.withLock { state in
-            let end = change(&state)
+        let (failure, refused) = state.withLock { state in
+            let failure = change(&state)
             // The client itself has closed it.
-            guard !state.isClosed else { return (Endpoints.End.alreadyReported, [Waiter]()) }
+            guard !state.isClosed else { return (Endpoints.Failure.alreadyReported, [Waiter]()) }
             state.lastFailure = cause ?? state.lastFailure
-            guard refusal != nil, state.endpoints.openCount == 0 else { return (end, []) }
-            return (end, state.takeWaiters())
+            guard refusal != nil, state.endpoints.openCount == 0 else { return (failure, []) }
+            return (failure, state.takeWaiters())
         }
-        if end != .alreadyReported { report(end, configuration.endpoints[attempt.endpoint], cause) }
+        if failure != .alreadyReported { report(failure, configuration.endpoints[attempt.endpoint], cause) }
         if let refusal { for waiter in refused { waiter.continuation.resume(returning: .refused(refusal)) } }
         if state.withLock({ !$0.waiters.isEmpty }) { proceed() }
     }
 
-    private func report(_ end: Endpoints.End, _ endpoint: HeadroomClient.Endpoint, _ cause: (any Error)?) {
+    private func report(_ failure: Endpoints.Failure, _ endpoint: HeadroomClient.Endpoint, _ cause: (any Error)?) {
         let metadata: Logger.Metadata = [
             "endpoint": "\(endpoint)", "cause": "\(cause.map { String(describing: $0) } ?? "the service ended it")",
         ]
-        if end == .lost {
+        if failure == .lost {
             metrics.connectionLost()
             logger.info("connection lost", metadata: metadata)
         } else {
@@ -242,6 +246,6 @@ final class ConnectionPool: Sendable {
             return (state.endpoints.connections, state.takeWaiters())
         }
         for waiter in waiters { waiter.continuation.resume(returning: .refused(.shutDown)) }
-        for connection in connections { connection.close() }
+        for connection in connections { connection.retire() }
     }
 }

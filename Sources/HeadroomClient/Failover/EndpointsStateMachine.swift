@@ -82,7 +82,7 @@ struct EndpointsStateMachine<Connection> {
         return Attempt(id: lastID, endpoint: endpoint)
     }
 
-    /// - Returns: false when the connection has closed already; `ended` comes next.
+    /// - Returns: false when the connection has closed already; call `failed` then.
     mutating func opened(_ attempt: Attempt, _ connection: Connection) -> Bool {
         guard endpoints[attempt.endpoint].opening[attempt.id] == false else { return false }
         endpoints[attempt.endpoint].opening[attempt.id] = nil
@@ -103,7 +103,7 @@ struct EndpointsStateMachine<Connection> {
         endpoints[attempt.endpoint].open.removeAll { $0.id == attempt.id }
     }
 
-    enum End: Equatable {
+    enum Failure: Equatable {
         /// Reported before.
         case alreadyReported
         case notOpened
@@ -112,26 +112,34 @@ struct EndpointsStateMachine<Connection> {
 
     /// The connection has closed, or accepts no more requests.
     ///
-    /// If the attempt to open it is still under way, no other attempt begins before `ended` reports why it failed. The cause may
-    /// be a refused token, which fails all waiting requests: another connection would be refused as well.
+    /// If the attempt to open it is still under way, no other attempt begins before `failed` reports the cause. That may be a
+    /// refused token, which fails all waiting requests: another connection would be refused as well.
     mutating func closed(
         _ attempt: Attempt,
         now: NIODeadline,
         using generator: inout some RandomNumberGenerator
-    ) -> End {
+    ) -> Failure {
         guard endpoints[attempt.endpoint].opening[attempt.id] == nil else {
             endpoints[attempt.endpoint].opening[attempt.id] = true
             return .alreadyReported
         }
-        return ended(attempt, now: now, using: &generator)
+        return remove(attempt, now: now, using: &generator)
     }
 
-    /// The connection could not be opened, or has ended.
-    mutating func ended(
+    /// The connection could not be opened.
+    mutating func failed(
         _ attempt: Attempt,
         now: NIODeadline,
         using generator: inout some RandomNumberGenerator
-    ) -> End {
+    ) -> Failure {
+        remove(attempt, now: now, using: &generator)
+    }
+
+    private mutating func remove(
+        _ attempt: Attempt,
+        now: NIODeadline,
+        using generator: inout some RandomNumberGenerator
+    ) -> Failure {
         let wasOpening = endpoints[attempt.endpoint].opening.removeValue(forKey: attempt.id) != nil
         let index = endpoints[attempt.endpoint].open.firstIndex { $0.id == attempt.id }
         if let index { endpoints[attempt.endpoint].open.remove(at: index) }

@@ -43,8 +43,8 @@ struct EndpointsStateMachineTests {
         for _ in 0..<2 {
             let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
             tried.append(attempt.endpoint)
-            #expect(machine.ended(attempt, now: Self.at(0), using: &generator) == .notOpened)
-            #expect(machine.ended(attempt, now: Self.at(0), using: &generator) == .alreadyReported)
+            #expect(machine.failed(attempt, now: Self.at(0), using: &generator) == .notOpened)
+            #expect(machine.failed(attempt, now: Self.at(0), using: &generator) == .alreadyReported)
         }
         #expect(tried == [0, 1])
         guard case .wait(let until) = machine.next(now: Self.at(0)) else {
@@ -64,7 +64,7 @@ struct EndpointsStateMachineTests {
         #expect(machine.choose() == nil)
         let second = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
         #expect(second.endpoint == 0)
-        #expect(machine.ended(first, now: Self.at(0), using: &generator) == .alreadyReported)
+        #expect(machine.closed(first, now: Self.at(0), using: &generator) == .alreadyReported)
         _ = machine.opened(second, "b")
         #expect(machine.choose() == "b")
     }
@@ -77,7 +77,7 @@ struct EndpointsStateMachineTests {
         #expect(machine.next(now: Self.at(10_000)) == .nothing)
         let isWanted = machine.opened(attempt, "a")
         #expect(!isWanted && machine.choose() == nil)
-        #expect(machine.ended(attempt, now: Self.at(0), using: &generator) == .notOpened)
+        #expect(machine.failed(attempt, now: Self.at(0), using: &generator) == .notOpened)
         let other = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
         let isOtherWanted = machine.opened(other, "b")
         #expect(isOtherWanted && machine.choose() == "b")
@@ -89,7 +89,7 @@ struct EndpointsStateMachineTests {
         var machine = Self.machine(2)
         let first = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
         _ = machine.opened(first, "a")
-        #expect(machine.ended(first, now: Self.at(0), using: &generator) == .lost)
+        #expect(machine.closed(first, now: Self.at(0), using: &generator) == .lost)
         let second = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
         #expect(second.endpoint == 1)
         _ = machine.opened(second, "b")
@@ -103,7 +103,7 @@ struct EndpointsStateMachineTests {
         var now = Self.at(0)
         for whole in [100, 200, 400, 400] as [Int64] {
             let attempt = try #require(Self.attempts(machine.next(now: now)).first)
-            _ = machine.ended(attempt, now: now, using: &generator)
+            _ = machine.failed(attempt, now: now, using: &generator)
             guard case .wait(let until) = machine.next(now: now) else {
                 Issue.record("there is nothing to wait for")
                 return
@@ -114,7 +114,7 @@ struct EndpointsStateMachineTests {
         let attempt = try #require(Self.attempts(machine.next(now: now)).first)
         _ = machine.opened(attempt, "a")
         machine.answered(attempt)
-        _ = machine.ended(attempt, now: now, using: &generator)
+        _ = machine.closed(attempt, now: now, using: &generator)
         guard case .wait(let until) = machine.next(now: now) else { return }
         #expect(until <= now + .milliseconds(100))
     }
@@ -126,7 +126,7 @@ struct EndpointsStateMachineTests {
         for whole in [100, 200, 400] as [Int64] {
             let attempt = try #require(Self.attempts(machine.next(now: now)).first)
             _ = machine.opened(attempt, "a")
-            #expect(machine.ended(attempt, now: now, using: &generator) == .lost)
+            #expect(machine.closed(attempt, now: now, using: &generator) == .lost)
             guard case .wait(let until) = machine.next(now: now) else {
                 Issue.record("it is tried again at once")
                 return
@@ -154,7 +154,7 @@ struct EndpointsStateMachineTests {
     mutating func early() throws {
         var machine = Self.machine(1)
         let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
-        _ = machine.ended(attempt, now: Self.at(0), using: &generator)
+        _ = machine.failed(attempt, now: Self.at(0), using: &generator)
         let isWanted = machine.opened(attempt, "a")
         #expect(!isWanted && machine.choose() == nil)
     }
