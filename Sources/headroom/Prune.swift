@@ -20,11 +20,11 @@ struct Prune: AsyncParsableCommand {
                 logger: access.logger
             )
             var failure: (any Error)?
-            for chore in Housekeeper.Chore.allCases {
+            for task in Housekeeper.MaintenanceTask.allCases {
                 do {
-                    try Prune.report(try await housekeeper.prune(chore), chore)
+                    try Prune.report(try await housekeeper.perform(task), task)
                 } catch {
-                    // A failure of one chore does not stop the others.
+                    // A failure of one task does not stop the others.
                     failure = failure ?? error
                 }
             }
@@ -32,12 +32,12 @@ struct Prune: AsyncParsableCommand {
         }
     }
 
-    private static func report(_ deleted: Int, _ chore: Housekeeper.Chore) throws {
-        switch chore {
-        case .keys: try StandardOutput.print("deleted \(deleted) keys")
-        case .notifications where deleted > 0:
+    private static func report(_ deleted: Int, _ task: Housekeeper.MaintenanceTask) throws {
+        switch task {
+        case .pruneKeys: try StandardOutput.print("deleted \(deleted) keys")
+        case .prunePayloads where deleted > 0:
             try StandardOutput.print("deleted the contents of \(deleted) events of stores")
-        case .notifications: break
+        case .prunePayloads: break
         }
     }
 }

@@ -1,21 +1,23 @@
 import Logging
 import Postgres
 
-/// Deletes old keys and the payloads of old store notifications, apart from the lanes: on a connection of its own, a batch
-/// at a time.
+/// Deletes old keys and the payloads of old billing events, apart from the lanes: on a connection of its own, a batch at a
+/// time.
 public struct Housekeeper: Sendable {
-    /// A failure of one chore does not stop the others.
-    public enum Chore: CaseIterable, Sendable {
-        case keys, notifications
+    /// The tasks are independent: a failure of one does not stop the others.
+    public enum MaintenanceTask: CaseIterable, Sendable {
+        case pruneKeys
+        /// Deletes the payloads of old billing events; the events stay.
+        case prunePayloads
     }
 
-    /// Keys, or notifications, per transaction.
+    /// Keys, or payloads, per transaction.
     static let batchMaximum = 1_000
 
     private let options: ConnectionOptions
     private let keepDays: Int
     private let logger: Logger
-    private let logs: [Chore: RepeatedWorkLog]
+    private let logs: [MaintenanceTask: RepeatedWorkLog]
 
     /// - Parameter keepDays: how long keys are kept, at least 7.
     public init(databaseURL: String, keepDays: Int, logger: Logger) {
@@ -23,26 +25,26 @@ public struct Housekeeper: Sendable {
         self.keepDays = keepDays
         self.logger = logger
         logs = [
-            .keys: RepeatedWorkLog("forgetting old keys", logger),
-            .notifications: RepeatedWorkLog("forgetting old payloads of store notifications", logger),
+            .pruneKeys: RepeatedWorkLog("deleting old keys", logger),
+            .prunePayloads: RepeatedWorkLog("deleting old payloads of billing events", logger),
         ]
     }
 
     /// Deletes all that is old enough. Pauses between batches as long as each took, so that it uses at most half of a core of
     /// the database.
     ///
-    /// - Returns: the number of keys, or notifications.
+    /// - Returns: the number of deleted keys, or payloads.
     /// - Throws: when the database cannot be reached, or refuses.
-    public func prune(_ chore: Chore) async throws -> Int {
+    public func perform(_ task: MaintenanceTask) async throws -> Int {
         let (options, days) = (options, Int32(keepDays))
         var total = 0
         while true {
             let started = ContinuousClock.now
             let count = try await onThread(named: "headroom.housekeeper") {
                 var parameters = Parameters()
-                if chore == .keys { parameters.append(int32: days) }
+                if task == .pruneKeys { parameters.append(int32: days) }
                 parameters.append(int32: Int32(Housekeeper.batchMaximum))
-                let sql = chore == .keys ? EmbeddedSQL.pruneKeys : EmbeddedSQL.pruneBillingEvents
+                let sql = task == .pruneKeys ? EmbeddedSQL.pruneKeys : EmbeddedSQL.pruneBillingEvents
                 return Int(try options.query(sql, parameters, timeout: .seconds(60)).int64(0, 0))
             }
             total += count
@@ -51,7 +53,7 @@ public struct Housekeeper: Sendable {
         }
     }
 
-    /// Does all chores every `interval` until cancelled.
+    /// Performs all tasks every `interval` until cancelled.
     public func run(every interval: Duration) async {
         while true {
             do {
@@ -59,25 +61,25 @@ public struct Housekeeper: Sendable {
             } catch {
                 return
             }
-            for chore in Chore.allCases {
+            for task in MaintenanceTask.allCases {
                 do {
-                    log(try await prune(chore), chore)
-                    logs[chore]?.succeeded()
+                    log(try await perform(task), task)
+                    logs[task]?.succeeded()
                 } catch is CancellationError {
                     return
                 } catch {
-                    logs[chore]?.failed(error)
+                    logs[task]?.failed(error)
                 }
             }
         }
     }
 
-    private func log(_ count: Int, _ chore: Chore) {
+    private func log(_ count: Int, _ task: MaintenanceTask) {
         guard count > 0 else { return }
-        switch chore {
-        case .keys: logger.info("old keys forgotten", metadata: ["keys.count": "\(count)"])
-        case .notifications:
-            logger.info("old payloads of store notifications forgotten", metadata: ["notifications.count": "\(count)"])
+        switch task {
+        case .pruneKeys: logger.info("old keys deleted", metadata: ["keys.count": "\(count)"])
+        case .prunePayloads:
+            logger.info("old payloads of billing events deleted", metadata: ["payloads.count": "\(count)"])
         }
     }
 }

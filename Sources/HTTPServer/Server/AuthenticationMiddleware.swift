@@ -34,7 +34,7 @@ struct AuthenticationMiddleware: RouterMiddleware {
             return try await next(request, context)
         case .failure(let error): throw Problem(error)
         }
-        defer { access.leave(identity) }
+        defer { access.release(identity) }
         context.identity = identity
         context.permissions = identity.permissions
         return try await next(request, context)

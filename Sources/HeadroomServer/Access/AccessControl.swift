@@ -171,9 +171,9 @@ package final class AccessControl: TokenObserver, Sendable {
 
     // MARK: From the event loops
 
-    /// The identity of the credentials, counted among the connections of that token until `leave`.
+    /// The identity of the credentials. The connection counts as one of its token until `release`.
     ///
-    /// - Parameter identity: the connection's present identity; it leaves when the connection gets another one.
+    /// - Parameter identity: the connection's present identity; it is released when the connection gets another one.
     package func authenticate(
         _ credentials: Credentials,
         under policy: AccessPolicy,
@@ -181,8 +181,8 @@ package final class AccessControl: TokenObserver, Sendable {
     ) -> Result<Identity, ReplyError> {
         var result = policy.authenticate(credentials, at: .now)
         if case .success(let found) = result, found.tokenID != identity?.tokenID {
-            if connectionCounter.enter(found, atMost: connectionsPerTokenMaximum) {
-                if let identity { connectionCounter.leave(identity) }
+            if connectionCounter.add(found, atMost: connectionsPerTokenMaximum) {
+                if let identity { connectionCounter.remove(identity) }
             } else {
                 result = .failure(.tooManyConnectionsOfToken)
             }
@@ -199,8 +199,9 @@ package final class AccessControl: TokenObserver, Sendable {
         return result
     }
 
-    package func leave(_ identity: Identity) {
-        connectionCounter.leave(identity)
+    /// A connection with this identity has closed, or needs it no longer.
+    package func release(_ identity: Identity) {
+        connectionCounter.remove(identity)
     }
 
     // MARK: For INFO, metrics and readiness

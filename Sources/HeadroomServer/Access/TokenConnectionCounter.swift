@@ -11,7 +11,7 @@ final class TokenConnectionCounter: Sendable {
     private let entries = Mutex<[Int64: Entry]>([:])
 
     /// - Returns: false if the token has `maximum` connections already.
-    func enter(_ identity: Identity, atMost maximum: Int) -> Bool {
+    func add(_ identity: Identity, atMost maximum: Int) -> Bool {
         entries.withLock { entries in
             let connections = entries[identity.tokenID]?.connections ?? 0
             guard connections < maximum else { return false }
@@ -20,7 +20,7 @@ final class TokenConnectionCounter: Sendable {
         }
     }
 
-    func leave(_ identity: Identity) {
+    func remove(_ identity: Identity) {
         entries.withLock { entries in
             guard let entry = entries[identity.tokenID] else { return }
             entries[identity.tokenID] =

@@ -92,7 +92,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.close()
         received = nil
         self.context = nil
-        if let identity = machine.identity { group.access.leave(identity) }
+        if let identity = machine.identity { group.access.release(identity) }
         if let number {
             if hasWatched { group.unwatchAll(connection: number) }
             group.disconnect(number, from: network)

@@ -34,7 +34,7 @@ struct HousekeeperTests {
     }
 
     @Test(
-        "does each chore although the other one fails, and logs the failure and the recovery once",
+        "performs each task although the other one fails, and logs the failure and the recovery once",
         arguments: [("prune_keys", [1, 0]), ("prune_billing_events", [0, 1])]
     )
     func independent(broken: String, remaining left: [Int]) async throws {

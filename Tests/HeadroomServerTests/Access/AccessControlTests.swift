@@ -196,7 +196,7 @@ struct AccessControlTests {
             control.connectionCounter.connectionsByName == ["app": 3, "ops": 1],
             "who is refused keeps what he had"
         )
-        control.leave(other)
+        control.release(other)
         #expect(control.connectionCounter.connectionsByName == ["app": 2, "ops": 1])
         #expect(control.connectionCounter.tokenIDs.sorted() == [1, 3])
     }

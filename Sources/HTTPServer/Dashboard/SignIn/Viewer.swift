@@ -67,7 +67,7 @@ struct ViewerAuthenticator: Sendable {
         let credentials = Credentials(name: nil, token: Secret(token))
         let result = access.authenticate(credentials, under: access.policy, replacing: nil)
         // A session does not count as one of the token's connections.
-        if case .success(let identity) = result { access.leave(identity) }
+        if case .success(let identity) = result { access.release(identity) }
         return result
     }
 
