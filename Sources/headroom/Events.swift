@@ -38,9 +38,9 @@ struct EventsList: AsyncParsableCommand {
         let entries = try await StoreCommands.run(database) { url in
             try BillingEventLog(databaseURL: url).list(onlyFailed: failed, of: user, limit: limit)
         }
-        let table = NotificationTable(
+        let table = EventTable(
             entries.map { entry in
-                NotificationTable.Notification(
+                EventTable.Event(
                     source: entry.source,
                     id: entry.id,
                     type: entry.type,
@@ -53,11 +53,11 @@ struct EventsList: AsyncParsableCommand {
                 )
             }
         )
-        guard !table.notifications.isEmpty else {
+        guard !table.events.isEmpty else {
             throw CommandFailure.noData(failed ? "no event failed" : "no store has sent an event").exit()
         }
         if json {
-            try StandardOutput.print(lines: try table.notifications.map { try $0.jsonLine() })
+            try StandardOutput.print(lines: try table.events.map { try $0.jsonLine() })
         } else {
             try StandardOutput.print(table.text)
         }
@@ -82,7 +82,7 @@ struct EventsShow: AsyncParsableCommand {
         guard let event else {
             throw CommandFailure.noData("there is no such event; headroom events list shows all").exit()
         }
-        try StandardOutput.print(json ? event.compact : NotificationTable.printableLines(event.indented))
+        try StandardOutput.print(json ? event.compact : EventTable.printableLines(event.indented))
     }
 }
 
@@ -133,9 +133,9 @@ struct EventsReplay: AsyncParsableCommand {
     private static func replay(
         _ name: BillingEventLog.Name,
         _ register: borrowing BillingEventLog
-    ) throws -> NotificationTable.Replay {
-        func result(_ outcome: String, _ problem: String?) -> NotificationTable.Replay {
-            NotificationTable.Replay(source: name.source, id: name.id, outcome: outcome, problem: problem)
+    ) throws -> EventTable.Replay {
+        func result(_ outcome: String, _ problem: String?) -> EventTable.Replay {
+            EventTable.Replay(source: name.source, id: name.id, outcome: outcome, problem: problem)
         }
         guard let payload = try register.payload(of: name) else {
             return result("failed", "its contents are no longer stored")

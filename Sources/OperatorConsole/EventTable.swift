@@ -1,7 +1,7 @@
-/// `headroom events list`: the stores' notifications and their outcomes.
-public struct NotificationTable: Sendable {
+/// `headroom events list`: billing events and their outcomes.
+public struct EventTable: Sendable {
     /// A row of headroom.billing_events. Instants are ISO 8601, UTC.
-    public struct Notification: Sendable, Equatable, Encodable {
+    public struct Event: Sendable, Equatable, Encodable {
         public let source: String
         public let id: String
         public let type: String
@@ -34,7 +34,7 @@ public struct NotificationTable: Sendable {
             self.attempts = attempts
         }
 
-        /// Every notification has the same names: a missing value is null.
+        /// Every event has the same names: a missing value is null.
         public func encode(to encoder: any Encoder) throws {
             let values: [String: FieldValue] = [
                 "source": .text(source), "id": .text(id), "type": .text(type), "at": .text(at),
@@ -45,7 +45,7 @@ public struct NotificationTable: Sendable {
         }
     }
 
-    /// The outcome of a notification that was applied again.
+    /// The outcome of an event that was applied again.
     public struct Replay: Sendable, Equatable, Encodable {
         public let source: String
         public let id: String
@@ -71,24 +71,24 @@ public struct NotificationTable: Sendable {
         }
     }
 
-    public let notifications: [Notification]
+    public let events: [Event]
 
-    public init(_ notifications: [Notification]) {
-        self.notifications = notifications
+    public init(_ events: [Event]) {
+        self.events = events
     }
 
     public var text: String {
         var table = TextTable([.left, .left, .left, .left, .left, .left, .left])
         table.add("at", "source", "id", "type", "user", "outcome", "problem")
-        for notification in notifications {
+        for event in events {
             table.add(
-                notification.at,
-                notification.source,
-                printable(notification.id),
-                printable(notification.type),
-                notification.user ?? "-",
-                notification.outcome,
-                printable(notification.problem ?? "-")
+                event.at,
+                event.source,
+                printable(event.id),
+                printable(event.type),
+                event.user ?? "-",
+                event.outcome,
+                printable(event.problem ?? "-")
             )
         }
         return table.lines.joined(separator: "\n")
