@@ -31,8 +31,13 @@ package struct PEMFile {
         defer { _ = close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw PEMFile.unreadable(path, errno) }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= PEMFile.fileBytesMaximum else {
-            throw TLSFileError("\(path) is not a file in PEM form")
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw TLSFileError("\(path) is not a regular file; name a file with a certificate or a key in PEM form")
+        }
+        guard status.st_size <= PEMFile.fileBytesMaximum else {
+            throw TLSFileError(
+                "\(path) is larger than any certificate or key; name a file with a certificate or a key in PEM form"
+            )
         }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
@@ -50,7 +55,10 @@ package struct PEMFile {
     /// All certificates in the file, in the file's order.
     package func certificates() throws(TLSFileError) -> [NIOSSLCertificate] {
         guard let all = try? NIOSSLCertificate.fromPEMBytes(bytes), !all.isEmpty else {
-            throw TLSFileError("\(path) has no certificate in PEM form (-----BEGIN CERTIFICATE-----)")
+            throw TLSFileError(
+                "\(path) has no valid certificate in PEM form; name a file with one, which begins with "
+                    + "-----BEGIN CERTIFICATE-----"
+            )
         }
         return all
     }
@@ -60,7 +68,10 @@ package struct PEMFile {
         // Without a callback the library would ask for a passphrase on the terminal.
         let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) { $0([UInt8]()) }
         guard let key else {
-            throw TLSFileError("\(path) has no private key in PEM form, without a passphrase")
+            throw TLSFileError(
+                "\(path) has no valid private key in PEM form, or the key has a passphrase; name another file, or remove "
+                    + "the passphrase (openssl pkey -in FILE -out NEW_FILE)"
+            )
         }
         return key
     }

@@ -51,7 +51,10 @@ package final class TLSContexts: Sendable {
             let now = TLSFiles.machineTime
             let isWorse = loaded.isExpired(at: now) && state.withLock { $0.expires > now }
             guard !isWorse else {
-                throw TLSFileError("the certificate in \(files.certificate) has expired on \(loaded.expires.text)")
+                throw TLSFileError(
+                    "the certificate in \(files.certificate) expired on \(loaded.expires.text); put a valid one in its "
+                        + "place and send SIGHUP"
+                )
             }
             state.withLock { $0 = State(loaded) }
             log(loaded, "TLS certificate reloaded")

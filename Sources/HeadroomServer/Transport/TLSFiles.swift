@@ -61,7 +61,8 @@ struct TLSFiles: Sendable, Equatable {
             throw TLSFileError(
                 isPair
                     ? "\(certificate) and \(key) cannot be used: \(TLSFailure(error))"
-                    : "the key in \(key) does not belong to the first certificate in \(certificate)"
+                    : "the key in \(key) does not belong to the first certificate in \(certificate); name that "
+                        + "certificate's key, and put the service's certificate before the intermediate ones"
             )
         }
         return Loaded(

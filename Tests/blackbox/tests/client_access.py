@@ -108,7 +108,7 @@ class OverTLS(Case):
         for flags, said in (
             (["--tls-certificate", certificate], "--tls-certificate and --tls-key go together"),
             (["--tls-ca", "/nowhere"], "/nowhere cannot be read: No such file"),
-            (["--tls-ca", __file__], "has no certificate"),
+            (["--tls-ca", __file__], "has no valid certificate"),
             (["--tls-server-name", "127.0.0.1"], "--tls-server-name must be a host name"),
         ):
             with self.subTest(flags=flags):

@@ -374,10 +374,10 @@ class TLS(Case):
             file.write("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
         for what, take, error in (
             ("no file", lambda certificate, key: os.remove(key), r"server\.key cannot be read: No such file"),
-            ("rubbish", lambda certificate, key: shutil.copy(rubbish, certificate), "server.pem has no certificate"),
-            ("half a file", lambda certificate, key: os.truncate(key, 100), "server.key has no private key"),
+            ("rubbish", lambda certificate, key: shutil.copy(rubbish, certificate), "server.pem has no valid certificate"),
+            ("half a file", lambda certificate, key: os.truncate(key, 100), "server.key has no valid private key"),
             ("another's key", lambda certificate, key: shutil.copy(other[1], key), "does not belong to"),
-            ("expired", lambda *files: [shutil.copy(*pair) for pair in zip(expired, files)], "has expired on 20"),
+            ("expired", lambda *files: [shutil.copy(*pair) for pair in zip(expired, files)], "expired on 20"),
         ):  # fmt: skip
             with self.subTest(what):
                 certificate, key = self.own_files()
@@ -413,11 +413,11 @@ class TLS(Case):
         for error, certificate, key in (
             ("/nowhere cannot be read: No such file or directory", "/nowhere", self.key),
             ("/nowhere cannot be read: No such file or directory", self.certificate, "/nowhere"),
-            ("localhost.key has no certificate in PEM form", self.key, self.key),
-            ("localhost.pem has no private key in PEM form", self.certificate, self.certificate),
+            ("localhost.key has no valid certificate in PEM form", self.key, self.key),
+            ("localhost.pem has no valid private key in PEM form", self.certificate, self.certificate),
             ("another.key does not belong to the first certificate in .*localhost.pem", self.certificate, other[1]),
-            ("locked.key has no private key in PEM form, without a passphrase", self.certificate, locked),
-            ("/ is not a file in PEM form", "/", self.key),
+            ("locked.key has no valid private key in PEM form, or the key has a passphrase", self.certificate, locked),
+            ("/ is not a regular file", "/", self.key),
         ):
             with self.subTest(error):
                 self.assert_does_not_start(error, "--tls-certificate", certificate, "--tls-key", key)
