@@ -11,11 +11,11 @@ struct AccessOptions: ParsableArguments {
     @Option(help: ArgumentHelp("PEM file with the certificate to present, with --tls-key.", valueName: "file"))
     var tlsCertificate: String?
     @Option(help: ArgumentHelp("PEM file with that certificate's key.", valueName: "file")) var tlsKey: String?
-    @Option(help: ArgumentHelp("The name in the service's certificate, if it is not the host's.", valueName: "name"))
+    @Option(help: ArgumentHelp("The name in the service's certificate, if it is not the host name.", valueName: "name"))
     var tlsServerName: String?
     @Option(
         help: ArgumentHelp(
-            "File with the token to authenticate with (default: HEADROOM_TOKEN of the environment).",
+            "File with the token to authenticate with (default: the token in the environment variable HEADROOM_TOKEN).",
             valueName: "file"
         )
     )

@@ -14,7 +14,7 @@ struct Audit: AsyncParsableCommand {
     )
 
     @Argument(help: "The user's UUID.") var user: UserArgument
-    @Option(help: "At most so many events, the newest (1 to 100000).") var limit = 1_000
+    @Option(help: "Maximum number of events; the newest are shown (1 to 100000).") var limit = 1_000
     @Flag(help: "JSON on standard output, an object a line, instead of a table.") var json = false
     @OptionGroup var database: DatabaseOptions
 

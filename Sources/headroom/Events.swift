@@ -25,7 +25,7 @@ struct EventsList: AsyncParsableCommand {
 
     @Flag(help: "Only events that could not be applied.") var failed = false
     @Option(help: "Only events of the user with this UUID.") var user: UserArgument?
-    @Option(help: "At most so many, the last received (1 to 100000).") var limit = 1_000
+    @Option(help: "Maximum number of events; those received last are shown (1 to 100000).") var limit = 1_000
     @Flag(help: "JSON on standard output, an object a line, instead of a table.") var json = false
     @OptionGroup var database: DatabaseOptions
 
@@ -91,8 +91,8 @@ struct EventsReplay: AsyncParsableCommand {
         commandName: "replay",
         abstract: "Decode stored events again and apply them: one, those that failed, or all.",
         discussion: """
-            Each in a transaction of its own, the oldest first, also beside a running service. The new meaning of an \
-            event replaces the old one; if it is the same, nothing changes.
+            Applies each event in its own transaction, the oldest first. The service may run meanwhile. The new meaning \
+            of an event replaces the old one; if both are the same, nothing changes.
             """
     )
 

@@ -11,7 +11,7 @@ struct Ping: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "host:port of the service (default: HEADROOM_TARGET of the environment, if set).")
+    @Argument(help: "host:port of the service (default: the environment variable HEADROOM_TARGET, if set).")
     var address = TargetOptions.defaultTarget
     @OptionGroup(title: "Access") var accessOptions: AccessOptions
 

@@ -31,7 +31,7 @@ struct ProductMap: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("\(Stores.names), or a billing system's name.")) var source: String
     @Argument(help: "The store's name for the product.") var product: String?
     @Option(help: "The store's name for an entitlement, instead of a product.") var entitlement: String?
-    @Option(help: "The plan; select plan from headroom.plans lists them.") var plan: String?
+    @Option(help: "The plan; the table headroom.plans has all plans.") var plan: String?
     @Option(help: "The plan while its trial runs (default: trial).") var trialPlan: String?
     @Option(help: "The plan while an introductory offer runs (default: --plan).") var introPlan: String?
     @Option(help: "Messages that a one-time product grants (0 to 1000000).") var messages: Int?

@@ -4,8 +4,8 @@ import HeadroomServer
 
 struct Prune: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Delete old keys, and the contents of the stores' old events, now (serve does it in the background).",
-        discussion: "Works in small batches beside a running service. Prints how much was deleted."
+        abstract: "Delete old keys and the payloads of old billing events now (serve does it in the background).",
+        discussion: "Works in small batches; the service may run meanwhile. Prints how much was deleted."
     )
 
     @OptionGroup var database: DatabaseOptions

@@ -7,7 +7,7 @@ import Usage
 
 /// The service that a command connects to.
 struct TargetOptions: ParsableArguments {
-    @Option(help: "host:port of the service (default: HEADROOM_TARGET of the environment, if set).")
+    @Option(help: "host:port of the service (default: the environment variable HEADROOM_TARGET, if set).")
     var target = TargetOptions.defaultTarget
     @OptionGroup(title: "Access") var accessOptions: AccessOptions
     @Flag(help: "JSON on standard output instead of text; docs/reference.md lists its names.") var json = false

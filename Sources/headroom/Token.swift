@@ -26,8 +26,9 @@ struct TokenCreate: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "Its name: 1 to 64 of a-z, 0-9, _, . and -.") var name: String
-    @Option(help: "chat, dashboard or operator; may be given more than once.") var scope: [String] = []
+    @Argument(help: "The token's name: 1 to 64 characters of a-z, 0-9, _, . and -.") var name: String
+    @Option(help: "What the token permits: chat, dashboard or operator. May be given more than once.")
+    var scope: [String] = []
     @Option(help: "Days until it expires (1 to 36500; default: never).") var expiresInDays: Int?
     @OptionGroup var database: DatabaseOptions
 
@@ -120,7 +121,7 @@ struct TokenRevoke: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "Its id, from headroom token list.") var id: Int64
+    @Argument(help: "The token's id, as in headroom token list.") var id: Int64
     @OptionGroup var database: DatabaseOptions
 
     func run() async throws {

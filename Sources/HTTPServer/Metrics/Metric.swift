@@ -198,9 +198,10 @@ extension Metric {
         "headroom_http_turned_away_total",
         .counter,
         ["reason"],
-        "Connections of the HTTP server that were closed, or requests that were refused, to keep its limits: all or "
-            + "address, idle and closed for a new connection; busy, refused because all were busy; head, no complete "
-            + "head in time; output, responses not read in time."
+        "Connections of the HTTP server that were closed, and requests that were refused, to keep its limits. all, "
+            + "address: an idle connection was closed for a new one (limit of all connections, of one address); busy: a "
+            + "request was refused because all connections were busy; head: request headers did not arrive in time; "
+            + "output: responses were not read in time."
     )
 
     static let webhookRequests = Metric(

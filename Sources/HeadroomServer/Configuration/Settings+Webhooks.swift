@@ -4,73 +4,77 @@ import LineProtocol
 extension Settings {
     static let revenueCatAuthorization = Setting<[Secret]>(
         "revenuecat-authorization",
-        "the Authorization header that RevenueCat sends; several, separated by commas, are all accepted, to replace one. "
-            + "A secret: prefer the environment, or a file"
+        "the value of the Authorization header that RevenueCat sends. To change it, set the old and the new value, "
+            + "separated by a comma: both are accepted. It is a secret, so set the environment variable or "
+            + "revenuecat-authorization-file instead of the flag"
     )
     package static let revenueCatAuthorizationFile = Setting<String?>(
         "revenuecat-authorization-file",
         "path",
-        "file with revenuecat-authorization, one a line"
+        "file with the values of revenuecat-authorization, one per line"
     )
     static let revenueCatSigningSecret = Setting<[Secret]>(
         "revenuecat-signing-secret",
-        "the secret with which RevenueCat signs; if set, a signature is required. Several, separated by commas, are all "
-            + "accepted. Prefer the environment, or a file"
+        "the secret with which RevenueCat signs its requests. If it is set, a signature is required. To change it, set "
+            + "the old and the new secret, separated by a comma: both are accepted. Set the environment variable or "
+            + "revenuecat-signing-secret-file instead of the flag"
     )
     package static let revenueCatSigningSecretFile = Setting<String?>(
         "revenuecat-signing-secret-file",
         "path",
-        "file with revenuecat-signing-secret, one a line"
+        "file with the secrets of revenuecat-signing-secret, one per line"
     )
     static let revenueCatSignatureWindow = Setting<Int>(
         "revenuecat-signature-window-seconds",
         default: 300,
         1...3_600,
         unit: "s",
-        "how far the time in RevenueCat's signature may be from this machine's clock, in either direction"
+        "maximum difference between the time in RevenueCat's signature and this machine's clock, in either direction"
     )
     static let appStoreBundleID = Setting<String?>(
         "appstore-bundle-id",
         "text",
-        "bundle id of the app whose App Store notifications are accepted; requires appstore-root-certificate"
+        "the bundle ID of the app whose App Store notifications are accepted. Requires appstore-root-certificate"
     )
     static let appStoreAppleID = Setting<Int?>(
         "appstore-app-apple-id",
         1...999_999_999_999_999,
-        "the app's Apple id; notifications with another one are refused"
+        "the Apple ID of the app, a number. If it is set, notifications with another one are refused"
     )
     package static let appStoreRootCertificate = Setting<String?>(
         "appstore-root-certificate",
         "path",
-        "file with the certificate that App Store notifications must be signed under, PEM or DER: Apple Root CA - G3"
+        "file, PEM or DER, with the root certificate by which App Store notifications are verified: Apple Root CA - G3"
     )
     static let stripeSigningSecret = Setting<[Secret]>(
         "stripe-signing-secret",
-        "the signing secret of the endpoint at Stripe, whsec_…; several, separated by commas, are all accepted, to roll "
-            + "one. Prefer the environment, or a file"
+        "the signing secret of the webhook endpoint at Stripe, whsec_…. To change it, set the old and the new secret, "
+            + "separated by a comma: both are accepted. Set the environment variable or stripe-signing-secret-file "
+            + "instead of the flag"
     )
     package static let stripeSigningSecretFile = Setting<String?>(
         "stripe-signing-secret-file",
         "path",
-        "file with stripe-signing-secret, one a line"
+        "file with the secrets of stripe-signing-secret, one per line"
     )
     static let stripeSignatureWindow = Setting<Int>(
         "stripe-signature-window-seconds",
         default: 300,
         1...3_600,
         unit: "s",
-        "how far the time in Stripe's signature may be from this machine's clock, in either direction"
+        "maximum difference between the time in Stripe's signature and this machine's clock, in either direction"
     )
     static let stripeRefundRevokes = Setting<Bool>(
         "stripe-refund-revokes",
         (true, "on"),
         (false, "off"),
-        "whether a full refund of a subscription's charge at Stripe ends the access; off: only the subscription's state does"
+        "whether a full refund of a subscription's charge at Stripe ends the user's access. off: only the state of the "
+            + "subscription at Stripe ends it"
     )
     static let storeEnvironment = Setting<WebhookConfiguration.Environments>(
         "store-environment",
         default: .production,
-        "which of the stores' environments are accepted; purchases in a sandbox cost nothing"
+        "the environment of the stores whose events are accepted. Purchases in a sandbox cost nothing"
     )
 
     static let ofWebhooks: [any SettingDefinition] = [
