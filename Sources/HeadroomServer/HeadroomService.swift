@@ -94,8 +94,8 @@ public struct HeadroomService: Sendable {
         )
         let server = LineServer(parts)
         // Signals are trapped before the port is open: a peer that sees it open may end the service at once.
-        let ends = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        let hangups = tls == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
+        let terminationSignals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let reloadSignals = tls == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
         let listen = try await server.bind()
         let (httpAddresses, httpOpened) = AsyncStream.makeStream(of: ListenAddress?.self)
         let announcement = ReadyAnnouncement(parts.engine, httpAddresses: httpAddresses) { http in
@@ -118,14 +118,16 @@ public struct HeadroomService: Sendable {
             httpOpened.yield(nil)
         }
         services += [server, announcement]
-        if let tls, let hangups { services.append(TLSReloadService(contexts: tls, signals: hangups)) }
+        if let tls, let reloadSignals {
+            services.append(TLSReloadService(contexts: tls, signals: reloadSignals))
+        }
         if let privateServer {
             services.insert(PrivateServerService(server: privateServer, engine: parts.engine, logger: logger), at: 0)
         }
-        try await run(services, until: ends)
+        try await run(services, until: terminationSignals)
     }
 
-    private func run(_ services: [any Service], until ends: UnixSignalsSequence) async throws {
+    private func run(_ services: [any Service], until terminationSignals: UnixSignalsSequence) async throws {
         var configured = ServiceGroupConfiguration(
             // If one cannot start, the others still stop in order; then the error is thrown.
             services: services.map { .init(service: $0, failureTerminationBehavior: .gracefullyShutdownGroup) },
@@ -134,7 +136,7 @@ public struct HeadroomService: Sendable {
         configured.maximumGracefulShutdownDuration = configuration.drainTimeout + .milliseconds(1_500)
         let group = ServiceGroup(configuration: configured)
         async let _: Void = {
-            for await _ in ends { await group.triggerGracefulShutdown() }
+            for await _ in terminationSignals { await group.triggerGracefulShutdown() }
         }()
         try await group.run()
     }

@@ -124,7 +124,7 @@ public final class LineServer: Service, CustomStringConvertible {
         if left > 0 {
             logger.warning("connections were closed after the drain time", metadata: ["connections": "\(left)"])
         }
-        for group in groups { group.end() }
+        for group in groups { group.close() }
         access.endObservation()
         try await eventLoops.shutdownGracefully()
     }

@@ -23,17 +23,17 @@ struct ReadyAnnouncement: Service, CustomStringConvertible {
         self.announce = announce
     }
 
-    /// - Parameter late: the time since the end of `lanesTimeout`; negative before.
-    private func areLanesReady(_ late: Duration) -> Bool {
+    /// - Parameter deadline: after it, one connected lane is enough.
+    private func areLanesReady(by deadline: ContinuousClock.Instant) -> Bool {
         let connected = engine.snapshot.lanesConnected
-        return connected == engine.configuration.lanes || (connected > 0 && late > .zero)
+        return connected == engine.configuration.lanes || (connected > 0 && .now > deadline)
     }
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             guard let address = await httpAddresses.first(where: { _ in true }) else { return }
-            let latest = ContinuousClock.now + ReadyAnnouncement.lanesTimeout
-            while !areLanesReady(ContinuousClock.now - latest) {
+            let deadline = ContinuousClock.now + ReadyAnnouncement.lanesTimeout
+            while !areLanesReady(by: deadline) {
                 do { try await Task.sleep(for: .milliseconds(2)) } catch { return }
             }
             announce(address)

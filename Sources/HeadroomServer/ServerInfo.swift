@@ -92,11 +92,11 @@ package struct ServerInfo: Sendable {
 
     private func serviceValues(_ now: NIODeadline) -> [String?] {
         let engine = engine.snapshot
-        let connectionCounter = connectionCounter.snapshot
+        let connections = connectionCounter.snapshot
         let database = engine.lanesConnected == engine.lanes ? "up" : engine.lanesConnected == 0 ? "down" : "degraded"
         return [
-            version, "\((now - startedAt).nanoseconds / 1_000_000_000)", "\(connectionCounter.current)",
-            "\(connectionCounter.total)", "\(connectionCounter.refused)", database, "\(engine.lanes)",
+            version, "\((now - startedAt).nanoseconds / 1_000_000_000)", "\(connections.current)",
+            "\(connections.total)", "\(connections.refused)", database, "\(engine.lanes)",
             "\(engine.lanesConnected)", "\(engine.queueDepth)", "\(engine.batches)", "\(engine.requests)",
             "\(engine.reconnects)",
         ]

@@ -1,6 +1,6 @@
 import LineProtocol
 
-/// A field line by names, which docs/reference.md, Fields, lists.
+/// The fields of one line of a reply, by name. docs/reference.md lists the names under Fields.
 public struct Record: Sendable, Equatable, Encodable {
     public let values: [String: FieldValue]
 

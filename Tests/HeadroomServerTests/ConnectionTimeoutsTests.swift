@@ -91,7 +91,7 @@ struct ConnectionTimeoutsTests {
         timeouts.writabilityChanged(to: false, at: at(15), limits)
         #expect(timeouts.nextDeadline == at(22), "from when it began")
         #expect(timeouts.expire(at: at(21.9), isIdle: isIdle) == nil)
-        #expect(timeouts.expire(at: at(22), isIdle: isIdle) == .outputStuck)
+        #expect(timeouts.expire(at: at(22), isIdle: isIdle) == .outputTimeout)
     }
 
     @Test("start anew once the peer reads its replies again")

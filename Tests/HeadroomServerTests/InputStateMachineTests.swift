@@ -16,8 +16,8 @@ struct InputStateMachineTests {
         #expect(input.read(canDecode: false) == true)
         #expect(input.received(bytes: 10) == .drop)
         #expect(!input.isDecoding && !input.isDiscarding)
-        #expect(input.end() == false)
-        #expect(input.isEnded)
+        #expect(input.closed() == false)
+        #expect(input.isClosed)
     }
 
     @Test("is decoded as it is received, and read while it can be decoded")
@@ -30,8 +30,8 @@ struct InputStateMachineTests {
         #expect(input.resumeRead(canDecode: false) == false)
         #expect(input.resumeRead(canDecode: true) == true)
         #expect(input.resumeRead(canDecode: true) == false, "once")
-        #expect(input.end() == true)
-        #expect(input.isEnded)
+        #expect(input.closed() == true)
+        #expect(input.isClosed)
     }
 
     @Test("is kept, and not read, until the connection's turn")
@@ -42,7 +42,7 @@ struct InputStateMachineTests {
         #expect(input.received(bytes: 10) == .keep)
         #expect(input.read(canDecode: true) == false)
         #expect(input.resumeRead(canDecode: true) == false)
-        #expect(input.end() == false, "what is left is decoded in the turn")
+        #expect(input.closed() == false, "what is left is decoded in the turn")
         #expect(input.takeTurn() == true)
         #expect(input.isDecoding)
         #expect(input.takeTurn() == false)
@@ -60,8 +60,8 @@ struct InputStateMachineTests {
         #expect(input.received(bytes: ConnectionLimits.discardedBytesMaximum) == .drop)
         #expect(input.received(bytes: 1) == .close)
         #expect(input.resumeRead(canDecode: true) == false)
-        #expect(input.end() == false)
-        #expect(input.isEnded)
+        #expect(input.closed() == false)
+        #expect(input.isClosed)
     }
 
     @Test("is dropped when the last reply comes before the connection's turn")

@@ -48,7 +48,7 @@ struct MetricsTests {
             let latencies = metrics.loops[index % 2].latencies
             latencies.begin(second: 1)
             latencies.record(microseconds: value)
-            latencies.end(microseconds: UInt64(value))
+            latencies.addToTotal(microseconds: UInt64(value))
         }
         let counts = metrics.snapshot().latencyCounts
         #expect(counts.sum == values.reduce(0) { $0 + UInt64($1) })

@@ -147,7 +147,7 @@ struct ReceivedReplyTests {
 
     @Test("A line without an end is limited")
     func endless() {
-        let line = [UInt8(ascii: "+")] + [UInt8](repeating: 0x61, count: ReplyFrameDecoder.lineMaximum + 1)
+        let line = [UInt8(ascii: "+")] + [UInt8](repeating: 0x61, count: ReplyFrameDecoder.lineBytesMaximum + 1)
         #expect(throws: MalformedReply(.lineTooLong)) { try ReceivedReplyTests.receive([line]) }
     }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counters that one thread raises and any thread reads.
+/// Counters that one thread increments and any thread reads.
 ///
 /// With a single writer, a relaxed load and a relaxed store are enough and compile to plain moves: a lock or an atomic
 /// addition per message would cost more than what is counted.
@@ -24,11 +24,11 @@ public final class CounterCells: @unchecked Sendable {
     /// By the one writing thread only: of two writers, one's addition would be lost.
     @inlinable
     @inline(__always)
-    public func raise(_ index: Int) {
+    public func increment(_ index: Int) {
         add(1, to: index)
     }
 
-    /// As `raise`, by the writing thread only.
+    /// As `increment`, by the writing thread only.
     @inlinable
     @inline(__always)
     public func add(_ amount: UInt64, to index: Int) {
@@ -36,7 +36,7 @@ public final class CounterCells: @unchecked Sendable {
         cells[index].store(cells[index].load(ordering: .relaxed) &+ amount, ordering: .relaxed)
     }
 
-    /// As `raise`, by the writing thread only.
+    /// As `increment`, by the writing thread only.
     public func copy(from other: CounterCells) {
         for index in 0..<count { cells[index].store(other[index], ordering: .relaxed) }
     }

@@ -13,7 +13,7 @@ public final class DoublingHistogram: Sendable {
 
     /// By the one writing thread only.
     public func record(_ value: UInt64) {
-        cells.raise(DoublingHistogram.bucket(of: value))
+        cells.increment(DoublingHistogram.bucket(of: value))
         cells.add(value, to: DoublingHistogram.bucketCount)
     }
 

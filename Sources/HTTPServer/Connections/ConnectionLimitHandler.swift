@@ -21,7 +21,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     private var timerFiresAt = NIODeadline.distantFuture
     /// Hummingbird has a task for the connection, which may end after the connection.
     private var hasTask = false
-    /// Continues when a response is sent.
+    /// Passes on buffered requests after each response.
     var pacing: RequestPacingHandler?
 
     init(_ limiter: ConnectionLimiter, build: @escaping Build) {
@@ -44,7 +44,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
         timer = nil
         pacing = nil
         self.context = nil
-        releaseIfOver()
+        releaseIfFinished()
         context.fireChannelInactive()
     }
 
@@ -114,7 +114,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
 
     func taskEnded() {
         hasTask = false
-        releaseIfOver()
+        releaseIfFinished()
     }
 
     // MARK: Closing
@@ -136,7 +136,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
 
     /// A connection counts until its task has ended. Otherwise peers that send a request and reset the connection could
     /// pile up any number of tasks.
-    private func releaseIfOver() {
+    private func releaseIfFinished() {
         guard context == nil, !hasTask, let id else { return }
         self.id = nil
         limiter.closed(id)

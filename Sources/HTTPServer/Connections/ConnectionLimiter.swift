@@ -4,7 +4,7 @@ import NIOCore
 
 /// Enforces the limits of `ConnectionLimiterStateMachine`: closes evicted connections, counts rejections and logs them.
 ///
-/// @unchecked Sendable: everything is touched on the port's one event loop only.
+/// @unchecked Sendable: used on the port's event loop only.
 final class ConnectionLimiter: @unchecked Sendable {
     let timeouts: RequestTimeoutStateMachine.Limits
     private var connections: ConnectionLimiterStateMachine

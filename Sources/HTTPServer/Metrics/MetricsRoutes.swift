@@ -48,10 +48,10 @@ struct MetricsRoutes: RouteProvider {
     }
 
     private func writeLineProtocol(to encoder: inout PrometheusEncoder) {
-        let connectionCounter = parts.connectionCounter.snapshot
-        encoder.write(.connections, .init(connectionCounter.current))
-        encoder.write(.connectionsAccepted, .init(connectionCounter.total))
-        encoder.write(.connectionsRefused, .init(connectionCounter.refused))
+        let connections = parts.connectionCounter.snapshot
+        encoder.write(.connections, .init(connections.current))
+        encoder.write(.connectionsAccepted, .init(connections.total))
+        encoder.write(.connectionsRefused, .init(connections.refused))
         let byName = parts.access.connectionsByName.sorted { $0.key < $1.key }.prefix(ServerInfo.tokenNamesMaximum)
         encoder.write(.tokenConnections, byName.map { ([$0.key], .init($0.value)) })
         encoder.write(

@@ -16,11 +16,11 @@ struct ProblemMiddleware: RouterMiddleware {
         var response: Response
         do {
             response = try await next(request, context)
-            // No route but POST reads a body, and a body that arrives slowly would occupy the connection for ever.
-            if request.method != .post { endAfterBody(request, context, &response) }
+            // Only routes for POST read a body. An unread one that arrives slowly would occupy the connection for ever.
+            if request.method != .post { closeIfRequestHasBody(request, context, &response) }
         } catch {
             response = problem(error, request, context).response(from: request, context: context)
-            endAfterBody(request, context, &response)
+            closeIfRequestHasBody(request, context, &response)
         }
         // Browsers must not guess a body's type.
         response.headers[.xContentTypeOptions] = "nosniff"
@@ -28,7 +28,7 @@ struct ProblemMiddleware: RouterMiddleware {
         return request.method == .head ? response.createHeadResponse() : response
     }
 
-    private func endAfterBody(_ request: Request, _ context: HTTPContext, _ response: inout Response) {
+    private func closeIfRequestHasBody(_ request: Request, _ context: HTTPContext, _ response: inout Response) {
         let length = request.headers[.contentLength]
         guard request.headers[.transferEncoding] != nil || (length != nil && length != "0") else { return }
         response.headers[.connection] = "close"

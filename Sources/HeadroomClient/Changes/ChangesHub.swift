@@ -84,14 +84,14 @@ final class ChangesHub: Sendable {
         requester.pool.close()
     }
 
-    /// - Parameter connection: the number of the connection that the event is about, if any. Events of an earlier connection
-    ///   are ignored.
+    /// - Parameter generation: that of the connection that the event is about, if any. Events of an earlier connection are
+    ///   ignored.
     private func handle(
-        from connection: Int? = nil,
+        from generation: Int? = nil,
         _ event: (inout SubscriptionStateMachine) -> [SubscriptionStateMachine.Action]
     ) {
-        let (actions, generation) = state.withLock { state -> ([SubscriptionStateMachine.Action], Int) in
-            if let connection, connection != state.generation { return ([], state.generation) }
+        let (actions, current) = state.withLock { state -> ([SubscriptionStateMachine.Action], Int) in
+            if let generation, generation != state.generation { return ([], state.generation) }
             let actions = event(&state.machine)
             // Within the lock, so that states are delivered in order.
             for case .deliver(let status, let followers) in actions {
@@ -99,7 +99,7 @@ final class ChangesHub: Sendable {
             }
             return (actions, state.generation)
         }
-        for action in actions { perform(action, generation) }
+        for action in actions { perform(action, current) }
     }
 
     private func perform(_ action: SubscriptionStateMachine.Action, _ generation: Int) {

@@ -61,11 +61,11 @@ struct EndpointsStateMachine<Connection> {
 
     /// What to do so that requests find a connection.
     mutating func next(now: NIODeadline) -> Next {
-        let using = endpoints[current]
-        if !using.open.isEmpty {
-            let missing = connectionsPerEndpoint - using.open.count - using.opening.count
+        let inUse = endpoints[current]
+        if !inUse.open.isEmpty {
+            let missing = connectionsPerEndpoint - inUse.open.count - inUse.opening.count
             // Requests have a connection, so missing ones wait for the retry time.
-            guard missing > 0, using.retryAt.map({ $0 <= now }) ?? true else { return .nothing }
+            guard missing > 0, inUse.retryAt.map({ $0 <= now }) ?? true else { return .nothing }
             return .connect((0..<missing).map { _ in attempt(current) })
         }
         guard endpoints.allSatisfy({ $0.opening.isEmpty }) else { return .nothing }

@@ -35,7 +35,7 @@ extension HeadroomClient {
             if hold.isDegraded { return .completed(result, decision) }
             return await commit(hold, until: end, result)
         } catch {
-            if !hold.isDegraded { await giveBack(user, key: key, until: end, isCertain: true) }
+            if !hold.isDegraded { await giveBack(user, key: key, until: end, holdExists: true) }
             throw error
         }
     }
@@ -53,7 +53,7 @@ extension HeadroomClient {
         } catch {
             if error.mayHaveTakenEffect {
                 let end = NIODeadline.now() + TimeAmount(ttl)
-                await giveBack(user, key: key, until: end, isCertain: false)
+                await giveBack(user, key: key, until: end, holdExists: false)
             }
             guard configuration.whenUnreachable == .allow, error.isUnanswered else { throw error }
             return degraded(user, error)
@@ -79,25 +79,26 @@ extension HeadroomClient {
         }
     }
 
-    /// - Parameter isCertain: whether the hold exists. If that is unknown, `NOTFOUND` is retried for a while, because the
-    ///   reservation may still arrive.
+    /// - Parameter holdExists: false if that is unknown. `NOTFOUND` is then retried for a while, because the reservation may
+    ///   still arrive.
     private nonisolated(nonsending) func giveBack(
         _ user: UserID,
         key: MessageKey,
         until end: NIODeadline,
-        isCertain: Bool
+        holdExists: Bool
     ) async {
         let command = Command.release(user: user, key: key)
         guard case .failure(let error) = await settle(command, key: key) else { return }
         if error.isUnanswered {
             settleLater(command, key: key, until: end)
-        } else if error.code == .notFound, !isCertain {
-            settleLater(command, key: key, until: min(end, .now() + HeadroomClient.strayTime), isAwaited: true)
+        } else if error.code == .notFound, !holdExists {
+            let latest = NIODeadline.now() + HeadroomClient.lateArrivalTimeout
+            settleLater(command, key: key, until: min(end, latest), holdMayArrive: true)
         }
     }
 
     /// How long a request sent on a lost connection may take to arrive.
-    private static let strayTime = TimeAmount.seconds(5)
+    private static let lateArrivalTimeout = TimeAmount.seconds(5)
 
     /// Sends the request in a detached task, so that a cancellation of the caller does not cancel it.
     private nonisolated(nonsending) func settle(
@@ -117,8 +118,8 @@ extension HeadroomClient {
 
     /// Retries in the background.
     ///
-    /// - Parameter isAwaited: whether the hold may still arrive, so that `NOTFOUND` is not final.
-    private func settleLater(_ command: Command, key: MessageKey, until end: NIODeadline, isAwaited: Bool = false) {
+    /// - Parameter holdMayArrive: whether the hold may still arrive, so that `NOTFOUND` is not final.
+    private func settleLater(_ command: Command, key: MessageKey, until end: NIODeadline, holdMayArrive: Bool = false) {
         admission.enterNested()
         Task.detached { [self] in
             defer { admission.leave() }
@@ -129,7 +130,7 @@ extension HeadroomClient {
                     let left = Duration.nanoseconds((end - .now()).nanoseconds)
                     _ = try await perform(command, .keyed, key: key, deadline: left)
                     return
-                } catch let error where error.isUnanswered || isAwaited && error.code == .notFound {
+                } catch let error where error.isUnanswered || holdMayArrive && error.code == .notFound {
                     let pause = Backoff(range: configuration.backoff).pause(after: failures, using: &generator)
                     failures += 1
                     try? await Task.sleep(for: pause)

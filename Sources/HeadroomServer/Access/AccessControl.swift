@@ -82,7 +82,7 @@ package final class AccessControl: TokenObserver, Sendable {
     // MARK: From the database monitor
 
     package func update(_ reading: TokenSnapshot) {
-        report(reading.invalid)
+        logRefused(reading.invalid)
         if state.withLock({ $0.freshness.read(at: .now) }) { logger.notice("the tokens can be read again") }
         change { state in
             state.live = reading.tokens
@@ -102,7 +102,7 @@ package final class AccessControl: TokenObserver, Sendable {
     }
 
     /// Logs each refused token once, and again if it was valid in between.
-    private func report(_ refused: [InvalidToken]) {
+    private func logRefused(_ refused: [InvalidToken]) {
         let known = state.withLock { state in
             defer { state.refused = Set(refused) }
             return state.refused

@@ -35,5 +35,5 @@ package final class AccessPolicy: Sendable {
     }
 
     /// - Returns: nil if the token is no longer live.
-    package func identity(ofToken tokenID: Int64) -> Identity? { tokens.identity(tokenID) }
+    package func identity(ofToken tokenID: Int64) -> Identity? { tokens.identity(ofToken: tokenID) }
 }

@@ -31,7 +31,7 @@ struct TokenList: Sendable {
     var isEmpty: Bool { tokens.isEmpty }
 
     /// - Returns: nil if the token is no longer live.
-    func identity(_ tokenID: Int64) -> Identity? {
+    func identity(ofToken tokenID: Int64) -> Identity? {
         identities[tokenID]
     }
 

@@ -102,9 +102,9 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
         }
     }
 
-    /// From any thread, before the event loop ends. Outcomes of connections that were closed with requests in flight
-    /// are dropped from now on.
-    func end() {
+    /// Drops outcomes from now on: those of connections that were closed with requests in flight. From any thread,
+    /// before the event loop ends.
+    func close() {
         deliveries.close()
     }
 
@@ -282,7 +282,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
             connection.complete(slot: completion.returnAddress.slot, completion.outcome)
             scheduleFlush(connection, &changed)
         }
-        metrics.latencies.end(microseconds: latencySum)
+        metrics.latencies.addToTotal(microseconds: latencySum)
         flush(changed)
     }
 

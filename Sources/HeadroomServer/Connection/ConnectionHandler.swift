@@ -28,7 +28,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Bytes that are not decoded yet.
     private var received: ByteBuffer?
     private var context: ChannelHandlerContext?
-    /// The engine's watcher may hold subscriptions of this connection.
+    /// The engine may have subscriptions of this connection.
     private var hasWatched = false
     /// Maintained by the group: the connection is in its list of connections to flush.
     var flushIsScheduled = false
@@ -77,7 +77,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         var line = context.channel.allocator.buffer(capacity: 128)
         Reply.error(error).encode(into: &line)
         context.writeAndFlush(wrapOutboundOut(line), promise: nil)
-        if mayLinger { end(context) } else { context.close(promise: nil) }
+        if mayLinger { closeAfterReplies(context) } else { context.close(promise: nil) }
     }
 
     /// Closes the connection; a refused one has lingered already, and need not do so again for TLS.
@@ -143,7 +143,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .some(ChannelEvent.inputClosed) = event as? ChannelEvent {
-            if input.end() { decode(atMost: .max) }
+            if input.closed() { decode(atMost: .max) }
             flush()
         }
         context.fireUserInboundEventTriggered(event)
@@ -199,8 +199,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             case .replied: break
             case .submit(let user, let operation, let slot):
                 group.stage(user, operation, connection: number, slot: slot)
-            case .read(let reading, let slot):
-                group.read(reading, connection: number, slot: slot)
+            case .read(let query, let slot):
+                group.read(query, connection: number, slot: slot)
             case .watch(let users, let slot):
                 hasWatched = true
                 group.watch(users, connection: number, slot: slot)
@@ -222,7 +222,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Ends the input once the peer has closed its side and all complete requests are decoded. An incomplete one is
     /// dropped.
     private func endInput() {
-        guard input.isEnded else { return }
+        guard input.isClosed else { return }
         received = nil
         machine.inputEnded()
     }
@@ -246,7 +246,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         guard let context else { return }
         if let identity = machine.identity {
             // Also when only the token's scopes have changed: a connection keeps the permissions that it began with.
-            if policy.tokens.identity(identity.tokenID) != identity { drain(because: .tokenEnded) }
+            if policy.tokens.identity(ofToken: identity.tokenID) != identity { drain(because: .tokenEnded) }
         } else if policy.isRequired, machine.isSubscribed {
             // It cannot authenticate while it is subscribed.
             drain(because: .tokenIsRequired)
@@ -268,8 +268,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.push(answer)
     }
 
-    /// Writes the replies that are ready, continues what they have held up, and ends the connection when all is
-    /// answered.
+    /// Writes the replies that are ready, decodes requests that have waited for that, and closes the connection after its
+    /// last reply.
     func flush() {
         guard let context else { return }
         // Messages of subscriptions are written in portions. What a slow peer does not read stays in the state machine,
@@ -281,15 +281,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
             if hasMore(context) { waitForTurn(hadTurn: true) }
         }
         if machine.isFinished {
-            end(context)
+            closeAfterReplies(context)
         } else if input.resumeRead(canDecode: canDecode(context)) {
             context.read()
         }
     }
 
-    /// Ends the connection after its last reply. It is closed once the kernel has the replies: closing it earlier would
-    /// discard them.
-    private func end(_ context: ChannelHandlerContext) {
+    /// Closes the connection once the kernel has the last reply: closing it earlier would discard replies.
+    private func closeAfterReplies(_ context: ChannelHandlerContext) {
         guard !input.isDiscarding else { return }
         received = nil
         if input.discard() { context.read() }
@@ -305,13 +304,13 @@ final class ConnectionHandler: ChannelDuplexHandler {
         guard let context else { return }
         // Closes our side only: if bytes of the peer are unread, closing both would make the kernel discard replies
         // that the peer has not read. The peer's end, or the timer, closes the rest.
-        context.channel.close(mode: input.isEnded ? .all : .output, promise: nil)
+        context.channel.close(mode: input.isClosed ? .all : .output, promise: nil)
         timeouts.linger(from: .now(), limits)
         schedule(context)
     }
 
     private func hasMore(_ context: ChannelHandlerContext) -> Bool {
-        input.isDecoding && (received != nil || input.isEnded) && canDecode(context)
+        input.isDecoding && (received != nil || input.isClosed) && canDecode(context)
     }
 
     /// Lets other connections go first. Some kilobytes of requests with long replies, or the requests of very many
@@ -353,7 +352,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        // Once the connection ends its time is limited until all is sent.
+        // After the last reply, the time until all is sent stays limited.
         if !input.isDiscarding { timeouts.writabilityChanged(to: context.channel.isWritable, at: .now(), limits) }
         schedule(context)
         if context.channel.isWritable { flush() }
@@ -387,7 +386,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         // A lingering connection waits until the kernel has all replies.
         let isIdle = machine.isIdle && (!timeouts.isLingering || unsentBytes(context) == 0)
         if let reason = timeouts.expire(at: .now(), isIdle: isIdle, isSubscribed: machine.isSubscribed) {
-            group.logger.debug("connection closed", metadata: ["reason": "\(reason)"])
+            group.logger.debug("connection closed", metadata: ["reason": "\(reason.rawValue)"])
             close(context)
         } else {
             schedule(context)

@@ -259,8 +259,8 @@ struct ConnectionStateMachine {
         .submit(user, operation, slot: waitingSlot(purpose))
     }
 
-    private mutating func read(_ reading: ReportQuery) -> RequestAction {
-        .read(reading, slot: waitingSlot(.other))
+    private mutating func read(_ query: ReportQuery) -> RequestAction {
+        .read(query, slot: waitingSlot(.other))
     }
 
     private mutating func waitingSlot(_ purpose: Purpose) -> UInt64 {

@@ -8,15 +8,15 @@ struct ConnectionTimeouts {
         case notAuthenticated = "no token in time"
         case incompleteRequest = "a request was begun and not completed in time"
         case idle
-        case outputStuck = "the peer does not read its replies"
-        case lingered
+        case outputTimeout = "the peer does not read its replies"
+        case lingered = "the peer did not close its side in time"
     }
 
     private var firstRequestBy: NIODeadline? = .distantFuture
     private var authenticatedBy: NIODeadline?
     private var idleAt = NIODeadline.distantFuture
     private var incompleteRequestBy: NIODeadline?
-    private var outputStuckAt: NIODeadline?
+    private var outputDeadline: NIODeadline?
     private var lingersUntil: NIODeadline?
     private var lingersAtMostUntil = NIODeadline.distantFuture
     private var idleTimeout = TimeAmount.zero
@@ -56,7 +56,7 @@ struct ConnectionTimeouts {
     }
 
     mutating func writabilityChanged(to isWritable: Bool, at now: NIODeadline, _ limits: ConnectionLimits) {
-        outputStuckAt = isWritable ? nil : outputStuckAt ?? now + limits.outputTimeout
+        outputDeadline = isWritable ? nil : outputDeadline ?? now + limits.outputTimeout
     }
 
     /// From now on the connection is open only for bytes that the peer has sent already.
@@ -77,7 +77,7 @@ struct ConnectionTimeouts {
     /// When to call `expire` next.
     var nextDeadline: NIODeadline {
         let deadline =
-            [firstRequestBy, incompleteRequestBy, authenticatedBy, outputStuckAt, idleAt].compactMap(\.self).min()
+            [firstRequestBy, incompleteRequestBy, authenticatedBy, outputDeadline, idleAt].compactMap(\.self).min()
             ?? idleAt
         return min(deadline, lingersUntil ?? deadline)
     }
@@ -87,7 +87,7 @@ struct ConnectionTimeouts {
     ///
     /// - Parameter isIdle: all requests are answered.
     mutating func expire(at now: NIODeadline, isIdle: Bool, isSubscribed: Bool = false) -> Reason? {
-        if let outputStuckAt, now >= outputStuckAt { return .outputStuck }
+        if let outputDeadline, now >= outputDeadline { return .outputTimeout }
         if let firstRequestBy, now >= firstRequestBy { return .noFirstRequest }
         guard isIdle else {
             // The request was accepted before a token was required, so it is still answered.

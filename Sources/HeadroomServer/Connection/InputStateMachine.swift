@@ -19,7 +19,7 @@ struct InputStateMachine {
 
     private var state = State.notAdmitted
     /// The peer has closed its side: no more bytes follow.
-    private(set) var isEnded = false
+    private(set) var isClosed = false
 
     var isDecoding: Bool { if case .decoding = state { true } else { false } }
     var isDiscarding: Bool { if case .discarding = state { true } else { false } }
@@ -75,8 +75,8 @@ struct InputStateMachine {
     }
 
     /// The peer has closed its side. Returns whether to decode what is left.
-    mutating func end() -> Bool {
-        isEnded = true
+    mutating func closed() -> Bool {
+        isClosed = true
         return isDecoding
     }
 

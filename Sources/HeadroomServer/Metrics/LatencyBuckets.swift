@@ -1,6 +1,6 @@
 /// Microseconds in buckets: exact below 32, then sixteen buckets for each doubling, so that a bucket is at most one
 /// sixteenth of its values wide. The same division as HdrHistogram's, with its arithmetic reduced to a count of leading
-/// zeros and a shift, because every message passes here.
+/// zeros and a shift, because it is computed for every message.
 package enum LatencyBuckets {
     /// Sixteen for each doubling.
     private static var subdivisionBits: Int { 4 }

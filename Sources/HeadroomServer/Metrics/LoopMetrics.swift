@@ -19,7 +19,7 @@ package final class LoopMetrics: Sendable {
     @inline(__always)
     func count(_ request: DecodedRequest) {
         switch request {
-        case .command(let command): verbs.raise(command.verb.ordinal)
+        case .command(let command): verbs.increment(command.verb.ordinal)
         case .failure(let error), .fatal(let error): count(error.code)
         }
     }
@@ -28,14 +28,14 @@ package final class LoopMetrics: Sendable {
     func count(_ outcome: Outcome) {
         switch outcome {
         case .answer(let answer):
-            answers.raise(LoopMetrics.ordinal(Status(answer.status), answer.snapshot.tier))
+            answers.increment(LoopMetrics.ordinal(Status(answer.status), answer.snapshot.tier))
         case .failure(let error): count(ReplyError(error).code)
         default: break
         }
     }
 
     private func count(_ code: ReplyError.Code) {
-        if let ordinal = ReplyError.Code.allCases.firstIndex(of: code) { errors.raise(ordinal) }
+        if let ordinal = ReplyError.Code.allCases.firstIndex(of: code) { errors.increment(ordinal) }
     }
 
     /// Enough for all tiers. A literal, because `allCases` makes an array each time.

@@ -16,9 +16,9 @@ package struct ServiceMetrics: Sendable {
         fileprivate var verbs: [UInt64]
         fileprivate var answers: [UInt64]
         fileprivate var errors: [UInt64]
-        /// Answers of the store per `LatencyBuckets`, since the start.
+        /// The engine's answers since the start, by latency: a count per bucket of `LatencyBuckets`.
         package var latencies: [UInt64]
-        /// The same added up, in microseconds.
+        /// The sum of these latencies, in microseconds.
         var latencySum: UInt64
         /// The same of the last seconds.
         package var recentLatencies: [UInt64]
@@ -37,7 +37,7 @@ package struct ServiceMetrics: Sendable {
         package var latencyCounts: BucketCounts {
             var counts = BucketCounts(sum: latencySum)
             for (index, count) in latencies.enumerated() where count > 0 {
-                // Microseconds that were cut off: what counts as 15 was less than 16.
+                // Latencies are rounded down to microseconds: one that was counted as 15 was less than 16.
                 let bits = UInt32.bitWidth - LatencyBuckets.maximum(of: index).leadingZeroBitCount
                 counts.counts[bits] += count
             }

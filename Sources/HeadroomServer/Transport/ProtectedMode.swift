@@ -64,9 +64,9 @@ struct ProtectedMode: Sendable {
             return UInt32(bigEndian: address.address.sin_addr.s_addr) >> 24 == 127
         case .v6(let address):
             return withUnsafeBytes(of: address.address.sin6_addr) { bytes in
-                let isLast = bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
-                let isMapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
-                return isLast || (isMapped && bytes[12] == 127)
+                let isIPv6Loopback = bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
+                let isMappedIPv4 = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
+                return isIPv6Loopback || (isMappedIPv4 && bytes[12] == 127)
             }
         case .unixDomainSocket:
             return true

@@ -26,7 +26,7 @@ public struct MalformedReply: Error, Sendable, Equatable, CustomStringConvertibl
             switch reason {
             case .kind: "a reply begins with an unknown byte"
             case .length: "a reply has an invalid length"
-            case .lineTooLong: "a line of a reply is longer than \(ReplyFrameDecoder.lineMaximum) bytes"
+            case .lineTooLong: "a line of a reply is longer than \(ReplyFrameDecoder.lineBytesMaximum) bytes"
             case .listTooLong: "a list of a reply is longer than \(ReplyFrameDecoder.listBytesMaximum) bytes"
             case .nested: "a reply has a list within a list"
             case .fieldLine: "a reply lacks a field, or is not a line of fields"
@@ -67,7 +67,7 @@ public struct ReplyFrameDecoder: Sendable {
     }
 
     /// No service sends a longer line.
-    public static let lineMaximum = 65_536
+    public static let lineBytesMaximum = 65_536
     static let elementsMaximum = 65_536
     /// The maximum of a list. The longest that a service sends, a history of a hundred years, has a quarter of a
     /// million.
@@ -133,7 +133,7 @@ public struct ReplyFrameDecoder: Sendable {
             let endsWithCR = lineFeed > 0 && bytes[lineFeed - 1] == UInt8(ascii: "\r")
             return (lineFeed + 1, endsWithCR ? lineFeed - 1 : lineFeed)
         }
-        guard (found?.content ?? buffer.readableBytes) <= ReplyFrameDecoder.lineMaximum else {
+        guard (found?.content ?? buffer.readableBytes) <= ReplyFrameDecoder.lineBytesMaximum else {
             throw MalformedReply(.lineTooLong)
         }
         // An empty line has no first byte, which is the reply's kind.
@@ -162,7 +162,7 @@ public struct ReplyFrameDecoder: Sendable {
     /// Removes a bulk string once all of it is received.
     private mutating func removeBulk(_ line: Line, of buffer: inout ByteBuffer) throws(MalformedReply) -> ReplyElement?
     {
-        let length = try number(in: buffer, line, atMost: ReplyFrameDecoder.lineMaximum)
+        let length = try number(in: buffer, line, atMost: ReplyFrameDecoder.lineBytesMaximum)
         guard buffer.readableBytes >= line.whole + length + 2 else {
             // The next call decodes the bulk string's first line again, which is short.
             return nil

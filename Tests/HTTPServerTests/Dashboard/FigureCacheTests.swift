@@ -59,31 +59,31 @@ struct FigureCacheTests {
     func shared() async {
         let cache = cache()
         async let answered: Void = source.answer(.success(7))
-        async let one = cache.figure("a", freshFor: Self.long, patience: Self.long)
-        async let two = cache.figure("a", freshFor: Self.long, patience: Self.long)
+        async let one = cache.figure("a", freshFor: Self.long, timeout: Self.long)
+        async let two = cache.figure("a", freshFor: Self.long, timeout: Self.long)
         let both = await [one.value, two.value]
         await answered
         #expect(both == [7, 7])
         #expect(source.requests == 1)
-        #expect(await cache.figure("a", freshFor: Self.long, patience: Self.long).value == 7)
+        #expect(await cache.figure("a", freshFor: Self.long, timeout: Self.long).value == 7)
         #expect(source.requests == 1)
         async let again: Void = source.answer(.success(8))
         // With a lifetime of zero it is old at once.
         var newest: Int?
-        while newest != 8 { newest = await cache.figure("a", freshFor: .zero, patience: Self.long).value }
+        while newest != 8 { newest = await cache.figure("a", freshFor: .zero, timeout: Self.long).value }
         await again
         #expect(source.requests == 2)
     }
 
     @Test("a slow load continues after a caller has stopped waiting")
-    func patience() async {
+    func timeout() async {
         let cache = cache()
-        guard case .loading = await cache.figure("a", freshFor: Self.long, patience: .zero) else {
+        guard case .loading = await cache.figure("a", freshFor: Self.long, timeout: .zero) else {
             Issue.record("it cannot be loaded yet")
             return
         }
         await source.answer(.success(7))
-        let figure = await cache.figure("a", freshFor: Self.long, patience: Self.long)
+        let figure = await cache.figure("a", freshFor: Self.long, timeout: Self.long)
         #expect(figure.value == 7 && figure.error == nil)
         #expect(source.requests == 1)
     }
@@ -92,14 +92,14 @@ struct FigureCacheTests {
     func reloading() async {
         let cache = cache()
         async let answered: Void = source.answer(.success(7))
-        #expect(await cache.figure("a", freshFor: Self.long, patience: Self.long).isLoading == false)
+        #expect(await cache.figure("a", freshFor: Self.long, timeout: Self.long).isLoading == false)
         await answered
         // Not answered, so the value stays old.
-        var old = await cache.figure("a", freshFor: .zero, patience: .zero)
-        while !old.isLoading { old = await cache.figure("a", freshFor: .zero, patience: .zero) }
+        var old = await cache.figure("a", freshFor: .zero, timeout: .zero)
+        while !old.isLoading { old = await cache.figure("a", freshFor: .zero, timeout: .zero) }
         #expect(old.value == 7)
         await source.answer(.success(8))
-        let fresh = await cache.figure("a", freshFor: Self.long, patience: Self.long)
+        let fresh = await cache.figure("a", freshFor: Self.long, timeout: Self.long)
         #expect(fresh.isLoading == false)
     }
 
@@ -107,14 +107,14 @@ struct FigureCacheTests {
     func failure() async {
         let cache = cache()
         async let first: Void = source.answer(.failure(Self.away))
-        guard case .failed(let error) = await cache.figure("a", freshFor: Self.long, patience: Self.long) else {
+        guard case .failed(let error) = await cache.figure("a", freshFor: Self.long, timeout: Self.long) else {
             Issue.record("nothing is loaded")
             return
         }
         await first
         #expect(error == Self.away)
         async let second: Void = source.answer(.success(7))
-        #expect(await cache.figure("a", freshFor: Self.long, patience: Self.long).value == 7)
+        #expect(await cache.figure("a", freshFor: Self.long, timeout: Self.long).value == 7)
         await second
         let cached = await cache.cached("a", error: Self.away)
         #expect(cached.value == 7 && cached.error == Self.away)
@@ -127,7 +127,7 @@ struct FigureCacheTests {
         let cache = cache(capacity: 2)
         for (key, value) in [("a", 1), ("b", 2), ("c", 3)] {
             async let answered: Void = source.answer(.success(value))
-            #expect(await cache.figure(key, freshFor: Self.long, patience: Self.long).value == value)
+            #expect(await cache.figure(key, freshFor: Self.long, timeout: Self.long).value == value)
             await answered
         }
         #expect(await cache.cached("a", error: Self.away).value == nil)

@@ -166,10 +166,10 @@ struct AccessControlTests {
         let past = ContinuousClock.now - .milliseconds(1)
         control.update(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: .now + .seconds(3_600))))
         control.readFailed(away)
-        #expect(control.policy.tokens.identity(2) != nil)
+        #expect(control.policy.tokens.identity(ofToken: 2) != nil)
         control.update(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: past)))
         control.readFailed(away)
-        #expect(control.policy.tokens.identity(1) != nil && control.policy.tokens.identity(2) == nil)
+        #expect(control.policy.tokens.identity(ofToken: 1) != nil && control.policy.tokens.identity(ofToken: 2) == nil)
     }
 
     @Test("limits the connections of a token, and counts a connection that changes its token once")

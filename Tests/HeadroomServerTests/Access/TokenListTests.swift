@@ -69,8 +69,8 @@ struct TokenListTests {
     @Test("grants the permissions of the scopes, and none for an unknown scope")
     func scopes() {
         let list = TokenList([liveToken("a", scopes: ["chat", "operator"]), liveToken("b", id: 2, scopes: ["root"])])
-        #expect(list.identity(1)?.permissions == [.anonymous, .authenticated, .chat, .operator])
-        #expect(list.identity(2)?.permissions == [.anonymous, .authenticated])
-        #expect(list.identity(3) == nil)
+        #expect(list.identity(ofToken: 1)?.permissions == [.anonymous, .authenticated, .chat, .operator])
+        #expect(list.identity(ofToken: 2)?.permissions == [.anonymous, .authenticated])
+        #expect(list.identity(ofToken: 3) == nil)
     }
 }

@@ -17,7 +17,7 @@ struct DashboardFigures: Sendable {
     private static let pastFreshness = Duration.seconds(300)
     /// How long a page waits for a figure. After that it is sent with the figures that are there, and the load
     /// continues.
-    private static let patience = Duration.milliseconds(1_500)
+    private static let waitTimeout = Duration.milliseconds(1_500)
 
     private let parts: ServiceParts
     private let engine: EngineClient
@@ -109,7 +109,7 @@ struct DashboardFigures: Sendable {
         _ isAway: Bool
     ) async -> Figure<Value> {
         if isAway { return await cache.cached(key, error: .databaseIsAway) }
-        return await cache.figure(key, freshFor: freshness, patience: DashboardFigures.patience)
+        return await cache.figure(key, freshFor: freshness, timeout: DashboardFigures.waitTimeout)
     }
 
     func user(_ user: UserID) async -> UserFigures {

@@ -30,14 +30,14 @@ actor FigureCache<Key: Hashable & Sendable, Value: Sendable> {
     /// - Parameters:
     ///   - lifetime: a younger value is returned as it is. Slow loads extend it, so that loading takes at most a fifth of
     ///     the time.
-    ///   - patience: how long to wait for a newer value.
-    func figure(_ key: Key, freshFor lifetime: Duration, patience: Duration) async -> Figure<Value> {
+    ///   - timeout: how long to wait for a newer value.
+    func figure(_ key: Key, freshFor lifetime: Duration, timeout: Duration) async -> Figure<Value> {
         if let entry = entries[key], entry.error == nil {
             let age = ContinuousClock.now - entry.loadedAt
             if age < max(lifetime, entry.loadDuration * 4) { return figure(entry, isReloading: false) }
         }
         if waiters[key] == nil { startLoading(key) }
-        await wait(for: key, patience: patience)
+        await wait(for: key, timeout: timeout)
         guard let entry = entries[key] else { return .loading }
         return figure(entry, isReloading: waiters[key] != nil)
     }
@@ -90,14 +90,14 @@ actor FigureCache<Key: Hashable & Sendable, Value: Sendable> {
         for waiter in (waiters.removeValue(forKey: key) ?? [:]).values { waiter.resume() }
     }
 
-    private func wait(for key: Key, patience: Duration) async {
+    private func wait(for key: Key, timeout: Duration) async {
         guard waiters[key] != nil else { return }
         lastWaiter += 1
         let waiter = lastWaiter
         await withCheckedContinuation { continuation in
             waiters[key]?[waiter] = continuation
             Task {
-                try? await Task.sleep(for: patience)
+                try? await Task.sleep(for: timeout)
                 stopWaiting(for: key, waiter)
             }
         }
