@@ -109,7 +109,7 @@ struct LaneMetricsUnderTest {
 extension Request {
     /// Requests as one event loop stages them, of users in random order.
     fileprivate static func staged(_ count: Int, users: Int) -> [Request] {
-        let deadline = ContinuousClock.now + .seconds(3_600)
+        let deadline = Deadline(.now + .seconds(3_600))
         return (0..<count).map { number in
             Request(
                 user: Fixtures.user(number % users),
@@ -123,7 +123,7 @@ extension Request {
 
 extension [Request] {
     fileprivate var batched: [BatchedRequest] {
-        compactMap { if case .batched(let request) = $0 { request } else { nil } }
+        compactMap(BatchedRequest.init)
     }
 }
 

@@ -103,7 +103,7 @@ struct Batch {
     /// Fails the requests whose deadline has passed, each once.
     mutating func expire(
         _ groups: some Sequence<Group>,
-        at now: ContinuousClock.Instant,
+        at now: Deadline,
         _ error: EngineError,
         into completions: inout [Completion]
     ) {
@@ -128,8 +128,8 @@ struct Batch {
     }
 
     /// The earliest deadline among the requests of these groups that have not expired; nil when all have.
-    func nextDeadline(_ groups: some Sequence<Group>) -> ContinuousClock.Instant? {
-        var next: ContinuousClock.Instant?
+    func nextDeadline(_ groups: some Sequence<Group>) -> Deadline? {
+        var next: Deadline?
         for group in groups {
             for index in group.range where !isExpired[index] {
                 next = min(next ?? requests[index].deadline, requests[index].deadline)

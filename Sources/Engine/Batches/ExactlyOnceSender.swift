@@ -181,7 +181,7 @@ struct ExactlyOnceSender {
         _ error: EngineError,
         deliver: BatchExecutor.Deliver
     ) throws(PostgresError) -> QueryResult? {
-        var deadline = batch.nextDeadline(groups)
+        var deadline = batch.nextDeadline(groups)?.instant
         while let until = deadline {
             if let result = try connection.awaitResult(until: until) { return result }
             deadline = expire(groups, of: &batch, error, deliver: deliver)
@@ -197,12 +197,12 @@ struct ExactlyOnceSender {
         deliver: BatchExecutor.Deliver
     ) -> ContinuousClock.Instant? {
         var completions: [Completion] = []
-        batch.expire(groups, at: .now, error, into: &completions)
+        batch.expire(groups, at: Deadline(.now), error, into: &completions)
         if !completions.isEmpty {
             metrics.countFailures(completions.count, error)
             deliver(completions)
         }
-        return batch.nextDeadline(groups)
+        return batch.nextDeadline(groups)?.instant
     }
 
     // MARK: Receipts

@@ -77,7 +77,7 @@ struct FairQueue {
     /// Moves batched requests into the batch, in turn, until it has `limit`.
     mutating func fill(_ batch: inout [BatchedRequest], upTo limit: Int) {
         while batch.count < limit, let queue = batchedTurns.popFirst() {
-            if case .batched(let request) = nodes[queues[queue].first].request {
+            if let request = BatchedRequest(nodes[queues[queue].first].request) {
                 batch.append(request)
                 removeFirst(of: queue)
             }
@@ -90,7 +90,7 @@ struct FairQueue {
     mutating func takeSingle() -> SingleRequest? {
         var taken: SingleRequest?
         while taken == nil, let queue = singleTurns.popFirst() {
-            if case .single(let request) = nodes[queues[queue].first].request {
+            if let request = SingleRequest(nodes[queues[queue].first].request) {
                 taken = request
                 removeFirst(of: queue)
             }
@@ -100,14 +100,14 @@ struct FairQueue {
         return taken
     }
 
-    /// Removes the requests whose deadline has passed. A connection's requests wait in the order of their deadlines.
-    mutating func expire(at now: ContinuousClock.Instant, into expired: inout [Request]) {
+    /// Removes the requests whose deadline has passed, and adds where their outcomes are delivered. A connection's requests wait in the order of their deadlines.
+    mutating func expire(at now: Deadline, into expired: inout [ReturnAddress]) {
         let waiting = Array(batchedTurns) + Array(singleTurns)
         batchedTurns.removeAll(keepingCapacity: true)
         singleTurns.removeAll(keepingCapacity: true)
         for queue in waiting {
             while queues[queue].count > 0, nodes[queues[queue].first].request.deadline <= now {
-                expired.append(nodes[queues[queue].first].request)
+                expired.append(nodes[queues[queue].first].request.returnAddress)
                 removeFirst(of: queue)
             }
             scheduleTurn(queue)
@@ -115,12 +115,12 @@ struct FairQueue {
         if count == 0 { releaseMemory() }
     }
 
-    var nextDeadline: ContinuousClock.Instant? {
+    var nextDeadline: Deadline? {
         let (batched, single) = (batchedTurns.lazy.map(deadline), singleTurns.lazy.map(deadline))
         return [batched.min(), single.min()].compactMap(\.self).min()
     }
 
-    private func deadline(of queue: Int) -> ContinuousClock.Instant {
+    private func deadline(of queue: Int) -> Deadline {
         nodes[queues[queue].first].request.deadline
     }
 
@@ -140,7 +140,7 @@ struct FairQueue {
             freeQueues.append(queue)
             return
         }
-        switch nodes[queues[queue].first].request {
+        switch nodes[queues[queue].first].request.operation {
         case .batched: batchedTurns.append(queue)
         case .single: singleTurns.append(queue)
         }

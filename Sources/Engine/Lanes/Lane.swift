@@ -77,7 +77,7 @@ final class Lane: Sendable {
                 queue.withLock { $0.rest() }
                 refuseWhenDown(link)
                 if queue.withLock({ $0.isDrained }) { break }
-                let deadlines = [queue.withLock { $0.nextDeadline }, link.retryAt].compactMap(\.self)
+                let deadlines = [queue.withLock { $0.nextDeadline }?.instant, link.retryAt].compactMap(\.self)
                 // A request that arrives now does not wake the lane; its deadline is not before this.
                 let latest = ContinuousClock.now + configuration.requestTimeout
                 _ = wake.sleep(orUntilReadable: -1, until: deadlines.reduce(latest, min))
@@ -109,7 +109,7 @@ final class Lane: Sendable {
     private func record(_ requests: [BatchedRequest]) {
         guard let first = requests.first else { return }
         metrics.batchSizes.record(UInt64(requests.count))
-        metrics.queueWaits.record(.now - (first.deadline - configuration.requestTimeout))
+        metrics.queueWaits.record(.now - (first.deadline.instant - configuration.requestTimeout))
     }
 
     private func checkIdle(_ connection: Connection, _ link: LaneConnection) {
@@ -121,10 +121,10 @@ final class Lane: Sendable {
     }
 
     private func expireWaiting() {
-        let expired = queue.withLock { $0.expire(at: .now) }
+        let expired = queue.withLock { $0.expire(at: Deadline(.now)) }
         guard !expired.isEmpty else { return }
         mailboxes.deliver(
-            expired.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(.unavailable)) }
+            expired.map { Completion(returnAddress: $0, outcome: .failure(.unavailable)) }
         )
     }
 

@@ -66,7 +66,7 @@ struct LaneQueue {
         var refused: [Request] = []
         var fitsNextBatch = connections.isEmpty && next.count + requests.count <= min(batchMaximum, capacity)
         for request in requests {
-            if fitsNextBatch, case .batched(let batched) = request {
+            if fitsNextBatch, let batched = BatchedRequest(request) {
                 next.append(batched)
                 continue
             }
@@ -81,7 +81,7 @@ struct LaneQueue {
 
     private mutating func accept(_ request: Request) -> Bool {
         guard count < countBeforeShares || (count < capacity && isBelowShare(request)) else { return false }
-        if connections.isEmpty, next.count < batchMaximum, case .batched(let batched) = request {
+        if connections.isEmpty, next.count < batchMaximum, let batched = BatchedRequest(request) {
             next.append(batched)
         } else {
             connections.append(request)
@@ -140,19 +140,19 @@ struct LaneQueue {
         countBeforeShares = LaneQueue.countBeforeShares(capacity)
     }
 
-    /// Removes and returns the requests whose deadline has passed. All requests have the same time limit, so those of one
-    /// connection wait in the order of their deadlines.
-    mutating func expire(at now: ContinuousClock.Instant) -> [Request] {
-        var expired: [Request] = []
+    /// Removes the requests whose deadline has passed, and returns where their outcomes are delivered. All requests have the
+    /// same time limit, so those of one connection wait in the order of their deadlines.
+    mutating func expire(at now: Deadline) -> [ReturnAddress] {
+        var expired: [ReturnAddress] = []
         while let first = next.first, first.deadline <= now {
-            expired.append(.batched(next.removeFirst()))
+            expired.append(next.removeFirst().returnAddress)
         }
         if !connections.isEmpty { connections.expire(at: now, into: &expired) }
         return expired
     }
 
     /// The earliest deadline of a waiting request.
-    var nextDeadline: ContinuousClock.Instant? {
+    var nextDeadline: Deadline? {
         [next.first?.deadline, connections.nextDeadline].compactMap(\.self).min()
     }
 

@@ -90,50 +90,59 @@ extension EngineOperation {
 }
 
 /// A request on its way to its lane.
-public enum Request: Sendable, Equatable {
-    case batched(BatchedRequest)
-    indirect case single(SingleRequest)
+public struct Request: Sendable, Equatable {
+    public var user: UserID
+    public var operation: EngineOperation
+    public var returnAddress: ReturnAddress
+    /// At this time the request is answered even if the database has not replied.
+    public var deadline: Deadline
 
-    /// - Parameter deadline: at this time the request is answered even if the database has not replied.
-    public init(
-        user: UserID,
-        operation: EngineOperation,
-        returnAddress: ReturnAddress,
-        deadline: ContinuousClock.Instant
-    ) {
-        switch operation {
-        case .batched(let operation):
-            self = .batched(
-                BatchedRequest(user: user, operation: operation, returnAddress: returnAddress, deadline: deadline)
-            )
-        case .single(let operation):
-            self = .single(
-                SingleRequest(user: user, operation: operation, returnAddress: returnAddress, deadline: deadline)
-            )
-        }
-    }
-
-    public var returnAddress: ReturnAddress {
-        switch self {
-        case .batched(let request): request.returnAddress
-        case .single(let request): request.returnAddress
-        }
-    }
-
-    var deadline: ContinuousClock.Instant {
-        switch self {
-        case .batched(let request): request.deadline
-        case .single(let request): request.deadline
-        }
+    public init(user: UserID, operation: EngineOperation, returnAddress: ReturnAddress, deadline: Deadline) {
+        self.user = user
+        self.operation = operation
+        self.returnAddress = returnAddress
+        self.deadline = deadline
     }
 }
 
-public typealias BatchedRequest = UserRequest<BatchedOperation>
-public typealias SingleRequest = UserRequest<SingleOperation>
+/// A request that its lane executes together with others.
+struct BatchedRequest: Sendable, Equatable {
+    var user: UserID
+    var operation: BatchedOperation
+    var returnAddress: ReturnAddress
+    var deadline: Deadline
+}
 
-public struct UserRequest<Operation: Sendable & Equatable>: Sendable, Equatable {
-    public var user: UserID
-    public var operation: Operation
-    public var returnAddress: ReturnAddress
-    public var deadline: ContinuousClock.Instant
+extension BatchedRequest {
+    /// Nil for a request that is executed alone.
+    init?(_ request: Request) {
+        guard case .batched(let operation) = request.operation else { return nil }
+        self.init(
+            user: request.user,
+            operation: operation,
+            returnAddress: request.returnAddress,
+            deadline: request.deadline
+        )
+    }
+}
+
+/// A request that its lane executes alone.
+struct SingleRequest: Sendable, Equatable {
+    var user: UserID
+    var operation: SingleOperation
+    var returnAddress: ReturnAddress
+    var deadline: Deadline
+}
+
+extension SingleRequest {
+    /// Nil for a request that is executed together with others.
+    init?(_ request: Request) {
+        guard case .single(let operation) = request.operation else { return nil }
+        self.init(
+            user: request.user,
+            operation: operation,
+            returnAddress: request.returnAddress,
+            deadline: request.deadline
+        )
+    }
 }

@@ -17,20 +17,21 @@ struct SingleExecutor {
 
     func execute(_ request: SingleRequest) -> Completion {
         let user = request.user
+        let deadline = request.deadline.instant
         let outcome =
             switch request.operation {
             case .usageInPeriod(let period):
-                read(until: request.deadline) { connection throws(PostgresError) in
-                    try usage(of: user, in: period, on: connection, deadline: request.deadline)
+                read(until: deadline) { connection throws(PostgresError) in
+                    try usage(of: user, in: period, on: connection, deadline: deadline)
                 }
             case .history(let count):
-                read(until: request.deadline) { connection throws(PostgresError) in
-                    .history(try history(of: user, count, on: connection, deadline: request.deadline))
+                read(until: deadline) { connection throws(PostgresError) in
+                    .history(try history(of: user, count, on: connection, deadline: deadline))
                 }
             case .change(let change, let author):
                 execute(
                     ChangeStatement(user: user, change: change, author: author, unknownUsers: unknownUsers),
-                    until: request.deadline
+                    until: deadline
                 )
             }
         return Completion(returnAddress: request.returnAddress, outcome: outcome)

@@ -28,8 +28,9 @@ struct CountBatchStatement {
     func period(_ index: Int) -> BillingPeriod { cached[index]?.entitlement.period ?? month }
 
     func parameters(lane: LaneID, number: Int64) -> Parameters {
+        // Locals, because a closure that captures self copies all of it.
+        let (groups, cached, first) = (groups, cached, groups.startIndex)
         var parameters = Parameters(capacity: 160 + groups.count * 64)
-        let first = groups.startIndex
         parameters.append(uuid: lane.uuid)
         parameters.append(int64: number)
         parameters.appendUUIDs(count: groups.count) {

@@ -26,7 +26,7 @@ package final class EngineClient: Mailbox {
                 user: user,
                 operation: operation,
                 returnAddress: address,
-                deadline: .now + engine.configuration.requestTimeout
+                deadline: Deadline(.now + engine.configuration.requestTimeout)
             )
             return engine.enqueue([request], lane: engine.lane(of: user))?.1
         }

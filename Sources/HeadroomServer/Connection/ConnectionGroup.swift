@@ -37,7 +37,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     private var turnsAreScheduled = false
     private var staged: [[Request]]
     private var submissionIsScheduled = false
-    private var stageDeadline: ContinuousClock.Instant?
+    private var stageDeadline: Deadline?
     private var stagedAtMicroseconds: UInt32 = 0
 
     init(
@@ -182,8 +182,8 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     }
 
     /// Reads the clocks once per iteration, which is far shorter than any deadline.
-    private func beginStage() -> ContinuousClock.Instant {
-        let deadline = ContinuousClock.now + engine.configuration.requestTimeout
+    private func beginStage() -> Deadline {
+        let deadline = Deadline(.now + engine.configuration.requestTimeout)
         stageDeadline = deadline
         stagedAtMicroseconds = LoopMetrics.microseconds(.now())
         return deadline

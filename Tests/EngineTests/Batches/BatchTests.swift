@@ -84,8 +84,8 @@ struct BatchTests {
             request(user(2), .consume(1), slot: 3, afterSeconds: 1),
         ])
         var completions: [Completion] = []
-        batch.expire(batch.groups.prefix(1), at: start + .seconds(5), .unknown, into: &completions)
-        batch.expire(batch.groups.prefix(1), at: start + .seconds(5), .unknown, into: &completions)
+        batch.expire(batch.groups.prefix(1), at: Deadline(start + .seconds(5)), .unknown, into: &completions)
+        batch.expire(batch.groups.prefix(1), at: Deadline(start + .seconds(5)), .unknown, into: &completions)
         #expect(completions.map(\.returnAddress.slot) == [1], "neither the one with time left nor another group's")
         #expect(completions.map(\.outcome) == [.failure(.unknown)])
         batch.fail(batch.groups, .busy, into: &completions)
@@ -100,12 +100,12 @@ struct BatchTests {
             request(user(2), .consume(1), slot: 2, afterSeconds: 2),
             request(user(3), .consume(1), slot: 3, afterSeconds: 1),
         ])
-        #expect(batch.nextDeadline(batch.groups) == start + .seconds(1))
-        #expect(batch.nextDeadline(batch.groups.prefix(2)) == start + .seconds(2))
+        #expect(batch.nextDeadline(batch.groups) == Deadline(start + .seconds(1)))
+        #expect(batch.nextDeadline(batch.groups.prefix(2)) == Deadline(start + .seconds(2)))
         var completions: [Completion] = []
-        batch.expire(batch.groups, at: start + .seconds(2), .unknown, into: &completions)
-        #expect(batch.nextDeadline(batch.groups) == start + .seconds(3))
-        batch.expire(batch.groups, at: start + .seconds(3), .unknown, into: &completions)
+        batch.expire(batch.groups, at: Deadline(start + .seconds(2)), .unknown, into: &completions)
+        #expect(batch.nextDeadline(batch.groups) == Deadline(start + .seconds(3)))
+        batch.expire(batch.groups, at: Deadline(start + .seconds(3)), .unknown, into: &completions)
         #expect(batch.nextDeadline(batch.groups) == nil)
     }
 
@@ -115,7 +115,7 @@ struct BatchTests {
             request(user(1), .consume(2), slot: 1, afterSeconds: 1), request(user(1), .consume(3), slot: 2),
         ])
         var completions: [Completion] = []
-        batch.expire(batch.groups, at: start + .seconds(1), .unknown, into: &completions)
+        batch.expire(batch.groups, at: Deadline(start + .seconds(1)), .unknown, into: &completions)
         let after = batch.answer(batch.groups[0], from: snapshot(used: 0, limit: 10), into: &completions)
         #expect(completions.map(\.returnAddress.slot) == [1, 2])
         #expect(completions.last?.outcome.answer?.snapshot.used == 5)

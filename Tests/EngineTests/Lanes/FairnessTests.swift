@@ -32,8 +32,8 @@ struct FairnessTests {
 
     private func take(_ queue: inout LaneQueue) -> [Request] {
         switch queue.take(atMost: 10, at: start) {
-        case .batch(let requests): requests.map { .batched($0) }
-        case .single(let request): [.single(request)]
+        case .batch(let requests): requests.map { Request($0) }
+        case .single(let request): [Request(request)]
         case nil: []
         }
     }
@@ -147,17 +147,18 @@ struct FairnessTests {
         _ = queue.enqueue(requests(1, 0..<12, afterSeconds: 5))
         _ = queue.enqueue(requests(2, 0..<1, afterSeconds: 1) + requests(2, 1..<2, afterSeconds: 9))
         _ = queue.enqueue(requests(3, 0..<1, afterSeconds: 2))
-        #expect(queue.nextDeadline == start + .seconds(1))
-        let first = queue.expire(at: start + .seconds(3))
-        #expect(first == requests(2, 0..<1, afterSeconds: 1) + requests(3, 0..<1, afterSeconds: 2))
-        #expect(queue.nextDeadline == start + .seconds(5))
-        let second = queue.expire(at: start + .seconds(8))
+        #expect(queue.nextDeadline == Deadline(start + .seconds(1)))
+        let first = queue.expire(at: Deadline(start + .seconds(3)))
+        let late = requests(2, 0..<1, afterSeconds: 1) + requests(3, 0..<1, afterSeconds: 2)
+        #expect(first == late.map(\.returnAddress))
+        #expect(queue.nextDeadline == Deadline(start + .seconds(5)))
+        let second = queue.expire(at: Deadline(start + .seconds(8)))
         #expect(second.count == 12)
         let left = take(&queue)
         #expect(left == requests(2, 1..<2, afterSeconds: 9))
         #expect(queue.nextDeadline == nil)
         _ = queue.enqueue(requests(4, 0..<30))
-        let third = queue.expire(at: start + .seconds(60))
+        let third = queue.expire(at: Deadline(start + .seconds(60)))
         #expect(third.count == 30)
         #expect(queue.count == 0)
     }

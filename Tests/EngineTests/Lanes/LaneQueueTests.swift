@@ -21,11 +21,11 @@ struct LaneQueueTests {
     }
 
     private func batch(_ requests: [Request]) -> LaneQueue.Work {
-        .batch(requests.compactMap { if case .batched(let request) = $0 { request } else { nil } })
+        .batch(requests.compactMap(BatchedRequest.init))
     }
 
     private func single(_ request: Request) -> LaneQueue.Work? {
-        if case .single(let request) = request { .single(request) } else { nil }
+        SingleRequest(request).map { .single($0) }
     }
 
     @Test("are taken in the order of arrival, up to a limit")
@@ -128,10 +128,10 @@ struct LaneQueueTests {
         let waiting = (1...4).map { request(UInt64($0), afterSeconds: $0) }
         #expect(queue.nextDeadline == nil)
         _ = queue.enqueue(waiting)
-        #expect(queue.nextDeadline == start + .seconds(1))
-        #expect(queue.expire(at: start + .milliseconds(999)).isEmpty)
-        #expect(queue.expire(at: start + .seconds(2)) == Array(waiting[..<2]))
-        #expect(queue.nextDeadline == start + .seconds(3))
+        #expect(queue.nextDeadline == Deadline(start + .seconds(1)))
+        #expect(queue.expire(at: Deadline(start + .milliseconds(999))).isEmpty)
+        #expect(queue.expire(at: Deadline(start + .seconds(2))) == waiting[..<2].map(\.returnAddress))
+        #expect(queue.nextDeadline == Deadline(start + .seconds(3)))
         #expect(queue.take(atMost: 10) == batch(Array(waiting[2...])))
     }
 }

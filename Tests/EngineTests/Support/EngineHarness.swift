@@ -60,7 +60,7 @@ final class EngineHarness: Sendable {
     /// - Parameter timeout: the time until the requests' deadline; by default the engine's request timeout.
     /// - Returns: a slot for each request.
     func submit(_ requests: [(user: UserID, operation: EngineOperation)], within timeout: Duration? = nil) -> [UInt64] {
-        let deadline = ContinuousClock.now + (timeout ?? engine.configuration.requestTimeout)
+        let deadline = Deadline(.now + (timeout ?? engine.configuration.requestTimeout))
         let firstSlot = nextSlot.withLock { next in
             defer { next += UInt64(requests.count) }
             return next

@@ -15,7 +15,27 @@ extension Request {
             user: user,
             operation: operation,
             returnAddress: ReturnAddress(mailboxIndex: 0, connection: connection, slot: slot),
-            deadline: deadline
+            deadline: Deadline(deadline)
+        )
+    }
+}
+
+extension Request {
+    init(_ request: BatchedRequest) {
+        self.init(
+            user: request.user,
+            operation: .batched(request.operation),
+            returnAddress: request.returnAddress,
+            deadline: request.deadline
+        )
+    }
+
+    init(_ request: SingleRequest) {
+        self.init(
+            user: request.user,
+            operation: .single(request.operation),
+            returnAddress: request.returnAddress,
+            deadline: request.deadline
         )
     }
 }
@@ -32,7 +52,7 @@ extension BatchedRequest {
             user: user,
             operation: operation,
             returnAddress: ReturnAddress(mailboxIndex: 0, connection: connection, slot: slot),
-            deadline: deadline
+            deadline: Deadline(deadline)
         )
     }
 }
