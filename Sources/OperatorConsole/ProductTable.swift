@@ -1,7 +1,7 @@
-/// `headroom product list`: the plan of each product of the stores.
+/// `headroom product list`: what each product and entitlement of the stores is mapped to.
 public struct ProductTable: Sendable {
     /// A row of headroom.store_products, or of headroom.store_entitlements, which has an entitlement and no product.
-    public struct Product: Sendable, Equatable, Encodable {
+    public struct Row: Sendable, Equatable, Encodable {
         public let source: String
         public let product: String?
         public let entitlement: String?
@@ -28,7 +28,7 @@ public struct ProductTable: Sendable {
             self.messages = messages
         }
 
-        /// Every product has the same names: a missing value is null.
+        /// Every row has the same names: a missing value is null.
         public func encode(to encoder: any Encoder) throws {
             let values: [String: FieldValue] = [
                 "source": .text(source), "product": FieldValue(product), "entitlement": FieldValue(entitlement),
@@ -39,23 +39,23 @@ public struct ProductTable: Sendable {
         }
     }
 
-    public let products: [Product]
+    public let rows: [Row]
 
-    public init(_ products: [Product]) {
-        self.products = products
+    public init(_ rows: [Row]) {
+        self.rows = rows
     }
 
     public var text: String {
         var table = TextTable([.left, .left, .left, .left, .left, .right])
         table.add("source", "product", "plan", "trial", "intro", "messages")
-        for product in products {
+        for row in rows {
             table.add(
-                product.source,
-                product.product.map { printable($0) } ?? "entitlement " + printable(product.entitlement ?? ""),
-                product.plan ?? "-",
-                product.plan == nil ? "-" : product.trialPlan ?? "-",
-                product.introPlan ?? "-",
-                product.messages.map { grouped($0) } ?? "-"
+                row.source,
+                row.product.map { printable($0) } ?? "entitlement " + printable(row.entitlement ?? ""),
+                row.plan ?? "-",
+                row.plan == nil ? "-" : row.trialPlan ?? "-",
+                row.introPlan ?? "-",
+                row.messages.map { grouped($0) } ?? "-"
             )
         }
         return table.lines.joined(separator: "\n")

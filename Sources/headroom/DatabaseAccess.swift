@@ -46,9 +46,9 @@ struct DatabaseAccess {
         do {
             return try await runInDatabase(work)
         } catch let error as PrivateServerError {
-            throw CommandFailure.unreachable("\(error)").exit()
+            throw CommandFailure.databaseUnreachable("\(error)").exitCodeAfterPrinting()
         } catch let error as PostgresError where error.sqlState == nil {
-            throw CommandFailure(error).exit()
+            throw CommandFailure(error).exitCodeAfterPrinting()
         }
     }
 
@@ -82,7 +82,7 @@ struct DatabaseAccess {
             do {
                 return try await onThread(named: name) { try work(url) }
             } catch let error as PostgresError {
-                throw failure(error).exit()
+                throw failure(error).exitCodeAfterPrinting()
             }
         }
     }
@@ -94,11 +94,13 @@ extension CommandFailure {
         switch error.kind {
         case .server(.undefinedTable), .server(.undefinedColumn), .server(.undefinedFunction),
             .server(.invalidSchemaName):
-            self = .noData("this database does not have this binary's schema; run headroom migrate")
+            self = .schemaMissing("this database does not have this binary's schema; run headroom migrate")
         case .server:
-            self = .noData("the database refused: \(error)")
+            self = .databaseRefused("the database refused: \(error)")
         default:
-            self = .unreachable("the database cannot be reached: \(error); --database-url or DATABASE_URL names it")
+            self = .databaseUnreachable(
+                "the database cannot be reached: \(error); --database-url or DATABASE_URL names it"
+            )
         }
     }
 }

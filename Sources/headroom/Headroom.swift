@@ -9,10 +9,11 @@ struct Headroom: AsyncParsableCommand {
         abstract: "May this user send another message, and what should we tell them?",
         version: HeadroomVersion.current,
         subcommands: [
-            Serve.self, Migrate.self, Roles.self, Prune.self, Ping.self, Status.self, User.self, Report.self, Top.self,
-            Audit.self, Token.self, Product.self, Events.self, Bench.self,
+            ServeCommand.self, MigrateCommand.self, RolesCommand.self, PruneCommand.self, PingCommand.self,
+            StatusCommand.self, UserCommand.self, ReportCommand.self, TopCommand.self, AuditCommand.self,
+            TokenCommand.self, ProductCommand.self, EventsCommand.self, BenchCommand.self,
         ],
-        defaultSubcommand: Serve.self
+        defaultSubcommand: ServeCommand.self
     )
 
     /// The library's `main`, except that it escapes errors that quote foreign text, reports unknown commands, and ends quietly
@@ -29,7 +30,7 @@ struct Headroom: AsyncParsableCommand {
                     try command.run()
                 }
             } catch let invalid as InvalidSetting {
-                throw CommandFailure.usage("\(invalid)").exit()
+                throw CommandFailure.invalidArguments("\(invalid)").exitCodeAfterPrinting()
             } catch let failure as StandardOutput.Failure where failure.hasNoReader {
                 StandardOutput.endWithoutReader(pipeSignalWasIgnored: pipeSignalWasIgnored)
             }

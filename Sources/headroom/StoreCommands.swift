@@ -14,9 +14,11 @@ enum StoreCommands {
     private static func failure(_ error: PostgresError) -> CommandFailure {
         switch error.sqlState {
         case .insufficientPrivilege:
-            .noData("this role may not read or change billing; connect as one that is granted headroom_operator")
+            .permissionDenied(
+                "this role may not read or change billing; connect as one that is granted headroom_operator"
+            )
         case .noDataFound:
-            .noData("there is no such plan; select plan from headroom.plans lists them")
+            .notFound("there is no such plan; select plan from headroom.plans lists them")
         default: CommandFailure(error)
         }
     }

@@ -36,7 +36,7 @@ struct TargetOptions: ParsableArguments {
         do {
             return try accessOptions.access()
         } catch {
-            throw CommandFailure(error, from: "the service at \(target)").exit()
+            throw CommandFailure(error, from: "the service at \(target)").exitCodeAfterPrinting()
         }
     }
 
@@ -57,7 +57,7 @@ struct TargetOptions: ParsableArguments {
         } catch let failure as StandardOutput.Failure {
             throw failure
         } catch {
-            throw CommandFailure(error, from: "the service at \(target)").exit()
+            throw CommandFailure(error, from: "the service at \(target)").exitCodeAfterPrinting()
         }
     }
 }
@@ -65,9 +65,9 @@ struct TargetOptions: ParsableArguments {
 /// The error text and exit status of a failed command. docs/reference.md, Commands, documents the statuses.
 struct CommandFailure {
     /// EX_USAGE of sysexits.h, as for any argument that cannot be used.
-    private static let usage: Int32 = 64
+    private static let usageStatus: Int32 = 64
     /// EX_UNAVAILABLE of sysexits.h.
-    private static let unreachable: Int32 = 69
+    private static let unavailableStatus: Int32 = 69
 
     private var status: Int32
     private var text: String?
@@ -79,13 +79,13 @@ struct CommandFailure {
 
     init(_ error: any Error, from peer: String) {
         switch error {
-        case let error as AccessOptions.Unusable: self.init(status: CommandFailure.usage, text: error.description)
+        case let error as AccessOptions.Unusable: self.init(status: CommandFailure.usageStatus, text: error.description)
         case let exit as ExitCode: self.init(status: exit.rawValue)
         case let reply as LineClient.ErrorReply:
             switch reply.code {
-            case "BADARG": self.init(status: CommandFailure.usage, text: reply.text)
+            case "BADARG": self.init(status: CommandFailure.usageStatus, text: reply.text)
             case "UNAVAILABLE", "OVERLOADED", "DRAINING", "UNKNOWN":
-                self.init(status: CommandFailure.unreachable, text: "\(peer) cannot answer now: \(reply)")
+                self.init(status: CommandFailure.unavailableStatus, text: "\(peer) cannot answer now: \(reply)")
             case "NOAUTH":
                 self.init(status: 1, text: "\(peer) refused: \(reply) (set HEADROOM_TOKEN or --token-file)")
             default: self.init(status: 1, text: "\(peer) refused: \(reply)")
@@ -93,23 +93,32 @@ struct CommandFailure {
         case is UnexpectedReply, is MalformedReply: self.init(status: 1, text: "\(peer): \(UnexpectedReply())")
         default:
             self.init(
-                status: CommandFailure.unreachable,
+                status: CommandFailure.unavailableStatus,
                 text: "\(peer) cannot be reached: \(error)"
             )
         }
     }
 
-    static func usage(_ text: String) -> CommandFailure { CommandFailure(status: usage, text: text) }
-    static func noData(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
-    static func unreachable(_ text: String) -> CommandFailure { CommandFailure(status: unreachable, text: text) }
-
-    /// Health checks have the statuses 0 and 1 only; Docker reserves others.
-    var ofHealthCheck: CommandFailure {
-        status == CommandFailure.unreachable ? CommandFailure(status: 1, text: text) : self
+    static func invalidArguments(_ text: String) -> CommandFailure { CommandFailure(status: usageStatus, text: text) }
+    /// What the command is to show or to change does not exist.
+    static func notFound(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
+    static func permissionDenied(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
+    static func limitReached(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
+    static func eventsNotApplied(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
+    /// The database lacks a table, column or function that this program uses.
+    static func schemaMissing(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
+    static func databaseRefused(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
+    static func databaseUnreachable(_ text: String) -> CommandFailure {
+        CommandFailure(status: unavailableStatus, text: text)
     }
 
-    /// Prints the error.
-    func exit() -> ExitCode {
+    /// Health checks have the statuses 0 and 1 only; Docker reserves others.
+    var forHealthCheck: CommandFailure {
+        status == CommandFailure.unavailableStatus ? CommandFailure(status: 1, text: text) : self
+    }
+
+    /// Prints the error text and returns the exit status, which the command throws.
+    func exitCodeAfterPrinting() -> ExitCode {
         if let text { LogfmtHandler.standardError("Error: \(LogfmtHandler.escaped(text))\n") }
         return ExitCode(status)
     }

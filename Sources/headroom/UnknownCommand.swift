@@ -14,9 +14,9 @@ enum UnknownCommand {
             guard let next = subcommands.first(where: { name(of: $0) == word }) else {
                 let meant = nearestName(to: word, among: subcommands.map(name))
                 let advice = meant.map { "did you mean \(path) \($0)? " } ?? ""
-                throw CommandFailure.usage(
+                throw CommandFailure.invalidArguments(
                     "unknown command \(path) \(printable(word)); \(advice)\(path) --help lists the commands"
-                ).exit()
+                ).exitCodeAfterPrinting()
             }
             command = next
             path += " " + word

@@ -3,7 +3,8 @@ import Postgres
 /// Maps the products and entitlements of stores to plans, with the rights of the database login. Blocks; run it on a thread
 /// of its own.
 public struct ProductCatalog {
-    public struct Product: Sendable, Equatable {
+    /// A row of headroom.store_products, or of headroom.store_entitlements.
+    public struct Mapping: Sendable, Equatable {
         public var source: String
         /// Nil for an entitlement.
         public var product: String?
@@ -42,26 +43,26 @@ public struct ProductCatalog {
     }
 
     /// - Returns: the number of recorded events that failed because this product was not mapped.
-    public func map(_ product: Product) throws(PostgresError) -> Int {
+    public func map(_ mapping: Mapping) throws(PostgresError) -> Int {
         var parameters = Parameters()
-        parameters.append(text: product.source)
-        parameters.append(text: product.product)
-        parameters.append(text: product.plan)
-        parameters.append(text: product.trialPlan)
-        parameters.append(text: product.introPlan)
-        parameters.append(int32: product.messages.map { Int32(clamping: $0) })
+        parameters.append(text: mapping.source)
+        parameters.append(text: mapping.product)
+        parameters.append(text: mapping.plan)
+        parameters.append(text: mapping.trialPlan)
+        parameters.append(text: mapping.introPlan)
+        parameters.append(int32: mapping.messages.map { Int32(clamping: $0) })
         return Int(try options.query(EmbeddedSQL.mapProduct, parameters).int64(0, 0))
     }
 
-    /// - Parameter product: the plans; its `product` is ignored.
+    /// - Parameter mapping: the plans; its `product`, `entitlement` and `messages` are ignored.
     /// - Returns: the number of recorded events that failed because their product was not mapped.
-    public func map(entitlement name: String, _ product: Product) throws(PostgresError) -> Int {
+    public func map(entitlement name: String, _ mapping: Mapping) throws(PostgresError) -> Int {
         var parameters = Parameters()
-        parameters.append(text: product.source)
+        parameters.append(text: mapping.source)
         parameters.append(text: name)
-        parameters.append(text: product.plan)
-        parameters.append(text: product.trialPlan)
-        parameters.append(text: product.introPlan)
+        parameters.append(text: mapping.plan)
+        parameters.append(text: mapping.trialPlan)
+        parameters.append(text: mapping.introPlan)
         return Int(try options.query(EmbeddedSQL.mapEntitlement, parameters).int64(0, 0))
     }
 
@@ -81,9 +82,9 @@ public struct ProductCatalog {
         return try options.query(EmbeddedSQL.unmapProduct, parameters).bool(0, 0)
     }
 
-    public func list() throws(PostgresError) -> [Product] {
+    public func list() throws(PostgresError) -> [Mapping] {
         return try options.query(EmbeddedSQL.listProducts).rows { row throws(PostgresError) in
-            Product(
+            Mapping(
                 source: try row.text("source"),
                 product: try row.textOrNil("product"),
                 entitlement: try row.textOrNil("entitlement"),

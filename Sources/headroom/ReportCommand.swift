@@ -3,8 +3,9 @@ import HeadroomServer
 import OperatorConsole
 import Usage
 
-struct Report: AsyncParsableCommand {
+struct ReportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "report",
         abstract: "Sum up a billing period: users, messages, how many users are in each tier.",
         discussion: """
             A running service scans the whole table: with millions of rows this takes a while. Exit status 1 when there \
@@ -33,7 +34,7 @@ struct Report: AsyncParsableCommand {
             guard !report.isEmpty else {
                 let isOpen = report.period == BillingPeriod.open.label
                 let period = isOpen ? "a period that is open now" : "period \(report.period)"
-                throw CommandFailure.noData("there is no usage in \(period)").exit()
+                throw CommandFailure.notFound("there is no usage in \(period)").exitCodeAfterPrinting()
             }
         }
     }

@@ -2,8 +2,9 @@ import ArgumentParser
 import Engine
 import HeadroomServer
 
-struct Prune: AsyncParsableCommand {
+struct PruneCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "prune",
         abstract: "Delete old keys and the payloads of old billing events now (serve does it in the background).",
         discussion: "Works in small batches; the service may run meanwhile. Prints how much was deleted."
     )
@@ -22,7 +23,7 @@ struct Prune: AsyncParsableCommand {
             var failure: (any Error)?
             for task in Housekeeper.MaintenanceTask.allCases {
                 do {
-                    try Prune.report(try await housekeeper.perform(task), task)
+                    try PruneCommand.report(try await housekeeper.perform(task), task)
                 } catch {
                     // A failure of one task does not stop the others.
                     failure = failure ?? error

@@ -9,8 +9,9 @@ import Glibc
 import Musl
 #endif
 
-struct Serve: AsyncParsableCommand {
+struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "serve",
         abstract: "Run the service.",
         discussion: """
             Prints one line `ready listen=HOST:PORT http=HOST:PORT` on standard output once it accepts requests; all other \

@@ -5,19 +5,20 @@ import HeadroomServer
 import OperatorConsole
 import Postgres
 
-struct Events: AsyncParsableCommand {
+struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "events",
         abstract: "Show billing events, and apply them again.",
         discussion: """
             Connects to the database, not to a service. The database login must be granted headroom_operator or own the \
             schema. Exit status 1 if there is nothing to show, some events still fail, or the database refuses; 69 if it \
             cannot be reached.
             """,
-        subcommands: [EventsList.self, EventsShow.self, EventsReplay.self]
+        subcommands: [EventsListCommand.self, EventsShowCommand.self, EventsReplayCommand.self]
     )
 }
 
-struct EventsList: AsyncParsableCommand {
+struct EventsListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the stores' events in the order in which they happened, with their outcomes."
@@ -54,7 +55,8 @@ struct EventsList: AsyncParsableCommand {
             }
         )
         guard !table.events.isEmpty else {
-            throw CommandFailure.noData(failed ? "no event failed" : "no store has sent an event").exit()
+            throw CommandFailure.notFound(failed ? "no event failed" : "no store has sent an event")
+                .exitCodeAfterPrinting()
         }
         if json {
             try StandardOutput.print(lines: try table.events.map { try $0.jsonLine() })
@@ -64,7 +66,7 @@ struct EventsList: AsyncParsableCommand {
     }
 }
 
-struct EventsShow: AsyncParsableCommand {
+struct EventsShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
         abstract: "Show an event: its meaning, its outcome, and the store's own payload."
@@ -80,13 +82,14 @@ struct EventsShow: AsyncParsableCommand {
         let event = try await StoreCommands.run(database) { url in try BillingEventLog(databaseURL: url).show(name)
         }
         guard let event else {
-            throw CommandFailure.noData("there is no such event; headroom events list shows all").exit()
+            throw CommandFailure.notFound("there is no such event; headroom events list shows all")
+                .exitCodeAfterPrinting()
         }
         try StandardOutput.print(json ? event.compact : EventTable.printableLines(event.indented))
     }
 }
 
-struct EventsReplay: AsyncParsableCommand {
+struct EventsReplayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
         abstract: "Decode stored events again and apply them: one, those that failed, or all.",
@@ -118,16 +121,19 @@ struct EventsReplay: AsyncParsableCommand {
             guard name == nil || !names.isEmpty else { return nil }
             var failures = 0
             for name in names {
-                let replay = try EventsReplay.replay(name, register)
+                let replay = try EventsReplayCommand.replay(name, register)
                 if replay.outcome == "failed" { failures += 1 }
                 try StandardOutput.print(json ? try replay.jsonLine() : replay.text)
             }
             return failures
         }
         guard let failures else {
-            throw CommandFailure.noData("there is no such event; headroom events list shows all").exit()
+            throw CommandFailure.notFound("there is no such event; headroom events list shows all")
+                .exitCodeAfterPrinting()
         }
-        if failures > 0 { throw CommandFailure.noData("\(failures) could not be applied").exit() }
+        if failures > 0 {
+            throw CommandFailure.eventsNotApplied("\(failures) could not be applied").exitCodeAfterPrinting()
+        }
     }
 
     private static func replay(

@@ -4,8 +4,9 @@ import HeadroomServer
 import LoadGenerator
 import UnixSignals
 
-struct Bench: AsyncParsableCommand {
+struct BenchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "bench",
         abstract: "Put load on a running service and measure its answers.",
         discussion: """
             It counts real messages of real users: use it with a scratch database only. Users without a plan soon use up \

@@ -3,8 +3,9 @@ import HeadroomServer
 import LineProtocol
 import OperatorConsole
 
-struct Ping: AsyncParsableCommand {
+struct PingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "ping",
         abstract: "Check whether a running service answers; for health checks.",
         discussion: """
             Exit status 0 when it answers within two seconds, also when the answer is that it requires TLS or a token.
@@ -26,12 +27,12 @@ struct Ping: AsyncParsableCommand {
             let reply = try await LineClient.request("PING", at: address, access: access, timeout: .seconds(2))
             guard reply == ["+PONG"] else { throw UnexpectedReply() }
             try StandardOutput.print("PONG")
-        } catch let reply as LineClient.ErrorReply where Ping.isAlive(reply) {
+        } catch let reply as LineClient.ErrorReply where PingCommand.isAlive(reply) {
             try StandardOutput.print(LogfmtHandler.escaped("alive, but \(reply)"))
         } catch let failure as StandardOutput.Failure {
             throw failure
         } catch {
-            throw CommandFailure(error, from: "the service at \(address)").ofHealthCheck.exit()
+            throw CommandFailure(error, from: "the service at \(address)").forHealthCheck.exitCodeAfterPrinting()
         }
     }
 

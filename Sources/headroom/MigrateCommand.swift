@@ -3,8 +3,9 @@ import HeadroomServer
 import Postgres
 import Usage
 
-struct Migrate: AsyncParsableCommand {
+struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "migrate",
         abstract: "Migrate a database to this binary's schema (serve does it too).",
         discussion:
             "Safe while the service runs, and when several start at once. Exit status 0 when the schema is current."

@@ -1,8 +1,9 @@
 import ArgumentParser
 import Engine
 
-struct Roles: ParsableCommand {
+struct RolesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "roles",
         abstract: "Print the SQL that creates the database roles (migrate does it too, if its login may).",
         discussion: """
             For an administrator, first and once for each database: headroom roles | psql DATABASE. \

@@ -2,8 +2,9 @@ import ArgumentParser
 import HeadroomServer
 import OperatorConsole
 
-struct Status: AsyncParsableCommand {
+struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "status",
         abstract: "Show the state of a running service: database, lanes, lag, version, answers.",
         discussion: "Exit status 0; 69 when the service, or its database, cannot be reached."
     )
@@ -17,7 +18,8 @@ struct Status: AsyncParsableCommand {
                 options.json ? try info.jsonLine() : StatusReport(info, target: options.target).text
             )
             guard info.isDatabaseReached else {
-                throw CommandFailure.unreachable("the service at \(options.target) cannot reach its database").exit()
+                throw CommandFailure.databaseUnreachable("the service at \(options.target) cannot reach its database")
+                    .exitCodeAfterPrinting()
             }
         }
     }

@@ -2,8 +2,9 @@ import ArgumentParser
 import HeadroomServer
 import OperatorConsole
 
-struct User: AsyncParsableCommand {
+struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "user",
         abstract: "Show a user's usage, and earlier periods.",
         discussion: "Connects to a running service. A user without a plan is shown as the next message would find them."
     )

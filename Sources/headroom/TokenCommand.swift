@@ -5,19 +5,20 @@ import LineProtocol
 import OperatorConsole
 import Postgres
 
-struct Token: AsyncParsableCommand {
+struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "token",
         abstract: "Create, list and revoke the tokens with which clients authenticate.",
         discussion: """
             Connects to the database, not to a service. The database login must be granted headroom_operator or own the \
             schema. A running service applies a change within two seconds, usually at once. Exit status 1 if the \
             database refuses, 69 if it cannot be reached.
             """,
-        subcommands: [TokenCreate.self, TokenList.self, TokenRevoke.self]
+        subcommands: [TokenCreateCommand.self, TokenListCommand.self, TokenRevokeCommand.self]
     )
 }
 
-struct TokenCreate: AsyncParsableCommand {
+struct TokenCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
         abstract: "Create a token, and print it on standard output: once, because only its digest is stored.",
@@ -75,7 +76,7 @@ struct TokenCreate: AsyncParsableCommand {
     }
 }
 
-struct TokenList: AsyncParsableCommand {
+struct TokenListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List all tokens, revoked ones included, the newest first; never the tokens themselves."
@@ -111,7 +112,7 @@ struct TokenList: AsyncParsableCommand {
     }
 }
 
-struct TokenRevoke: AsyncParsableCommand {
+struct TokenRevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
         abstract: "Revoke a token and close its connections.",
@@ -145,11 +146,11 @@ private enum TokenAccess {
     private static func failure(_ error: PostgresError) -> CommandFailure {
         switch error.sqlState {
         case .insufficientPrivilege:
-            .noData("this role may not manage tokens; connect as one that is granted headroom_operator")
+            .permissionDenied("this role may not manage tokens; connect as one that is granted headroom_operator")
         case .noDataFound:
-            .noData("there is no such token; headroom token list shows their ids")
+            .notFound("there is no such token; headroom token list shows their ids")
         case .programLimitExceeded:
-            .noData("there are 1000 live tokens, the maximum; revoke some with headroom token revoke")
+            .limitReached("there are 1000 live tokens, the maximum; revoke some with headroom token revoke")
         default: CommandFailure(error)
         }
     }

@@ -5,19 +5,20 @@ import HeadroomServer
 import OperatorConsole
 import Postgres
 
-struct Product: AsyncParsableCommand {
+struct ProductCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "product",
         abstract: "Map stores' products to plans, or to messages.",
         discussion: """
             Connects to the database, not to a service. The database login must be granted headroom_operator or own \
             the schema. A mapping applies from the next event. Exit status 1 if the database refuses, 69 if it cannot \
             be reached.
             """,
-        subcommands: [ProductMap.self, ProductList.self, ProductUnmap.self]
+        subcommands: [ProductMapCommand.self, ProductListCommand.self, ProductUnmapCommand.self]
     )
 }
 
-struct ProductMap: AsyncParsableCommand {
+struct ProductMapCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "map",
         abstract: "Map a product to a plan, or a one-time product to messages; replaces an earlier mapping.",
@@ -62,7 +63,7 @@ struct ProductMap: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let mapping = ProductCatalog.Product(
+        let mapping = ProductCatalog.Mapping(
             source: source,
             product: product,
             entitlement: entitlement,
@@ -77,7 +78,7 @@ struct ProductMap: AsyncParsableCommand {
         }
         let name = product ?? "entitlement \(entitlement ?? "")"
         try StandardOutput.print(
-            "\(source) \(LogfmtHandler.escaped(name)) is mapped to \(ProductMap.text(of: mapping))"
+            "\(source) \(LogfmtHandler.escaped(name)) is mapped to \(ProductMapCommand.text(of: mapping))"
         )
         if failed > 0 {
             let events = failed == 1 ? "event" : "events"
@@ -87,13 +88,13 @@ struct ProductMap: AsyncParsableCommand {
         }
     }
 
-    private static func text(of product: ProductCatalog.Product) -> String {
-        [product.plan.map { "plan \($0)" }, product.messages.map { "\($0) messages" }]
+    private static func text(of mapping: ProductCatalog.Mapping) -> String {
+        [mapping.plan.map { "plan \($0)" }, mapping.messages.map { "\($0) messages" }]
             .compactMap(\.self).joined(separator: " and ")
     }
 }
 
-struct ProductList: AsyncParsableCommand {
+struct ProductListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the products that are mapped."
@@ -104,29 +105,29 @@ struct ProductList: AsyncParsableCommand {
 
     func run() async throws {
         let table = ProductTable(
-            try await ProductAccess.run(database) { try $0.list() }.map { product in
-                ProductTable.Product(
-                    source: product.source,
-                    product: product.product,
-                    entitlement: product.entitlement,
-                    plan: product.plan,
-                    trialPlan: product.trialPlan,
-                    introPlan: product.introPlan,
-                    messages: product.messages
+            try await ProductAccess.run(database) { try $0.list() }.map { mapping in
+                ProductTable.Row(
+                    source: mapping.source,
+                    product: mapping.product,
+                    entitlement: mapping.entitlement,
+                    plan: mapping.plan,
+                    trialPlan: mapping.trialPlan,
+                    introPlan: mapping.introPlan,
+                    messages: mapping.messages
                 )
             }
         )
         if json {
-            try StandardOutput.print(lines: try table.products.map { try $0.jsonLine() })
+            try StandardOutput.print(lines: try table.rows.map { try $0.jsonLine() })
         } else {
             try StandardOutput.print(
-                table.products.isEmpty ? "no product is mapped; map one with headroom product map" : table.text
+                table.rows.isEmpty ? "no product is mapped; map one with headroom product map" : table.text
             )
         }
     }
 }
 
-struct ProductUnmap: AsyncParsableCommand {
+struct ProductUnmapCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unmap",
         abstract: "Remove the mapping of a product.",
@@ -154,7 +155,8 @@ struct ProductUnmap: AsyncParsableCommand {
             }
         }
         guard wasMapped else {
-            throw CommandFailure.noData("it is not mapped; headroom product list shows the mappings").exit()
+            throw CommandFailure.notFound("it is not mapped; headroom product list shows the mappings")
+                .exitCodeAfterPrinting()
         }
         let name = entitlement.map { "entitlement \($0)" } ?? product
         try StandardOutput.print("\(source) \(LogfmtHandler.escaped(name)) is no longer mapped")

@@ -4,8 +4,9 @@ import HeadroomServer
 import OperatorConsole
 import Postgres
 
-struct Audit: AsyncParsableCommand {
+struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "audit",
         abstract: "Show a user's audit trail: each reset, grant, change of plan or state, and manual change.",
         discussion: """
             Reads the view audit_trail in the database; no service needs to run. Exit status 1 if there is no record \
@@ -25,7 +26,7 @@ struct Audit: AsyncParsableCommand {
     func run() async throws {
         let (user, limit) = (user.id, limit)
         let access = try DatabaseAccess(database)
-        let events = try await access.run(onThreadNamed: "headroom.audit", failingWith: Audit.failure) { url in
+        let events = try await access.run(onThreadNamed: "headroom.audit", failingWith: AuditCommand.failure) { url in
             try AuditTrailReader(databaseURL: url).events(of: user, limit: limit).map { event in
                 AuditTrail.Event(
                     at: event.at.text,
@@ -37,7 +38,7 @@ struct Audit: AsyncParsableCommand {
             }
         }
         guard !events.isEmpty else {
-            throw CommandFailure.noData("there is no record of this user").exit()
+            throw CommandFailure.notFound("there is no record of this user").exitCodeAfterPrinting()
         }
         let trail = AuditTrail(events)
         if json {
@@ -50,7 +51,9 @@ struct Audit: AsyncParsableCommand {
     private static func failure(_ error: PostgresError) -> CommandFailure {
         switch error.sqlState {
         case .insufficientPrivilege:
-            .noData("this role may not read audit_trail; connect as one that may (docs/operations.md, Hand out roles)")
+            .permissionDenied(
+                "this role may not read audit_trail; connect as one that may (docs/operations.md, Hand out roles)"
+            )
         default: CommandFailure(error)
         }
     }

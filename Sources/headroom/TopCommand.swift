@@ -4,8 +4,9 @@ import HeadroomServer
 import OperatorConsole
 import UnixSignals
 
-struct Top: AsyncParsableCommand {
+struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "top",
         abstract: "Watch a running service: rate, latency, tiers, busiest users.",
         discussion: """
             Draws once a second; q or Ctrl-C quits. If standard output is not a terminal, it prints a line a second \
@@ -37,7 +38,7 @@ struct Top: AsyncParsableCommand {
         defer { screen?.close() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await draw(watch, on: screen) }
-            group.addTask { await Top.endSignal() }
+            group.addTask { await TopCommand.endSignal() }
             if let screen { group.addTask { await screen.quitKey() } }
             let end = await group.nextResult()
             group.cancelAll()
@@ -78,7 +79,7 @@ struct Top: AsyncParsableCommand {
                     // Repeated, for readers of the end of a long file.
                     if lines % 20 == 0 { try StandardOutput.print(TopSample.lineHeader) }
                     lines += 1
-                    try StandardOutput.print(sample.line(at: Top.time))
+                    try StandardOutput.print(sample.line(at: TopCommand.time))
                 }
             } catch let failure as StandardOutput.Failure {
                 throw failure
