@@ -22,7 +22,7 @@ public struct MessageKey: Hashable, Sendable {
     public init(digestOf id: String) throws(InvalidMessageKey) {
         var id = id
         guard !id.isEmpty else { throw InvalidMessageKey(lengthBytes: 0) }
-        let digest = id.withUTF8 { SHA256.hexadecimalDigest(of: UnsafeRawBufferPointer($0)) }
+        let digest = id.withUTF8 { MessageKeyDigest.hexadecimalSHA256(of: UnsafeRawBufferPointer($0)) }
         self.init(validated: "sha256:" + digest)
     }
 

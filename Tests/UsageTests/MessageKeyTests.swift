@@ -49,7 +49,7 @@ struct MessageKeyTests {
         for length in lengths {
             let bytes = (0..<length).map { _ in UInt8.random(in: 0...127, using: &generator) }
             let id = String(decoding: bytes, as: UTF8.self)
-            let digest = Crypto.SHA256.hash(data: Array(id.utf8))
+            let digest = SHA256.hash(data: Array(id.utf8))
                 .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
             #expect(try MessageKey(digestOf: id).text == "sha256:\(digest)", "seed \(seed), \(length) bytes")
         }

@@ -1,6 +1,6 @@
-/// SHA-256 (FIPS 180-4) for message keys, which are short and not secret. Implemented here because swift-crypto would
-/// be the largest dependency of the client library.
-enum SHA256 {
+/// The SHA-256 (FIPS 180-4) of the id from which a message key is made; it is not for secrets. Implemented here because
+/// swift-crypto would be the largest dependency of the client library.
+enum MessageKeyDigest {
     private typealias State = (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32)
 
     private static let blockBytes = 64
@@ -18,7 +18,7 @@ enum SHA256 {
     ]
 
     /// Returns 64 lower-case hexadecimal digits.
-    static func hexadecimalDigest(of bytes: UnsafeRawBufferPointer) -> String {
+    static func hexadecimalSHA256(of bytes: UnsafeRawBufferPointer) -> String {
         // The first 32 bits of the fractional parts of the square roots of the first 8 primes.
         var state: State = (
             0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19
