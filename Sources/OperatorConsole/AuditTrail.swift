@@ -1,4 +1,4 @@
-/// `headroom audit`: what happened to a user, when, by whom and why.
+/// `headroom audit`: the changes to a user, each with its time, actor and reason.
 public struct AuditTrail: Sendable {
     /// A row of the view audit_trail.
     public struct Event: Sendable, Equatable, Encodable {

@@ -52,7 +52,7 @@ public enum OperatorChange: Sendable, Equatable {
     case forget
 }
 
-/// Who makes a change, and why, for the audit log.
+/// The author of a change and the reason, for the audit log.
 public struct ChangeAuthor: Sendable, Equatable {
     public var actor: String
     /// Of a change that takes none itself.
