@@ -5,7 +5,7 @@ import Usage
 public struct EngineConfiguration: Sendable {
     /// libpq connection string or URI. May hold a password.
     public var databaseURL: String
-    public var unknownUsers: UnknownUsers
+    public var unknownUsersPolicy: UnknownUsersPolicy
     /// Database connections that execute batches, each with a thread.
     public var lanes: Int
     /// Requests in one batch at most.
@@ -25,7 +25,7 @@ public struct EngineConfiguration: Sendable {
 
     public init(
         databaseURL: String,
-        unknownUsers: UnknownUsers = .trial,
+        unknownUsersPolicy: UnknownUsersPolicy = .trial,
         lanes: Int = 2,
         batchMaximum: Int = 512,
         queueCapacity: Int = 65_536,
@@ -36,7 +36,7 @@ public struct EngineConfiguration: Sendable {
         changesPoll: Duration = .milliseconds(100)
     ) {
         self.databaseURL = databaseURL
-        self.unknownUsers = unknownUsers
+        self.unknownUsersPolicy = unknownUsersPolicy
         self.lanes = lanes
         self.batchMaximum = batchMaximum
         self.queueCapacity = queueCapacity
@@ -55,7 +55,7 @@ extension EngineConfiguration {
             name,
             databaseURL,
             connectTimeout: connectTimeout,
-            settings: LaneSettings.all(unknownUsers: unknownUsers, requestTimeout: requestTimeout)
+            settings: LaneSettings.all(unknownUsersPolicy: unknownUsersPolicy, requestTimeout: requestTimeout)
                 + (readOnly ? [("default_transaction_read_only", "on")] : [])
         )
     }

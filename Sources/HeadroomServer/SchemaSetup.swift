@@ -42,7 +42,7 @@ public struct SchemaSetup: Sendable {
             try Schema.prepare(connection) { SchemaSetup.warn($0, logger) }
         }
         log(preparation.applied)
-        if preparation.hasChangedWords {
+        if preparation.hasChangedSentences {
             logger.warning(
                 "the SQL functions have another release's sentences; run headroom migrate as the schema's owner"
             )

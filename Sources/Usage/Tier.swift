@@ -69,8 +69,8 @@ public enum DenialReason: String, Sendable, CaseIterable {
     case noSubscription = "no_subscription"
 }
 
-/// The plan of users without a subscription.
-public enum UnknownUsers: String, Sendable, CaseIterable {
+/// What users without a subscription get.
+public enum UnknownUsersPolicy: String, Sendable, CaseIterable {
     /// The trial starts with the first counted message.
     case trial
     /// The free plan's allowance.

@@ -36,7 +36,7 @@ struct ConfigurationTests {
         #expect(configuration.connectionsPerTokenMaximum == 4_096)
         let engine = configuration.engine(databaseURL: "host=db")
         #expect(engine.databaseURL == "host=db")
-        #expect(engine.unknownUsers == .trial)
+        #expect(engine.unknownUsersPolicy == .trial)
         #expect(engine.lanes == 2)
         #expect(engine.queueCapacity == 65_536)
         #expect(engine.requestTimeout == .seconds(2))
@@ -49,7 +49,7 @@ struct ConfigurationTests {
         let configuration = try configuration(flags: ["lanes": "3"], environment: environment)
         let engine = configuration.engine(databaseURL: "")
         #expect(engine.lanes == 3)
-        #expect(engine.unknownUsers == .deny)
+        #expect(engine.unknownUsersPolicy == .deny)
         #expect(engine.batchMaximum == 512)
     }
 

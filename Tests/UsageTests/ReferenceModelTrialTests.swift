@@ -113,7 +113,7 @@ struct ReferenceModelTrialTests {
     @Test("gives an unknown user the free plan with unknown-users free, and stores only counted messages")
     func free() {
         let plans = [.paid, .trial, Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3)]
-        var model = ReferenceModel(plans: plans, unknownUsers: .free)
+        var model = ReferenceModel(plans: plans, unknownUsersPolicy: .free)
         let answer = model.consume(ada, messages: 3, at: now)
         #expect(answer.status == .allowed)
         #expect(answer.snapshot.state == .free)
@@ -127,7 +127,7 @@ struct ReferenceModelTrialTests {
     @Test("still allows a trial after the free plan was used")
     func freeThenTrial() throws {
         let plans = [.paid, .trial, Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3)]
-        var model = ReferenceModel(plans: plans, unknownUsers: .free)
+        var model = ReferenceModel(plans: plans, unknownUsersPolicy: .free)
         _ = model.consume(ada, messages: 1, at: now)
         let trial = try model.setPlan(PlanChange(user: ada, plan: "trial"), at: end)
         #expect(trial.snapshot.startedAt == end)
@@ -136,7 +136,7 @@ struct ReferenceModelTrialTests {
 
     @Test("refuses an unknown user of the default free plan with no_subscription")
     func freeWithoutAllowance() {
-        var model = ReferenceModel(unknownUsers: .free)
+        var model = ReferenceModel(unknownUsersPolicy: .free)
         let answer = model.consume(ada, messages: 1, at: now)
         #expect(answer.status == .blocked(.noSubscription))
         #expect(answer.snapshot.denialReason == nil)
@@ -146,7 +146,7 @@ struct ReferenceModelTrialTests {
     @Test("denies an unknown user with unknown-users deny until a plan is set")
     func deny() throws {
         let plans = [.paid, .trial, Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3)]
-        var model = ReferenceModel(plans: plans, unknownUsers: .deny)
+        var model = ReferenceModel(plans: plans, unknownUsersPolicy: .deny)
         let answer = model.consume(ada, messages: 1, at: now)
         #expect(answer.status == .blocked(.noSubscription))
         #expect(answer.snapshot.plan.name == "free")

@@ -419,7 +419,7 @@ async def idle_day(scene: Scene) -> int:
     scene.workload.running.clear()
     await asyncio.sleep(1)
     result = await scene.cluster.query(
-        "with aged as (update headroom.lane_receipts set moved_at = moved_at - interval '2 days' returning 1)"
+        "with aged as (update headroom.lane_receipts set updated_at = updated_at - interval '2 days' returning 1)"
         " select count(*) from aged",
     )
     code = await scene.instances[1].terminate()

@@ -53,7 +53,10 @@ PLANTS = [
     Plant(
         "less-or-equal",
         "one message more than the limit is granted",
-        rewritten("headroom.perform", ("v_used + v_held + v_messages > v_limit", "v_used + v_held + v_messages > v_limit + 1")),
+        rewritten(
+            "headroom.perform_requests",
+            ("v_used + v_held + p_messages[i] > v_limit", "v_used + v_held + p_messages[i] > v_limit + 1"),
+        ),
         "none", frozenset({"I1"}),
     ),
     Plant(
@@ -72,9 +75,9 @@ PLANTS = [
         "window-sum-grants",
         "a refused message counts against later ones of the batch",
         rewritten(
-            "headroom.perform",
-            ("v_used + v_held + v_messages > v_limit",
-             "v_used + v_held + v_messages + coalesce((select sum(p_messages[j]) from generate_series(1, i - 1) as j"
+            "headroom.perform_requests",
+            ("v_used + v_held + p_messages[i] > v_limit",
+             "v_used + v_held + p_messages[i] + coalesce((select sum(p_messages[j]) from generate_series(1, i - 1) as j"
              " where (v_answers[j]).verdict = 'blocked'), 0) > v_limit"),
         ),
         "none", frozenset({"I6", "INTERNAL"}),
@@ -82,7 +85,7 @@ PLANTS = [
     Plant(
         "release-across-a-reset",
         "a release takes its messages off the count that a reset began anew",
-        rewritten("headroom.perform", ("v_key.generation = v_row.generation", "v_key.generation <= v_row.generation")),
+        rewritten("headroom.perform_requests", ("v_key.generation = v_row.generation", "v_key.generation <= v_row.generation")),
         "none", frozenset({"I9"}), 6,
     ),
 ]

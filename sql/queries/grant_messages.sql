@@ -1,6 +1,6 @@
 -- Grants messages, and records in the lane's receipt whether the key had already granted them, so that the answer can
 -- be repeated after a lost connection. $1 uuid: user. $2 integer: messages. $3 text: reason. $4 text: key. $5 text:
--- trial, free or deny, for unknown users. $6 uuid: lane.
+-- what users without a subscription get: trial, free or deny. $6 uuid: lane.
 with grant_result as materialized (
     select headroom.grant_once($1, $2, $3, $4, $5) as is_replay
 )

@@ -4,8 +4,8 @@
 -- $1 uuid: lane. $2 bigint: number of the batch; a lane that repeats a batch sends the same number. $3 uuid[]: distinct
 -- users in ascending order. $5 to $8 have one element per request, grouped by user: $5 text[]: verbs. $6 integer[]:
 -- numbers of messages. $7 text[]: keys. $8 integer[]: seconds that a hold lasts. $4 integer[]: for each user, the
--- 1-based position of the user's first request in these arrays. $9 text: how unknown users are treated: trial, free or
--- deny.
+-- 1-based position of the user's first request in these arrays. $9 text: what users without a subscription get: trial,
+-- free or deny.
 select
     snapshot.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
     snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision,

@@ -1,5 +1,6 @@
 -- Reads the usage snapshot of each user. Locks nothing and creates nothing. $1 uuid[]: users. $2 text[]: the billing
--- period in which each user's row is expected. $3 text: trial, free or deny.
+-- period in which each user's row is expected. $3 text: what users without a subscription get:
+-- trial, free or deny.
 --
 -- A usable row gives the snapshot. Otherwise headroom.read_usage_snapshot computes it: the second part of the union is
 -- only evaluated if the first found nothing. is_stale: the period has a row that the next message will rewrite.

@@ -1,5 +1,5 @@
--- Reads held and "limit" of the first use of each key, after a lost connection has counted a batch. $1 uuid[]: users.
--- $2 text[]: a key of each, or null.
+-- Reads held and "limit" of the first use of each key, for a batch that was counted before its connection was lost.
+-- $1 uuid[]: users. $2 text[]: a key of each, or null.
 --
 -- LIMIT keeps this from becoming a join, which would read all keys if the table was small when it was last analyzed.
 select request.ordinal::integer, used.held, used."limit"

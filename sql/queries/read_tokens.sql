@@ -1,5 +1,5 @@
 -- Reads the tokens that are not revoked or expired, valid ones first, oldest first; one row of nulls if there is none.
--- was_created: whether there ever was a token. problem: why the token is invalid; its other columns but id are then
+-- was_created: whether any token was ever created. problem: why the token is invalid; its other columns but id are then
 -- unspecified. expires_in_us: microseconds from now by the database's clock; null is never.
 --
 -- A trigger allows 1,000 live tokens. The limit bounds the answer if the trigger was disabled.
@@ -27,7 +27,7 @@ with live_tokens as (
 listed as (
     select live_tokens.* from live_tokens order by live_tokens.problem is not null, live_tokens.id limit 1100
 )
-select ever.was_created, listed.id, listed.name, listed.scopes, listed.digest, listed.expires_in_us, listed.problem
-from (select count(*) > 0 as was_created from (select from headroom.tokens limit 1) as tokens) as ever
+select history.was_created, listed.id, listed.name, listed.scopes, listed.digest, listed.expires_in_us, listed.problem
+from (select count(*) > 0 as was_created from (select from headroom.tokens limit 1) as tokens) as history
 left join listed on true
 order by listed.problem is not null, listed.id;

@@ -1,7 +1,7 @@
 -- Reads the newest $2 billing events of user $1, newest first.
 select
-    events.happened_at, events.source, events.type, events.outcome, headroom.change_text(null, events.effect) as detail,
-    events.problem
+    events.happened_at, events.source, events.type, events.outcome,
+    headroom.change_text(null, events.resulting_entitlement) as detail, events.problem
 from headroom.billing_events as events
 where events.user_id = $1
 order by events.happened_at desc, events.source asc, events.id asc

@@ -1,6 +1,6 @@
 -- Reads the usage snapshot of each watched user as read_batch does, and a fingerprint by which a later poll finds
--- changes. $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: trial, free
--- or deny.
+-- changes. $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: what users
+-- without a subscription get: trial, free or deny.
 --
 -- changes_at: when time alone changes the snapshot: the end of the period, trial, grace, access or a hold, or the next
 -- day of a trial. The fingerprint comes from the same database snapshot, so that no change is missed. It has the form

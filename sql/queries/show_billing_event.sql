@@ -8,8 +8,8 @@ from (
         'environment', events.environment, 'user', events.user_id, 'outcome', events.outcome,
         'problem', events.problem, 'attempts', events.attempts,
         'applied_at', headroom.instant_text(events.applied_at),
-        'effect', events.effect, 'identities', to_jsonb(events.identities), 'effects', events.effects,
-        'payload', events.payload
+        'resulting_entitlement', events.resulting_entitlement, 'identities', to_jsonb(events.identities),
+        'effects', events.effects, 'payload', events.payload
     ) as event
     from headroom.billing_events as events
     where events.source = $1 and events.id = $2

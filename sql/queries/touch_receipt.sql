@@ -1,3 +1,3 @@
--- Commits after other changes, to learn whether they are replicated. $1 uuid: lane.
-update headroom.lane_receipts as receipt set moved_at = headroom.now()
+-- Writes a lane's receipt, only for the commit: a standby that confirms it has every earlier commit too. $1 uuid: lane.
+update headroom.lane_receipts as receipt set updated_at = headroom.now()
 where receipt.bucket = 0 and receipt.lane = $1;

@@ -56,13 +56,14 @@ create table headroom.lane_receipts (
     number bigint not null,
     counts bigint[],
     answers text,
-    moved_at headroom.instant not null,
+    updated_at headroom.instant not null,
     constraint number_is_not_negative check (number >= 0),
     primary key (bucket, lane)
 ) with (
     fillfactor = 50, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000
 );
 alter table headroom.lane_receipts alter column counts set storage main;
+comment on column headroom.lane_receipts.number is 'The number of the newest committed batch or change of the lane.';
 comment on column headroom.lane_receipts.counts is
     'Answers of a batch on the fast path: for each counted user, ordinal in the batch * 2^32 + message_count.';
 comment on column headroom.lane_receipts.answers is

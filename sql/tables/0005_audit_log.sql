@@ -18,7 +18,8 @@ create table headroom.audit_log (
     )),
     primary key (bucket, id)
 );
-comment on table headroom.audit_log is 'Changes other than counted messages: who, when, before, after, and why.';
+comment on table headroom.audit_log is
+    'Changes other than counted messages, each with its time, actor, reason, and the values before and after.';
 comment on column headroom.audit_log.user_id is
     'Null for a change of more than one user, and for a forgotten user.';
 comment on column headroom.audit_log.action is

@@ -33,16 +33,16 @@ create table headroom.billing_events (
     payload jsonb,
     user_id uuid,
     outcome text not null,
-    missing text,
-    missing_product text,
+    missing_prerequisite text,
+    unmapped_product text,
     problem text,
-    effect jsonb,
+    resulting_entitlement jsonb,
     attempts integer not null,
     applied_at headroom.instant,
     primary key (source, id),
     constraint source_is_a_name check (source ~ '^[a-z][a-z0-9_]{0,31}$'),
     constraint outcome_is_known check (outcome in ('applied', 'waiting', 'outdated', 'ignored', 'failed', 'forgotten')),
-    constraint missing_is_known check (missing in ('user', 'product', 'time')),
+    constraint missing_prerequisite_is_known check (missing_prerequisite in ('user', 'product', 'time')),
     constraint a_failure_has_a_problem check ((outcome = 'failed') = (problem is not null)),
     constraint attempts_are_counted check (attempts >= 0)
 );
@@ -51,10 +51,14 @@ comment on table headroom.billing_events is
 comment on column headroom.billing_events.identities is
     'The identities that it names, most reliable first: UUIDs, and SHA-256 digests of other store ids.';
 comment on column headroom.billing_events.effects is
-    'Its effects, with the plans of its products when it was applied. Null after its user was forgotten.';
-comment on column headroom.billing_events.missing is 'What a failed event needs and may still get.';
-comment on column headroom.billing_events.missing_product is 'The product that is not mapped.';
-comment on column headroom.billing_events.effect is 'The plan and access of its user after it was applied.';
+    'The changes that it reports, such as a renewal, with the plans to which its products were mapped when it was '
+    'applied. Null after its user was forgotten.';
+comment on column headroom.billing_events.missing_prerequisite is
+    'Why a failed event could not be applied yet. user: no user is known for it; product: its product is not mapped; '
+    'time: it is dated in the future. Null if the event itself is malformed.';
+comment on column headroom.billing_events.unmapped_product is 'The product, if missing_prerequisite is product.';
+comment on column headroom.billing_events.resulting_entitlement is
+    'The plan and access that its user had after it was applied.';
 comment on column headroom.billing_events.payload is
     'Ids, dates and enumerations of the store''s payload, for a replay. Null after 400 days.';
 create index billing_events_customer on headroom.billing_events (customer_id);
@@ -102,16 +106,18 @@ create table headroom.message_purchases (
     happened_at headroom.instant not null,
     messages integer not null,
     is_refunded boolean not null,
-    granted integer,
+    granted_messages integer,
     billing_period text,
     primary key (source, transaction),
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
-    constraint granted_is_not_negative check (granted >= 0)
+    constraint granted_messages_are_not_negative check (granted_messages >= 0)
 );
 comment on table headroom.message_purchases is
-    'One-time purchases of messages; granted and billing_period are null after a refund.';
-comment on column headroom.message_purchases.granted is
-    'Messages granted in billing_period: fewer than were bought if some were used in an earlier period.';
+    'One-time purchases of messages. granted_messages and billing_period are null before the grant and after a refund.';
+comment on column headroom.message_purchases.messages is
+    'Messages to grant: those that were bought, without those that were used in an earlier period.';
+comment on column headroom.message_purchases.granted_messages is 'Messages granted in billing_period.';
+comment on column headroom.message_purchases.billing_period is 'The billing period whose limit the grant raised.';
 create index message_purchases_user on headroom.message_purchases (user_id);
 
 -- A transfer of a subscription raises the receiver's counts to the giver's, once for each event. Otherwise users could

@@ -15,8 +15,9 @@ extension BillingProblem {
         }
     }
 
-    /// What is missing and may still arrive, as the column `missing` of `headroom.billing_events` has it.
-    public var missing: String? {
+    /// Why the event cannot be applied yet, as in the column `missing_prerequisite` of `headroom.billing_events`. Nil if a
+    /// field is missing or wrong.
+    public var missingPrerequisite: String? {
         switch self {
         case .unknownUser: "user"
         case .unmappedProduct: "product"

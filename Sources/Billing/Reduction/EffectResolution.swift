@@ -2,7 +2,8 @@ import Usage
 
 /// Maps the products and entitlements of a store to plans or messages. Operators edit it in the database.
 public struct ProductMapping: Sendable, Equatable {
-    public struct Product: Sendable, Equatable {
+    /// What a product or an entitlement is mapped to.
+    public struct Target: Sendable, Equatable {
         public var plan: String?
         /// The plan during a trial of the product; nil means `plan`.
         public var trialPlan: String?
@@ -19,10 +20,10 @@ public struct ProductMapping: Sendable, Equatable {
         }
     }
 
-    public var products: [String: Product]
-    public var entitlements: [String: Product]
+    public var products: [String: Target]
+    public var entitlements: [String: Target]
 
-    public init(products: [String: Product], entitlements: [String: Product] = [:]) {
+    public init(products: [String: Target], entitlements: [String: Target] = [:]) {
         self.products = products
         self.entitlements = entitlements
     }
@@ -63,24 +64,24 @@ extension BillingEffect {
         guard needsPlan || effect.expires != nil || kind == .expired || kind == .revoked else {
             return .success(effect)
         }
-        guard let product = mappedProduct(mapping) else {
+        guard let target = target(in: mapping) else {
             if needsPlan, let product { return .failure(.unmapped(product)) }
             return .success(effect)
         }
         switch period {
         case .trial:
-            effect.plan = product.trialPlan ?? product.plan
-            effect.regularPlan = product.plan
-        case .intro: effect.plan = product.introPlan ?? product.plan
-        case .normal, nil: effect.plan = product.plan
+            effect.plan = target.trialPlan ?? target.plan
+            effect.regularPlan = target.plan
+        case .intro: effect.plan = target.introPlan ?? target.plan
+        case .normal, nil: effect.plan = target.plan
         }
         return .success(effect)
     }
 
-    /// The mapping of the product, else of its alternate name, else of the first mapped entitlement.
-    private func mappedProduct(_ mapping: ProductMapping) -> ProductMapping.Product? {
+    /// The target of the product, else of its alternate name, else of the first mapped entitlement.
+    private func target(in mapping: ProductMapping) -> ProductMapping.Target? {
         for name in [product, alternateProduct].compactMap({ $0 }) {
-            if let mapped = mapping.products[name], mapped.plan != nil { return mapped }
+            if let target = mapping.products[name], target.plan != nil { return target }
         }
         return (entitlements ?? []).lazy.compactMap { mapping.entitlements[$0] }.first
     }

@@ -14,7 +14,7 @@ struct BatchExecutor {
 
     let link: LaneConnection
     let sender: ExactlyOnceSender
-    let unknownUsers: UnknownUsers
+    let unknownUsersPolicy: UnknownUsersPolicy
     let metrics: LaneMetrics
     let errors: DatabaseErrors
     let invalidValues: InvalidValueLog
@@ -28,7 +28,7 @@ struct BatchExecutor {
         metrics = sender.metrics
         logger = sender.logger
         invalidValues = errors.invalidValues
-        unknownUsers = configuration.unknownUsers
+        unknownUsersPolicy = configuration.unknownUsersPolicy
         users = UserCache(
             calendarMonth: BillingPeriod(year: 1970, month: 1),
             capacity: UserCache.capacityOfAllLanes / configuration.lanes

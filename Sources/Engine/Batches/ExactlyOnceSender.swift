@@ -4,7 +4,7 @@ import Usage
 
 /// Sends a lane's statements so that each takes effect once, however often the connection breaks.
 ///
-/// Each counting statement has a number. In its own transaction it moves the lane's receipt from the previous number to its
+/// Each counting statement has a number. In its own transaction it advances the lane's receipt from the previous number to its
 /// own, and counts only if it did. After a connection loss the same number is sent again. If the lost transaction was
 /// committed, the statement does nothing, and the receipt has its counts; if it is still running on the server, the second
 /// waits for the receipt's row lock; if it starts later, it does nothing. Reading the receipt instead of sending again would be

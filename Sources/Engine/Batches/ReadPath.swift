@@ -49,7 +49,7 @@ extension BatchExecutor {
         let reply = sender.read(ReadBatchStatement.query, groups, of: &batch, orFail: failure, deliver: deliver) {
             ReadBatchStatement.parameters(
                 count: groups.count,
-                unknownUsers,
+                unknownUsersPolicy,
                 user: { groups[first + $0].user },
                 periodLabel: { users.period(of: groups[first + $0].user).label }
             )

@@ -21,7 +21,7 @@ extension BatchExecutor {
         of batch: inout Batch,
         deliver: Deliver
     ) {
-        let statement = PerformBatchStatement(groups, of: batch, unknownUsers)
+        let statement = PerformBatchStatement(groups, of: batch, unknownUsersPolicy)
         let query = PerformBatchStatement.query
         let reply = sender.execute(.perform, query, groups, of: &batch, deliver: deliver) {
             statement.parameters(lane: $0, number: $1)

@@ -1,6 +1,6 @@
 import Usage
 
-/// The result of one request on the slow path, by `headroom.perform`.
+/// The result of one request on the slow path, by `headroom.perform_requests`.
 struct SlowPathResult: Equatable {
     enum Verdict: String {
         case ok, allowed, blocked, held, released, conflict, expired

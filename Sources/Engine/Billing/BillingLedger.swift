@@ -9,7 +9,10 @@ package struct BillingLedger {
     /// rolls back and tries again.
     private static let maximumAttempts = 5
 
-    private static let readCustomer = PreparedQuery(name: "read_customer", sql: EmbeddedSQL.readCustomer)
+    private static let lockAndReadCustomer = PreparedQuery(
+        name: "lock_and_read_customer",
+        sql: EmbeddedSQL.lockAndReadCustomer
+    )
     private static let writeCustomer = PreparedQuery(name: "write_customer", sql: EmbeddedSQL.writeCustomer)
 
     private let connection: Connection
@@ -55,17 +58,19 @@ package struct BillingLedger {
         }
     }
 
-    /// One transaction: `read` begins it, and the last statement or a rollback ends it.
+    /// One transaction: `lockAndRead` begins it, and the last statement or a rollback ends it.
     private func attempt(
         _ event: BillingEvent,
         isReplay: Bool
     ) throws(PostgresError) -> (answer: String, isRejected: Bool) {
-        let document = try CustomerDocument(json: try read(event, isReplay: isReplay))
+        let document = try CustomerDocument(json: try lockAndRead(event, isReplay: isReplay))
         if let answer = document.answer {
             try connection.execute("rollback", deadline: deadline)
             return (answer.text, false)
         }
-        guard let now = document.now else { throw PostgresError(.misuse, "headroom.read_customer returned no time") }
+        guard let now = document.now else {
+            throw PostgresError(.misuse, "headroom.lock_and_read_customer returned no time")
+        }
         var recorded = event.recorded(by: document.mapping, receivedAt: document.receivedAt ?? now)
         if recorded.problem == nil, let plan = document.unknownPlan(in: recorded.effects) {
             recorded.problem = .malformed("there is no plan '\(plan)'; select plan from headroom.plans lists them")
@@ -89,7 +94,7 @@ package struct BillingLedger {
     }
 
     /// Begins the transaction, locks the customer and returns its rows as JSON, which `CustomerDocument` decodes.
-    private func read(_ event: BillingEvent, isReplay: Bool) throws(PostgresError) -> String {
+    private func lockAndRead(_ event: BillingEvent, isReplay: Bool) throws(PostgresError) -> String {
         let (names, users) = (event.customerNames, event.users.map(\.description))
         let (products, entitlements) = (event.products, event.entitlements)
         var parameters = Parameters()
@@ -100,7 +105,7 @@ package struct BillingLedger {
         parameters.appendTexts(count: users.count) { users[$0] }
         parameters.appendTexts(count: products.count) { products[$0] }
         parameters.appendTexts(count: entitlements.count) { entitlements[$0] }
-        return try connection.query(BillingLedger.readCustomer, parameters, as: .first, deadline: deadline)
+        return try connection.query(BillingLedger.lockAndReadCustomer, parameters, as: .first, deadline: deadline)
             .firstRow.text("customer")
     }
 }

@@ -16,15 +16,16 @@ struct CustomerChange: Encodable {
         var payload: JSONValue
         var user: String?
         var outcome: String
-        var missing: String?
-        var missingProduct: String?
+        var missingPrerequisite: String?
+        var unmappedProduct: String?
         var problem: String?
         /// The outcome of an earlier attempt.
         var before: String?
 
         enum CodingKeys: String, CodingKey {
-            case source, id, customer, type, at, environment, identities, effects, payload, user, outcome, missing
-            case missingProduct = "missing_product"
+            case source, id, customer, type, at, environment, identities, effects, payload, user, outcome
+            case missingPrerequisite = "missing_prerequisite"
+            case unmappedProduct = "unmapped_product"
             case problem, before
         }
     }
@@ -34,13 +35,14 @@ struct CustomerChange: Encodable {
         var id: String
         var outcome: String
         var user: String?
-        var missing: String?
-        var missingProduct: String?
+        var missingPrerequisite: String?
+        var unmappedProduct: String?
         var problem: String?
 
         enum CodingKeys: String, CodingKey {
-            case source, id, outcome, user, missing
-            case missingProduct = "missing_product"
+            case source, id, outcome, user
+            case missingPrerequisite = "missing_prerequisite"
+            case unmappedProduct = "unmapped_product"
             case problem
         }
     }
@@ -114,8 +116,8 @@ struct CustomerChange: Encodable {
             payload: incoming.payload,
             user: result.user,
             outcome: result.outcome,
-            missing: result.missing,
-            missingProduct: result.missingProduct,
+            missingPrerequisite: result.missingPrerequisite,
+            unmappedProduct: result.unmappedProduct,
             problem: result.problem,
             before: document.before
         )
@@ -186,8 +188,8 @@ extension CustomerChange.Result {
         user = (result?.user?.description).flatMap { user in
             (document.users ?? []).contains { $0.user == user } ? user : nil
         }
-        missing = result?.problem?.missing
-        if case .unmappedProduct(let product)? = result?.problem { missingProduct = product }
+        missingPrerequisite = result?.problem?.missingPrerequisite
+        if case .unmappedProduct(let product)? = result?.problem { unmappedProduct = product }
         problem = result?.problem?.text(source: key.source)
     }
 
@@ -196,8 +198,8 @@ extension CustomerChange.Result {
         id = event.id
         outcome = event.outcome
         user = event.user
-        missing = event.missing
-        missingProduct = event.missingProduct
+        missingPrerequisite = event.missingPrerequisite
+        unmappedProduct = event.unmappedProduct
         problem = event.problem
     }
 }

@@ -3,7 +3,8 @@ import Foundation
 import Postgres
 import Usage
 
-/// A customer as `headroom.read_customer` returns it: the recorded events, and the present rows that follow from them.
+/// A customer as `headroom.lock_and_read_customer` returns it: the recorded events, and the present rows that follow from
+/// them.
 struct CustomerDocument: Decodable {
     struct Event: Decodable {
         var source: String
@@ -15,15 +16,16 @@ struct CustomerDocument: Decodable {
         var effects: [BillingEffect]
         var user: String?
         var outcome: String
-        var missing: String?
-        var missingProduct: String?
+        var missingPrerequisite: String?
+        var unmappedProduct: String?
         var problem: String?
 
         enum CodingKeys: String, CodingKey {
             case source, id, at
             case receivedAt = "received_at"
-            case environment, identities, effects, user, outcome, missing
-            case missingProduct = "missing_product"
+            case environment, identities, effects, user, outcome
+            case missingPrerequisite = "missing_prerequisite"
+            case unmappedProduct = "unmapped_product"
             case problem
         }
 
@@ -85,7 +87,7 @@ struct CustomerDocument: Decodable {
         var days: Int?
     }
 
-    struct Mapping: Decodable {
+    struct MappingRow: Decodable {
         var product: String?
         var entitlement: String?
         var plan: String?
@@ -113,8 +115,8 @@ struct CustomerDocument: Decodable {
     var purchases: [Purchase]?
     var transfers: [Transfer]?
     var plans: [PlanRow]?
-    var products: [Mapping]?
-    var entitlements: [Mapping]?
+    var products: [MappingRow]?
+    var entitlements: [MappingRow]?
 
     enum CodingKeys: String, CodingKey {
         case answer, now, customer, before
@@ -138,11 +140,14 @@ struct CustomerDocument: Decodable {
 
 extension CustomerDocument {
     var mapping: ProductMapping {
-        func mapped(_ rows: [Mapping]?, _ name: KeyPath<Mapping, String?>) -> [String: ProductMapping.Product] {
-            let products = (rows ?? []).compactMap { row in row[keyPath: name].map { ($0, row.mapped) } }
-            return Dictionary(products) { $1 }
+        func targets(_ rows: [MappingRow]?, _ name: KeyPath<MappingRow, String?>) -> [String: ProductMapping.Target] {
+            let targets = (rows ?? []).compactMap { row in row[keyPath: name].map { ($0, row.target) } }
+            return Dictionary(targets) { $1 }
         }
-        return ProductMapping(products: mapped(products, \.product), entitlements: mapped(entitlements, \.entitlement))
+        return ProductMapping(
+            products: targets(products, \.product),
+            entitlements: targets(entitlements, \.entitlement)
+        )
     }
 
     /// A plan that an effect names and that does not exist: an operator may have misspelled it.
@@ -168,9 +173,9 @@ extension CustomerDocument.Event {
     fileprivate var recorded: RecordedEvent {
         // Reduce again: the missing user may be known now, or the time may have come.
         let stored: BillingProblem? =
-            switch missing {
+            switch missingPrerequisite {
             case "user", "time": nil
-            case "product": .unmappedProduct(missingProduct ?? "")
+            case "product": .unmappedProduct(unmappedProduct ?? "")
             default: problem.map { .malformed($0) }
             }
         return RecordedEvent(
@@ -201,9 +206,9 @@ extension CustomerDocument.User {
     }
 }
 
-extension CustomerDocument.Mapping {
-    fileprivate var mapped: ProductMapping.Product {
-        ProductMapping.Product(plan: plan, trialPlan: trialPlan, introPlan: introPlan, messages: messages)
+extension CustomerDocument.MappingRow {
+    fileprivate var target: ProductMapping.Target {
+        ProductMapping.Target(plan: plan, trialPlan: trialPlan, introPlan: introPlan, messages: messages)
     }
 }
 

@@ -115,7 +115,7 @@ struct ChangePoll {
         var parameters = Parameters()
         parameters.appendUUIDs(count: taken.count) { (taken[first + $0].user.high, taken[first + $0].user.low) }
         parameters.appendTexts(count: taken.count) { taken[first + $0].period }
-        parameters.append(text: configuration.unknownUsers.rawValue)
+        parameters.append(text: configuration.unknownUsersPolicy.rawValue)
         let result: QueryResult
         do throws(PostgresError) {
             result = try session.query(.readWatchedUsers, parameters, deadline: deadline())

@@ -65,7 +65,11 @@ final class Lane: Sendable {
         let sender = ExactlyOnceSender(link: link, wake: wake, metrics: metrics, logger: logger)
         let errors = DatabaseErrors(link: link, invalidValues: invalidValues, logger: logger)
         var executor = BatchExecutor(sender: sender, errors: errors, configuration: configuration)
-        let singles = SingleExecutor(sender: sender, errors: errors, unknownUsers: configuration.unknownUsers)
+        let singles = SingleExecutor(
+            sender: sender,
+            errors: errors,
+            unknownUsersPolicy: configuration.unknownUsersPolicy
+        )
         while true {
             expireWaiting()
             link.advance()

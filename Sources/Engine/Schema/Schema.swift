@@ -48,7 +48,7 @@ public enum Schema {
     public struct Preparation: Sendable {
         public var applied: MigrationPlan
         /// Whether the SQL functions return another release's texts, until the schema's owner migrates.
-        public var hasChangedWords: Bool
+        public var hasChangedSentences: Bool
     }
 
     /// Ensures that a service can run with this login: migrates if the login owns the schema, otherwise checks that the schema is
@@ -67,19 +67,23 @@ public enum Schema {
             // The migration may have created the roles.
             rights = try LoginRights(of: connection)
             guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
-            return Preparation(applied: applied, hasChangedWords: false)
+            return Preparation(applied: applied, hasChangedSentences: false)
         }
         guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
         try connection.execute("set role \(ServiceRole.name)", deadline: .now + .seconds(30))
         try migrator.requireCurrent(connection, owner: rights.owner)
-        let words = try connection.query(EmbeddedSQL.countChangedWords, wordParameters(), deadline: .now + .seconds(30))
+        let changed = try connection.query(
+            EmbeddedSQL.countChangedSentences,
+            sentenceParameters(),
+            deadline: .now + .seconds(30)
+        )
         try verifyCounting(connection)
-        return Preparation(applied: MigrationPlan(), hasChangedWords: try words.int32(0, 0) > 0)
+        return Preparation(applied: MigrationPlan(), hasChangedSentences: try changed.int32(0, 0) > 0)
     }
 
     /// In the migration's transaction, so that a table in which counting fails stays as it was.
     private static func finish(_ connection: Connection) throws(PostgresError) {
-        try writeWords(connection)
+        try writeSentences(connection)
         try connection.execute("set local role \(ServiceRole.name)", deadline: .now + .seconds(30))
         try verifyCounting(connection)
     }
@@ -98,16 +102,16 @@ public enum Schema {
         }
     }
 
-    private static func writeWords(_ connection: Connection) throws(PostgresError) {
-        _ = try connection.query(EmbeddedSQL.writeWords, wordParameters(), deadline: .now + .seconds(30))
+    private static func writeSentences(_ connection: Connection) throws(PostgresError) {
+        _ = try connection.query(EmbeddedSQL.writeSentences, sentenceParameters(), deadline: .now + .seconds(30))
     }
 
-    private static func wordParameters() -> Parameters {
-        let words = Sentence.allCases
+    private static func sentenceParameters() -> Parameters {
+        let sentences = Sentence.allCases
         var parameters = Parameters()
-        parameters.appendTexts(count: words.count) { words[$0].rawValue }
-        parameters.appendTexts(count: words.count) { words[$0].one }
-        parameters.appendTexts(count: words.count) { words[$0].other }
+        parameters.appendTexts(count: sentences.count) { sentences[$0].rawValue }
+        parameters.appendTexts(count: sentences.count) { sentences[$0].one }
+        parameters.appendTexts(count: sentences.count) { sentences[$0].other }
         return parameters
     }
 }

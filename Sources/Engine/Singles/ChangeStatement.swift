@@ -7,7 +7,7 @@ struct ChangeStatement {
     let change: OperatorChange
     /// Nil names the service's role in the audit log.
     let author: ChangeAuthor?
-    let unknownUsers: UnknownUsers
+    let unknownUsersPolicy: UnknownUsersPolicy
 
     /// - Returns: whether the change's key had made it before, so that this request changed nothing; and the reply to the
     ///   commit. A change that was made before under this number is not made again.
@@ -25,9 +25,9 @@ struct ChangeStatement {
             parameters.append(text: author.reason ?? "")
             _ = try connection.query(EmbeddedSQL.setActor, parameters, deadline: deadline)
         }
-        let moved = try connection.query(EmbeddedSQL.moveReceipt, receipt, deadline: deadline)
+        let advanced = try connection.query(EmbeddedSQL.advanceReceipt, receipt, deadline: deadline)
         let answers =
-            moved.rowCount == 1
+            advanced.rowCount == 1
             ? try makeChange(lane: lane, on: connection, deadline: deadline)
             : try connection.query(EmbeddedSQL.readReceiptAnswer, receipt, deadline: deadline)
         let commit = try connection.query("commit", deadline: deadline)
@@ -57,7 +57,7 @@ struct ChangeStatement {
             parameters.append(int32: Int32(messages))
             parameters.append(text: reason)
             parameters.append(text: key.text)
-            parameters.append(text: unknownUsers.rawValue)
+            parameters.append(text: unknownUsersPolicy.rawValue)
             parameters.append(uuid: lane.uuid)
             statement = EmbeddedSQL.grantMessages
         case .resetUsage(let period):

@@ -5,13 +5,13 @@ import Usage
 struct SingleExecutor {
     private let link: LaneConnection
     private let sender: ExactlyOnceSender
-    private let unknownUsers: UnknownUsers
+    private let unknownUsersPolicy: UnknownUsersPolicy
     private let errors: DatabaseErrors
 
-    init(sender: ExactlyOnceSender, errors: DatabaseErrors, unknownUsers: UnknownUsers) {
+    init(sender: ExactlyOnceSender, errors: DatabaseErrors, unknownUsersPolicy: UnknownUsersPolicy) {
         self.sender = sender
         self.errors = errors
-        self.unknownUsers = unknownUsers
+        self.unknownUsersPolicy = unknownUsersPolicy
         link = sender.link
     }
 
@@ -30,7 +30,7 @@ struct SingleExecutor {
                 }
             case .change(let change, let author):
                 execute(
-                    ChangeStatement(user: user, change: change, author: author, unknownUsers: unknownUsers),
+                    ChangeStatement(user: user, change: change, author: author, unknownUsersPolicy: unknownUsersPolicy),
                     until: deadline
                 )
             }
@@ -162,7 +162,7 @@ struct SingleExecutor {
         // No period is expected: the row is looked up by the user's present entitlement.
         let parameters = ReadBatchStatement.parameters(
             count: 1,
-            unknownUsers,
+            unknownUsersPolicy,
             user: { _ in user },
             periodLabel: { _ in "" }
         )

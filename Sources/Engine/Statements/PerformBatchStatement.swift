@@ -10,11 +10,11 @@ struct PerformBatchStatement {
     /// The requests of the groups, as positions in the batch.
     let requests: [Int]
     private let arguments: [Arguments]
-    private let unknownUsers: UnknownUsers
+    private let unknownUsersPolicy: UnknownUsersPolicy
 
-    init(_ groups: ArraySlice<Batch.Group>, of batch: Batch, _ unknownUsers: UnknownUsers) {
+    init(_ groups: ArraySlice<Batch.Group>, of batch: Batch, _ unknownUsersPolicy: UnknownUsersPolicy) {
         self.groups = groups
-        self.unknownUsers = unknownUsers
+        self.unknownUsersPolicy = unknownUsersPolicy
         requests = groups.flatMap(\.range)
         arguments = requests.map { Arguments(batch.requests[$0].operation) }
     }
@@ -35,11 +35,11 @@ struct PerformBatchStatement {
         parameters.appendInt32s(count: arguments.count) { arguments[$0].messages }
         parameters.appendTexts(count: arguments.count) { arguments[$0].key?.text }
         parameters.appendInt32s(count: arguments.count) { arguments[$0].ttlSeconds }
-        parameters.append(text: unknownUsers.rawValue)
+        parameters.append(text: unknownUsersPolicy.rawValue)
         return parameters
     }
 
-    /// A request as `headroom.perform` takes it.
+    /// A request as `headroom.perform_requests` takes it.
     private struct Arguments {
         var verb: String
         var messages: Int32 = 0

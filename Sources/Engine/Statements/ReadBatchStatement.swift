@@ -8,7 +8,7 @@ enum ReadBatchStatement {
     /// - Parameter periodLabel: of the period in which a user's row is expected; an empty one is never found.
     static func parameters(
         count: Int,
-        _ unknownUsers: UnknownUsers,
+        _ unknownUsersPolicy: UnknownUsersPolicy,
         user: (_ index: Int) -> UserID,
         periodLabel: (_ index: Int) -> String
     ) -> Parameters {
@@ -18,7 +18,7 @@ enum ReadBatchStatement {
             return (user.high, user.low)
         }
         parameters.appendTexts(count: count) { periodLabel($0) }
-        parameters.append(text: unknownUsers.rawValue)
+        parameters.append(text: unknownUsersPolicy.rawValue)
         return parameters
     }
 

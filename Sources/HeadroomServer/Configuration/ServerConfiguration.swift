@@ -64,7 +64,7 @@ public struct ServerConfiguration: Sendable {
             try settings.value(Settings.connectionsPerTokenMaximum) ?? connectionLimits.connectionsMaximum
         engine = EngineConfiguration(
             databaseURL: "",
-            unknownUsers: try settings.value(Settings.unknownUsers),
+            unknownUsersPolicy: try settings.value(Settings.unknownUsers),
             lanes: try settings.value(Settings.lanes),
             batchMaximum: try settings.value(Settings.batchMaximum),
             queueCapacity: try settings.value(Settings.queueMaximum),

@@ -26,7 +26,7 @@ extension Settings {
 
     public static let ofEveryCommand: [any SettingDefinition] = [databaseURL, dataDirectory, logLevel]
 
-    static let unknownUsers = Setting<UnknownUsers>(
+    static let unknownUsers = Setting<UnknownUsersPolicy>(
         "unknown-users",
         default: .trial,
         "what a user without a plan gets. trial: the trial, which starts with the first counted message; free: the "

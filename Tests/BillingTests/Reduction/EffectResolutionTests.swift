@@ -8,15 +8,15 @@ import Usage
 struct EffectResolutionTests {
     private static let mapping = ProductMapping(
         products: [
-            "monthly": ProductMapping.Product(plan: "paid", trialPlan: "trial", introPlan: "pro"),
-            "plain": ProductMapping.Product(plan: "paid"),
-            "pack": ProductMapping.Product(plan: nil, messages: 100),
-            "badge": ProductMapping.Product(plan: nil, messages: 0),
-            "huge": ProductMapping.Product(plan: nil, messages: 500_000),
+            "monthly": ProductMapping.Target(plan: "paid", trialPlan: "trial", introPlan: "pro"),
+            "plain": ProductMapping.Target(plan: "paid"),
+            "pack": ProductMapping.Target(plan: nil, messages: 100),
+            "badge": ProductMapping.Target(plan: nil, messages: 0),
+            "huge": ProductMapping.Target(plan: nil, messages: 500_000),
         ],
         entitlements: [
-            "premium": ProductMapping.Product(plan: "pro"),
-            "basic": ProductMapping.Product(plan: "paid", trialPlan: "taste"),
+            "premium": ProductMapping.Target(plan: "pro"),
+            "basic": ProductMapping.Target(plan: "paid", trialPlan: "taste"),
         ]
     )
 

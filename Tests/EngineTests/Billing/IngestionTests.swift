@@ -52,8 +52,8 @@ struct IngestionTests {
         #expect(try await facts(database) == before)
         let stored = try await database.psql.rows(
             """
-            select type, happened_at = '2026-11-05T01:02:03.456Z' as at, environment, outcome, attempts, effect ->> 'plan',
-                payload ->> 'type'
+            select type, happened_at = '2026-11-05T01:02:03.456Z' as at, environment, outcome, attempts,
+                resulting_entitlement ->> 'plan', payload ->> 'type'
             from headroom.billing_events
             """
         )

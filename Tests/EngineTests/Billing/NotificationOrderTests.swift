@@ -159,12 +159,12 @@ struct NotificationOrderTests {
                 from message_usage as u where u.user_id = person.id and \(isUsed ? "u.granted > 0" : "true")
             ),
             'purchases', (
-                select jsonb_agg(jsonb_build_array(substr(p.transaction, 6), p.messages, p.granted, p.is_refunded))
+                select jsonb_agg(jsonb_build_array(substr(p.transaction, 6), p.messages, p.granted_messages, p.is_refunded))
                 from headroom.message_purchases as p where p.user_id = person.id
             ),
             'now', to_jsonb(headroom.entitlement(person.id, headroom.now(), 'deny')),
             'events', (
-                select jsonb_agg(jsonb_build_array(substr(e.id, 6), e.outcome, e.missing) order by e.id)
+                select jsonb_agg(jsonb_build_array(substr(e.id, 6), e.outcome, e.missing_prerequisite) order by e.id)
                 from headroom.billing_events as e where e.user_id = person.id
             )
         ) order by person.number)

@@ -121,7 +121,7 @@ struct NotificationStorageTests {
         #expect(try await columns(of: bob, psql) == others, "other users are not forgotten")
         let stored = try await psql.rows(
             """
-            select distinct outcome, identities = '{}' as empty, coalesce(effects, payload, effect) is null as blank
+            select distinct outcome, identities = '{}' as empty, coalesce(effects, payload, resulting_entitlement) is null as blank
             from headroom.billing_events where id like '_1'
             """
         )

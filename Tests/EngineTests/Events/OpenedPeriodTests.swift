@@ -112,12 +112,12 @@ struct OpenedPeriodTests {
             (#"update message_usage set "limit" = 900"#, "2026-11|0|900"),
             (
                 """
-                select headroom.perform('\(ada)', array['reserve'], array[2], array['k'], array[600], 'trial')
+                select headroom.perform_requests('\(ada)', array['reserve'], array[2], array['k'], array[600], 'trial')
                 """, "2026-11|0|800"
             ),
             (
                 """
-                select headroom.perform(
+                select headroom.perform_requests(
                     '\(ada)', array['consume', 'release'], array[2, null], array['k', 'k'], array[null, null]::integer[],
                     'trial'
                 )
@@ -137,8 +137,11 @@ struct OpenedPeriodTests {
     func endedHold() async throws {
         let database = try await fresh()
         try await setPlan(database, "'paid'")
-        let reserve = "select headroom.perform('\(ada)', array['reserve'], array[2], array['k'], array[60], 'trial')"
-        try await database.psql.execute(reserve)
+        try await database.psql.execute(
+            """
+            select headroom.perform_requests('\(ada)', array['reserve'], array[2], array['k'], array[60], 'trial')
+            """
+        )
         try await database.moveClock(to: at("2026-11-20T12:02:00Z"))
         try await setPlan(database, "'paid'")
         let held = "select held, usable_until > headroom.now() from message_usage where user_id = '\(ada)'"

@@ -98,14 +98,15 @@ struct NeighbourTests {
             try await database.psql.execute(
                 """
                 alter function headroom.read_usage_snapshot(uuid, text) rename to sound_peek;
-                create function headroom.read_usage_snapshot(p_user_id uuid, p_unknown_users text) returns headroom.usage_snapshot
+                create function headroom.read_usage_snapshot(p_user_id uuid, p_unknown_users_policy text)
+                    returns headroom.usage_snapshot
                     language plpgsql stable as
                 $$
                 begin
                     if p_user_id = '\(ada)' then
                         raise exception 'planted' using errcode = 'datetime_field_overflow';
                     end if;
-                    return headroom.sound_peek(p_user_id, p_unknown_users);
+                    return headroom.sound_peek(p_user_id, p_unknown_users_policy);
                 end
                 $$;
                 grant execute on function headroom.read_usage_snapshot, headroom.sound_peek to headroom_service;

@@ -62,7 +62,7 @@ struct KeyPathTests {
     private func expectPath(_ isSlow: Bool, _ database: TestDatabase, isFirst: Bool) async throws {
         guard isFirst else { return }
         let path = try await database.psql.text(
-            "select answers is not null from headroom.lane_receipts order by moved_at desc limit 1"
+            "select answers is not null from headroom.lane_receipts order by updated_at desc limit 1"
         )
         #expect(path == (isSlow ? "true" : "false"))
     }

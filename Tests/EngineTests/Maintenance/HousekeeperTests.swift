@@ -16,7 +16,7 @@ struct HousekeeperTests {
         )
         try await database.psql.execute(
             """
-            select headroom.perform('\(ada)', '{consume}', '{1}', '{old}', '{null}', 'trial');
+            select headroom.perform_requests('\(ada)', '{consume}', '{1}', '{old}', '{null}', 'trial');
             update headroom.message_keys set created_at = now() - interval '30 days';
             update headroom.billing_events set received_at = now() - interval '900 days';
             """

@@ -16,17 +16,17 @@ struct EngineModelTests {
     )
     func agreement(seed: UInt64) async throws {
         print("random history with seed \(seed)")
-        let unknownUsers = UnknownUsers.allCases[Int(seed % 3)]
+        let unknownUsersPolicy = UnknownUsersPolicy.allCases[Int(seed % 3)]
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: HistoryGenerator(seed: seed).now)
-        try await database.psql.execute("set headroom.unknown_users = '\(unknownUsers.rawValue)'")
-        let harness = EngineHarness(database.conninfo, unknownUsers: unknownUsers)
+        try await database.psql.execute("set headroom.unknown_users = '\(unknownUsersPolicy.rawValue)'")
+        let harness = EngineHarness(database.conninfo, unknownUsersPolicy: unknownUsersPolicy)
         try await harness.running {
             var run = try await ModelRun(
                 seed: seed,
                 database: database,
                 harness: harness,
-                unknownUsers: unknownUsers
+                unknownUsersPolicy: unknownUsersPolicy
             )
             for _ in 0..<EngineModelTests.steps {
                 guard try await run.step() else { return }

@@ -14,12 +14,17 @@ struct ModelRun {
     private var stepNumber = 0
     private(set) var compared = 0
 
-    init(seed: UInt64, database: TestDatabase, harness: EngineHarness, unknownUsers: UnknownUsers) async throws {
+    init(
+        seed: UInt64,
+        database: TestDatabase,
+        harness: EngineHarness,
+        unknownUsersPolicy: UnknownUsersPolicy
+    ) async throws {
         self.seed = seed
         self.database = database
         self.harness = harness
         generator = HistoryGenerator(seed: seed)
-        model = ReferenceModel(unknownUsers: unknownUsers)
+        model = ReferenceModel(unknownUsersPolicy: unknownUsersPolicy)
         for plan in generator.initialPlans { try await define(plan) }
     }
 

@@ -53,12 +53,12 @@ struct RightsTests {
         Right("select from forget_user('\(user(1))')", .service, .operator),
         Right("select from headroom.prune_keys()", .service, .operator),
         Right(
-            "select from headroom.perform('\(user(1))', '{consume}', '{1}', '{null}', '{null}', 'trial')",
+            "select from headroom.perform_requests('\(user(1))', '{consume}', '{1}', '{null}', '{null}', 'trial')",
             .service
         ),
         Right("select headroom.read_usage_snapshot('\(user(1))', 'trial')", .service),
         Right("select headroom.record_change(null, null, 'plan', null, '{}')", .service),
-        Right("select headroom.user_digest('\(user(1))')", .service),
+        Right("select headroom.spent_trial_digest('\(user(1))')", .service),
         Right("select headroom.count_in_period('\(user(1))', 'trial', 5)", .service),
     ]
 
@@ -86,8 +86,8 @@ struct RightsTests {
         Right("select * from headroom.secrets", .service),
         Right("update headroom.secrets set inner_key = ''"),
         Right("select * from headroom.spent_trials", .service),
-        Right("select * from headroom.words", .service, .operator),
-        Right("update headroom.words set other = ''"),
+        Right("select * from headroom.sentences", .service, .operator),
+        Right("update headroom.sentences set other = ''"),
         Right("select * from headroom.migrations", .service, .operator),
         Right("delete from headroom.migrations"),
         Right("select nextval('headroom.generations')", .service, .operator),
@@ -124,7 +124,7 @@ struct RightsTests {
 
     private static let billing = [
         Right(
-            "select headroom.read_customer('appstore', 'n', false, '{}', '{}', '{}', '{}')",
+            "select headroom.lock_and_read_customer('appstore', 'n', false, '{}', '{}', '{}', '{}')",
             .service,
             .operator
         ),
@@ -153,7 +153,7 @@ struct RightsTests {
         Right("select * from headroom.usage_transfers", .service, .operator),
         Right("delete from headroom.usage_transfers", .service),
         Right("select headroom.lock_customer('{}')", .service),
-        Right("select headroom.billing_user('\(user(1))')", .service),
+        Right("select headroom.user_billing_state('\(user(1))')", .service),
         Right("select headroom.billing_answer('ignored', null, null, null)", .service),
         Right("select headroom.write_billing_event('\(event)'::jsonb -> 'event', null)", .service),
         Right("select headroom.forget_billing('\(user(1))', 1)", .service),

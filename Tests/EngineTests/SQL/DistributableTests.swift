@@ -136,7 +136,7 @@ struct DistributableTests {
     /// The statements of lanes, except open_lane: it has such a CTE, and is sent once per connection.
     private static let sent =
         PreparedQuery.lane.map(\.sql) + [
-            EmbeddedSQL.moveReceipt, EmbeddedSQL.readReceiptAnswer, EmbeddedSQL.grantMessages,
+            EmbeddedSQL.advanceReceipt, EmbeddedSQL.readReceiptAnswer, EmbeddedSQL.grantMessages,
             EmbeddedSQL.readLockedUsers,
         ]
 

@@ -20,14 +20,14 @@ struct ForgetTests {
     }
 
     /// What the next message would get: status, plan, state, used, limit, and when a trial ends.
-    private func check(_ psql: Session, unknownUsers: String = "trial") async throws -> String {
+    private func check(_ psql: Session, unknownUsersPolicy: String = "trial") async throws -> String {
         try await psql.rows(
             """
             select
                 coalesce(snapshot.denial_reason, case when snapshot.used >= snapshot."limit" then 'used up' else 'fine' end),
                 snapshot.plan, snapshot.state, snapshot.used, snapshot."limit",
                 to_char(snapshot.expires_at at time zone 'UTC', 'MM-DD HH24:MI')
-            from headroom.read_usage_snapshot('\(ada)', '\(unknownUsers)') as snapshot
+            from headroom.read_usage_snapshot('\(ada)', '\(unknownUsersPolicy)') as snapshot
             """
         ).joined()
     }
@@ -41,7 +41,7 @@ struct ForgetTests {
                 select increment_and_check_usage('\(person)', 7);
                 select set_plan('\(person)', 'paid', p_anchor => 5);
                 select increment_and_check_usage('\(person)', 7);
-                select headroom.perform('\(person)', '{consume,reserve}', '{1,2}', '{a,b}', '{null,60}', 'trial');
+                select headroom.perform_requests('\(person)', '{consume,reserve}', '{1,2}', '{a,b}', '{null,60}', 'trial');
                 select grant_messages('\(person)', 5, 'sorry', 'ticket');
                 select reset_usage('\(person)');
                 select reset_billing_period('trial');
@@ -189,21 +189,21 @@ struct ForgetTests {
         #expect(try await check(psql) == "fine|trial|trial|60|100|11-13 12:00")
         try await psql.execute("select set_plan('\(ada)', 'paid')")
         #expect(try await check(psql) == "fine|paid|active|0|800")
-        #expect(try await check(psql, unknownUsers: "deny") == "fine|paid|active|0|800")
+        #expect(try await check(psql, unknownUsersPolicy: "deny") == "fine|paid|active|0|800")
     }
 
     @Test("is denied or on the free plan if unknown users are")
     func otherSettings() async throws {
         let psql = try await fresh()
         try await psql.execute("select increment_and_check_usage('\(ada)', 30); select forget_user('\(ada)')")
-        #expect(try await check(psql, unknownUsers: "deny").hasPrefix("no_subscription|free|free|0|0"))
-        #expect(try await check(psql, unknownUsers: "free").hasPrefix("used up|free|free|0|0"))
+        #expect(try await check(psql, unknownUsersPolicy: "deny").hasPrefix("no_subscription|free|free|0|0"))
+        #expect(try await check(psql, unknownUsersPolicy: "free").hasPrefix("used up|free|free|0|0"))
     }
 
     @Test("cannot be found in the table without the key of its hash")
     func keyedHash() async throws {
         let psql = try await fresh()
-        let digest = "select headroom.user_digest('\(ada)')"
+        let digest = "select headroom.spent_trial_digest('\(ada)')"
         let one = try await psql.text(digest)
         #expect(one?.count == 2 + 64)
         #expect(try await psql.text("select sha256(uuid_send('\(ada)'))") != one)

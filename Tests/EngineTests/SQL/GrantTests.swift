@@ -8,12 +8,12 @@ import Usage
 @Suite("A grant, in SQL")
 struct GrantTests {
 
-    private func fresh(unknownUsers: String = "trial") async throws -> Session {
+    private func fresh(unknownUsersPolicy: String = "trial") async throws -> Session {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
         try await database.psql.execute(
             """
-            set headroom.unknown_users = '\(unknownUsers)';
+            set headroom.unknown_users = '\(unknownUsersPolicy)';
             insert into headroom.plans (plan, label, cycle, allowance) values ('team', 'Team', 'monthly', 5000);
             """
         )
@@ -25,7 +25,7 @@ struct GrantTests {
         try await psql.text(
             """
             select snapshot.used || ' of ' || coalesce(snapshot."limit"::text, 'unlimited')
-            from headroom.read_usage_snapshot('\(ada)', headroom.unknown_users()) as snapshot
+            from headroom.read_usage_snapshot('\(ada)', headroom.unknown_users_policy()) as snapshot
             """
         )
     }
@@ -105,11 +105,11 @@ struct GrantTests {
 
     @Test("gives a free user messages, and a denied one none until there is a plan")
     func withoutSubscription() async throws {
-        let free = try await fresh(unknownUsers: "free")
+        let free = try await fresh(unknownUsersPolicy: "free")
         try await free.execute("select grant_messages('\(ada)', 2)")
         #expect(try await free.text("select status from increment_and_check_usage('\(ada)', 2)") == "ALLOWED")
         #expect(try await free.text("select status from increment_and_check_usage('\(ada)')") == "BLOCKED")
-        let denied = try await fresh(unknownUsers: "deny")
+        let denied = try await fresh(unknownUsersPolicy: "deny")
         try await denied.execute("select grant_messages('\(ada)', 2)")
         #expect(try await denied.text("select reason from increment_and_check_usage('\(ada)')") == "no_subscription")
         try await denied.execute("select set_plan('\(ada)', 'free')")

@@ -20,7 +20,7 @@ struct LockCycleTests {
     }
 
     private func countStatement(_ user: UserID) -> String {
-        "select headroom.perform('\(user)', array['consume'], array[1], array[null], array[null::integer], 'trial')"
+        "select headroom.perform_requests('\(user)', array['consume'], array[1], array[null], array[null::integer], 'trial')"
     }
 
     private func expectNoDeadlock(_ database: TestDatabase) async throws {
@@ -133,7 +133,7 @@ struct LockCycleTests {
             try await database.psql.number(
                 """
                 select count(*) from pg_stat_activity
-                where datname = current_database() and query like 'select headroom.perform%'
+                where datname = current_database() and query like 'select headroom.perform_requests%'
                     and (wait_event_type = 'Lock' or state = 'idle')
                 """
             ) == 2

@@ -42,7 +42,7 @@ struct LockOrderTests {
                 union all
                 select md5(number::text)::uuid from generate_series(1, \(others)) as number
             ) as users (user_id);
-            insert into headroom.lane_receipts (lane, number, moved_at)
+            insert into headroom.lane_receipts (lane, number, updated_at)
             values ('00000000-0000-0000-0000-000000000001', 0, now());
             """
         )

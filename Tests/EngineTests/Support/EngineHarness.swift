@@ -18,13 +18,13 @@ final class EngineHarness: Sendable {
     /// - Parameter requestTimeout: long by default, so that only tests of timeouts depend on the machine's speed.
     init(
         _ conninfo: String,
-        unknownUsers: UnknownUsers = .trial,
+        unknownUsersPolicy: UnknownUsersPolicy = .trial,
         lanes: Int = 2,
         requestTimeout: Duration = waitLimit
     ) {
         let configuration = EngineConfiguration(
             databaseURL: conninfo,
-            unknownUsers: unknownUsers,
+            unknownUsersPolicy: unknownUsersPolicy,
             lanes: lanes,
             requestTimeout: requestTimeout,
             connectTimeout: waitLimit

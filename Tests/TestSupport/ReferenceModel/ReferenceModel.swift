@@ -36,7 +36,7 @@ public struct ReferenceModel: Sendable {
         var previousPlan: String?
     }
 
-    public let unknownUsers: UnknownUsers
+    public let unknownUsersPolicy: UnknownUsersPolicy
     var plans: [String: Plan]
     var subscribers: [UserID: Subscriber] = [:]
     /// Kept after a change of plan and after `forget`, because a trial cannot start again.
@@ -51,9 +51,9 @@ public struct ReferenceModel: Sendable {
     private var lastGeneration = 0
 
     /// - Parameter plans: must include "trial" and "free", the plans of unknown users.
-    public init(plans: [Plan] = Plan.initial, unknownUsers: UnknownUsers = .trial) {
+    public init(plans: [Plan] = Plan.initial, unknownUsersPolicy: UnknownUsersPolicy = .trial) {
         self.plans = Dictionary(plans.map { ($0.name, $0) }, uniquingKeysWith: { _, last in last })
-        self.unknownUsers = unknownUsers
+        self.unknownUsersPolicy = unknownUsersPolicy
         precondition(self.plans["trial"] != nil && self.plans["free"] != nil, "plans must include trial and free")
     }
 }
@@ -108,7 +108,7 @@ extension ReferenceModel {
     mutating func write(_ snapshot: UsageSnapshot, of user: UserID, isUsed: Bool, at now: Instant) {
         if isUsed, subscribers[user] == nil {
             restoreForgotten(user, at: now)
-            if unknownUsers == .trial {
+            if unknownUsersPolicy == .trial {
                 subscribers[user] = subscriber(user, at: now)
                 trialStarts[user] = snapshot.startedAt
             }
@@ -158,13 +158,13 @@ extension ReferenceModel {
             previousPlan: denialReason != nil && plan.cycle == .monthly ? plan.name : subscriber.previousPlan,
             observedAt: now
         )
-        if subscribers[user] == nil, unknownUsers == .deny { snapshot.denialReason = .noSubscription }
+        if subscribers[user] == nil, unknownUsersPolicy == .deny { snapshot.denialReason = .noSubscription }
         return snapshot
     }
 
     /// The user's messages per period under a plan; nil is unlimited.
     func allowance(of user: UserID, under plan: Plan) -> Int? {
-        subscribers[user] == nil && unknownUsers == .deny ? 0 : plan.allowance
+        subscribers[user] == nil && unknownUsersPolicy == .deny ? 0 : plan.allowance
     }
 
     /// The user's snapshot in a period; nil without a row. Any period other than the current one counts as past and is
@@ -191,10 +191,10 @@ extension ReferenceModel {
             subscriber.subscription.plan = plans[subscriber.subscription.plan.name] ?? subscriber.subscription.plan
             return subscriber
         }
-        let name = unknownUsers == .trial ? "trial" : "free"
+        let name = unknownUsersPolicy == .trial ? "trial" : "free"
         guard let plan = plans[name] else { preconditionFailure("init requires a plan named \(name)") }
         var subscription = ModelSubscription(plan: plan, startedAt: now)
-        if unknownUsers == .trial {
+        if unknownUsersPolicy == .trial {
             subscription.startedAt = trialStarts[user] ?? now
             subscription.expiresAt = trialEnds[user]
         }

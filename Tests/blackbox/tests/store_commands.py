@@ -92,7 +92,7 @@ class StoreCommands(Webhooks):
         (listed,) = self.lines("events", "list", "--user", user)
         (shown,) = self.lines("events", "show", "revenuecat", listed["id"])
         self.assertEqual(
-            (shown["type"], shown["outcome"], shown["user"], shown["effect"]["plan"], shown["identities"]),
+            (shown["type"], shown["outcome"], shown["user"], shown["resulting_entitlement"]["plan"], shown["identities"]),
             ("INITIAL_PURCHASE", "applied", user, "paid", [user]),
         )
         self.assertEqual(

@@ -39,14 +39,15 @@ declare
     v_generation bigint;
     v_entitlement_version bigint;
     v_counted bigint[] := '{}';
-    v_outdated uuid[] := '{}';
+    -- The users that get a row of their own.
+    v_returned_users uuid[] := '{}';
     v_key_ordinals integer[] := '{}';
     v_key_counts integer[] := '{}';
     v_key_held integer[] := '{}';
     v_key_limits integer[] := '{}';
     v_key_generations bigint[] := '{}';
 begin
-    -- No row if a connection that was lost has already counted this number.
+    -- No row if this number was already counted, over a connection that was then lost.
     perform from headroom.lane_receipts as receipt
     where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1
     for update;
@@ -95,7 +96,7 @@ begin
         end loop;
         v_counted := v_counted || (v_ordinal::bigint << 32 | v_count);
         if v_entitlement_version is distinct from p_entitlement_versions[v_ordinal] or v_held > 0 then
-            v_outdated := v_outdated || v_user;
+            v_returned_users := v_returned_users || v_user;
         end if;
         if p_keys[v_ordinal] is not null then
             v_key_ordinals := v_key_ordinals || v_ordinal;
@@ -118,19 +119,20 @@ begin
             as counted (ordinal, message_count, held, "limit", generation);
     end if;
     update headroom.lane_receipts as receipt
-    set number = p_number, counts = v_counted, answers = null, moved_at = v_now
+    set number = p_number, counts = v_counted, answers = null, updated_at = v_now
     where receipt.bucket = p_bucket and receipt.lane = p_lane;
     return query select
         null::integer, null::integer, null::integer, null::integer, null::text, null::text, null::timestamptz,
         null::timestamptz, null::timestamptz, null::text, null::integer, v_now, null::bigint, v_counted;
-    if v_outdated <> '{}' then
+    if v_returned_users <> '{}' then
         return query
         select
             width_bucket(usage.user_id, p_users), usage.message_count, usage.held, usage."limit", usage.plan,
             usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.previous_plan, usage.plan_revision,
             v_now, usage.entitlement_version, null::bigint[]
         from public.message_usage as usage
-        where usage.bucket = p_bucket and usage.user_id = any(v_outdated) and usage.billing_period = any(p_periods)
+        where usage.bucket = p_bucket and usage.user_id = any(v_returned_users)
+            and usage.billing_period = any(p_periods)
             and usage.billing_period = p_periods[p_period_ordinals[width_bucket(usage.user_id, p_users)]];
     end if;
 end

@@ -11,7 +11,7 @@ create or replace function headroom.count_in_period(
 as $$
 declare
     v_now constant timestamptz := headroom.now();
-    v_unknown_users constant text := headroom.unknown_users();
+    v_unknown_users_policy constant text := headroom.unknown_users_policy();
     v_entitlement headroom.entitlement;
     v_snapshot headroom.usage_snapshot;
     v_is_allowed boolean := false;
@@ -27,8 +27,8 @@ begin
     -- Creates the subscriber without a subscription, and restores a trial that was used before forget_user. Other
     -- changes of the user's plan or usage wait for this lock.
     perform headroom.lock_subscriber(p_user_id);
-    v_entitlement := headroom.entitlement(p_user_id, v_now, v_unknown_users);
-    v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users);
+    v_entitlement := headroom.entitlement(p_user_id, v_now, v_unknown_users_policy);
+    v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users_policy);
     if not v_entitlement.has_subscription and not exists (
         select from headroom.subscribers
         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and trial_started_at is not null
@@ -54,10 +54,10 @@ begin
     end if;
     -- The fast path does not lock the subscriber.
     perform headroom.lock_usage(p_user_id, v_entitlement.billing_period);
-    v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users);
+    v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users_policy);
     if p_limit is null or v_snapshot.used::bigint + v_snapshot.held < p_limit then
-        v_snapshot := (headroom.perform(
-            p_user_id, array['consume'], array[1], array[null::text], array[null::integer], v_unknown_users
+        v_snapshot := (headroom.perform_requests(
+            p_user_id, array['consume'], array[1], array[null::text], array[null::integer], v_unknown_users_policy
         ))[1];
         v_is_allowed := v_snapshot.verdict = 'allowed';
     end if;

@@ -1,10 +1,10 @@
--- Returns what a user may send at p_at. p_unknown_users: trial, free or deny, for users without a subscription. Of
--- several subscriptions, the one with the largest allowance applies. A cancelled trial still ends as a trial.
+-- Returns what a user may send at p_at. p_unknown_users_policy: trial, free or deny, for users without a subscription.
+-- Of several subscriptions, the one with the largest allowance applies. A cancelled trial still ends as a trial.
 --
 -- Written in PL/pgSQL with scalars and few statements, because every user whose row is outdated needs it: one query
 -- took ten times as long to plan as to execute, and nested expressions for the state took twice as long as this.
 create or replace function headroom.entitlement(
-    p_user_id uuid, p_at timestamptz, p_unknown_users text
+    p_user_id uuid, p_at timestamptz, p_unknown_users_policy text
 ) returns headroom.entitlement
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -30,7 +30,7 @@ begin
     v_result.previous_plan := v_subscriber.previous_plan;
     v_trial_started_at := least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at);
     v_trial_ends_at := v_subscriber.trial_ends_at;
-    if v_subscriber.user_id is null and p_unknown_users = 'trial' then
+    if v_subscriber.user_id is null and p_unknown_users_policy = 'trial' then
         select
             min(spent.trial_started_at), min(spent.trial_ends_at),
             sum(spent.messages) filter (where spent.plan = 'trial')
@@ -68,7 +68,7 @@ begin
             on subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
         -- Without a subscription: a trial that starts now, the free plan, or nothing.
         join headroom.plans as plans on plans.plan
-            = coalesce(subscription.plan, case p_unknown_users when 'trial' then 'trial' else 'free' end)
+            = coalesce(subscription.plan, case p_unknown_users_policy when 'trial' then 'trial' else 'free' end)
     loop
         if not (headroom.is_instant(v_row.started_at) and headroom.is_instant(v_row.expires_at)
             and headroom.is_instant(v_row.grace_until) and headroom.is_instant(v_row.billing_issue_at)
@@ -107,7 +107,9 @@ begin
             v_state := 'expired';
         elsif v_row.cycle = 'lifetime' then
             v_state := 'free';
-            v_reason := case when not v_row.has_subscription and p_unknown_users = 'deny' then 'no_subscription' end;
+            v_reason := case
+                when not v_row.has_subscription and p_unknown_users_policy = 'deny' then 'no_subscription'
+            end;
         elsif v_row.unsubscribed_at is not null then
             v_state := 'cancelled';
         else
@@ -170,7 +172,7 @@ begin
 
     if v_result.plan is null then
         raise exception 'headroom.plans has no plan named %, which users without a subscription are on',
-            case p_unknown_users when 'trial' then 'trial' else 'free' end
+            case p_unknown_users_policy when 'trial' then 'trial' else 'free' end
             using hint = 'Insert it, or start the service with another --unknown-users.';
     end if;
     v_result.usable_until := v_next_change_at;

@@ -2,7 +2,7 @@
 -- granted the same number. Raises HR002 if it had granted another number. Creates the usage row if there is none, but
 -- starts no trial. Locks the subscriber, then the usage row.
 create or replace function headroom.grant_once(
-    p_user_id uuid, p_messages integer, p_reason text, p_key text, p_unknown_users text
+    p_user_id uuid, p_messages integer, p_reason text, p_key text, p_unknown_users_policy text
 ) returns boolean
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -26,7 +26,7 @@ begin
     perform headroom.restore_forgotten_user(p_user_id);
     -- The lock keeps the plan and the period as they are until the transaction ends.
     perform headroom.lock_for_message(p_user_id, false);
-    v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users);
+    v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users_policy);
 
     -- Waits for another session that inserts the same key.
     insert into headroom.grants (bucket, user_id, key, billing_period, messages, reason, granted_at, actor)

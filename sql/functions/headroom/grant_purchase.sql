@@ -9,11 +9,12 @@ begin
     select * into strict v_purchase from headroom.message_purchases
     where source = p_source and transaction = p_transaction;
     perform headroom.grant_once(
-        v_purchase.user_id, v_purchase.messages, p_reason, v_key, headroom.unknown_users()
+        v_purchase.user_id, v_purchase.messages, p_reason, v_key, headroom.unknown_users_policy()
     );
     select billing_period into strict v_purchase.billing_period from headroom.grants
     where bucket = headroom.bucket_of(v_purchase.user_id) and user_id = v_purchase.user_id and key = v_key;
-    update headroom.message_purchases set granted = messages, billing_period = v_purchase.billing_period
+    update headroom.message_purchases
+    set granted_messages = messages, billing_period = v_purchase.billing_period
     where source = p_source and transaction = p_transaction;
 end
 $$;

@@ -6,50 +6,51 @@ create or replace function headroom.lock_customer(p_names text[]) returns bigint
 as $$
 declare
     v_names constant text[] := array(select distinct name from unnest(p_names) as names (name) order by name);
-    v_found bigint[];
-    v_locked bigint[];
+    v_ids_before_lock bigint[];
+    v_ids_under_lock bigint[];
     v_customer_id bigint;
-    v_missing bigint;
-    v_inserted bigint := 0;
+    v_missing_count bigint;
+    v_inserted_count bigint := 0;
 begin
     loop
         begin
-            select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}') into v_found
+            select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}')
+            into v_ids_before_lock
             from headroom.customer_names as names where names.name = any(v_names);
-            if v_found = '{}' then
+            if v_ids_before_lock = '{}' then
                 insert into headroom.customers default values returning customer_id into v_customer_id;
             else
                 perform from headroom.customers as customers
-                where customers.customer_id = any(v_found) order by customers.customer_id for update;
-                v_customer_id := v_found[1];
+                where customers.customer_id = any(v_ids_before_lock) order by customers.customer_id for update;
+                v_customer_id := v_ids_before_lock[1];
             end if;
             select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}'),
                 cardinality(v_names) - count(*)
-            into v_locked, v_missing
+            into v_ids_under_lock, v_missing_count
             from headroom.customer_names as names where names.name = any(v_names);
-            if v_locked = v_found and v_missing > 0 then
+            if v_ids_under_lock = v_ids_before_lock and v_missing_count > 0 then
                 insert into headroom.customer_names (name, customer_id)
                 select name, v_customer_id from unnest(v_names) as names (name)
                 on conflict (name) do nothing;
-                get diagnostics v_inserted = row_count;
+                get diagnostics v_inserted_count = row_count;
             end if;
             -- Another session has merged these customers or has taken a name. The exception releases the locks, because
             -- the next one may be a customer with a lower number, and all sessions lock in ascending order.
-            if v_locked <> v_found or v_missing > v_inserted then
+            if v_ids_under_lock <> v_ids_before_lock or v_missing_count > v_inserted_count then
                 raise exception 'customers have changed' using errcode = 'HR007';
             end if;
             exit;
         exception
             when sqlstate 'HR007' then
-                v_inserted := 0;
+                v_inserted_count := 0;
         end;
     end loop;
-    if cardinality(v_found) > 1 then
+    if cardinality(v_ids_before_lock) > 1 then
         update headroom.customer_names as names set customer_id = v_customer_id
-        where names.customer_id = any(v_found[2:]);
+        where names.customer_id = any(v_ids_before_lock[2:]);
         update headroom.billing_events as events set customer_id = v_customer_id
-        where events.customer_id = any(v_found[2:]);
-        delete from headroom.customers as customers where customers.customer_id = any(v_found[2:]);
+        where events.customer_id = any(v_ids_before_lock[2:]);
+        delete from headroom.customers as customers where customers.customer_id = any(v_ids_before_lock[2:]);
     end if;
     return v_customer_id;
 end

@@ -22,7 +22,7 @@ begin
         is distinct from (excluded.plan, excluded.trial_plan, excluded.intro_plan);
     return (
         select count(*) from headroom.billing_events as events
-        where events.source = p_source and events.outcome = 'failed' and events.missing = 'product'
+        where events.source = p_source and events.outcome = 'failed' and events.missing_prerequisite = 'product'
     );
 end
 $$;

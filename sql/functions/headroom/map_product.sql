@@ -26,7 +26,7 @@ begin
         is distinct from (excluded.plan, excluded.trial_plan, excluded.intro_plan, excluded.messages);
     return (
         select count(*) from headroom.billing_events as events
-        where events.source = p_source and events.outcome = 'failed' and events.missing_product = p_product
+        where events.source = p_source and events.outcome = 'failed' and events.unmapped_product = p_product
     );
 end
 $$;

@@ -12,21 +12,23 @@ begin
     if not exists (select from headroom.message_purchases as purchases where purchases.user_id = p_user_id) then
         return;
     end if;
-    v_entitlement := headroom.entitlement(p_user_id, headroom.now(), headroom.unknown_users());
+    v_entitlement := headroom.entitlement(p_user_id, headroom.now(), headroom.unknown_users_policy());
     if v_entitlement.cycle <> 'monthly' then
         return;
     end if;
     for v_purchase in
         select purchases.* from headroom.message_purchases as purchases
-        where purchases.user_id = p_user_id and purchases.granted is not null
+        where purchases.user_id = p_user_id and purchases.granted_messages is not null
             and purchases.happened_at >= v_entitlement.started_at
             and not headroom.is_month(purchases.billing_period)
         order by purchases.source, purchases.transaction
     loop
         -- A period without a limit uses no granted messages, so all of them are moved.
         select case
-            when usage."limit" is null then v_purchase.granted
-            else greatest(least(v_purchase.granted, usage."limit"::bigint - usage.message_count - usage.held), 0)
+            when usage."limit" is null then v_purchase.granted_messages
+            else greatest(
+                least(v_purchase.granted_messages, usage."limit"::bigint - usage.message_count - usage.held), 0
+            )
         end into v_unused
         from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id

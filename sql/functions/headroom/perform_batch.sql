@@ -1,12 +1,12 @@
 -- Performs the slow-path requests of a lane's batch exactly once, and returns one usage snapshot per request. p_users
 -- is ascending. The requests of user i are at [p_first[i] .. p_first[i + 1] - 1] of the other arrays, which are those
--- of headroom.perform.
+-- of headroom.perform_requests.
 --
 -- If the lane sends the same number again after a lost connection, the answer is that of the first time if that was
 -- committed. The lock on the receipt waits for a first transaction that is still running.
 create or replace function headroom.perform_batch(
     p_lane uuid, p_number bigint, p_users uuid[], p_first integer[], p_verbs text[], p_messages integer[],
-    p_keys text[], p_ttls_s integer[], p_unknown_users text
+    p_keys text[], p_ttls_s integer[], p_unknown_users_policy text
 ) returns headroom.usage_snapshot[]
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -25,13 +25,13 @@ begin
     end if;
     for i in 1 .. cardinality(p_users) loop
         v_last := coalesce(p_first[i + 1] - 1, cardinality(p_verbs));
-        v_snapshots := v_snapshots || headroom.perform(
+        v_snapshots := v_snapshots || headroom.perform_requests(
             p_users[i], p_verbs[p_first[i] : v_last], p_messages[p_first[i] : v_last], p_keys[p_first[i] : v_last],
-            p_ttls_s[p_first[i] : v_last], p_unknown_users
+            p_ttls_s[p_first[i] : v_last], p_unknown_users_policy
         );
     end loop;
     update headroom.lane_receipts
-    set number = p_number, counts = null, answers = v_snapshots::text, moved_at = headroom.now()
+    set number = p_number, counts = null, answers = v_snapshots::text, updated_at = headroom.now()
     where bucket = 0 and lane = p_lane;
     return v_snapshots;
 end

@@ -1,5 +1,5 @@
--- Returns a user's usage snapshot now. Reads only: for a trial that has not started, it starts now.
-create or replace function headroom.read_usage_snapshot(p_user_id uuid, p_unknown_users text)
+-- Returns a user's usage snapshot now. Writes nothing: a trial that has not started is returned as if it started now.
+create or replace function headroom.read_usage_snapshot(p_user_id uuid, p_unknown_users_policy text)
     returns headroom.usage_snapshot
     language sql stable
 begin atomic
@@ -9,7 +9,7 @@ begin atomic
         headroom.effective_limit(usage.plan, usage.plan_limit, usage."limit", usage.granted, entitlement.allowance),
         headroom.now()
     )
-    from headroom.entitlement(p_user_id, headroom.now(), p_unknown_users) as entitlement
+    from headroom.entitlement(p_user_id, headroom.now(), p_unknown_users_policy) as entitlement
     left join public.message_usage as usage
         on usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
             and usage.billing_period = entitlement.billing_period;

@@ -6,7 +6,7 @@ as $$
 begin
     insert into headroom.subscribers (bucket, user_id)
     select spent.bucket, p_user_id from headroom.spent_trials as spent
-    where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.user_digest(p_user_id)
+    where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.spent_trial_digest(p_user_id)
     on conflict (bucket, user_id) do nothing;
 end
 $$;

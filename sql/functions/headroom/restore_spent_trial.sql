@@ -26,7 +26,7 @@ begin
             new.bucket, new.user_id, v_spent.plan, v_spent.messages, plans.allowance, headroom.now(), v_spent.plan,
             plans.allowance, 'trial', v_spent.trial_started_at,
             coalesce(v_spent.trial_ends_at, v_spent.trial_started_at + make_interval(hours => 24 * plans.trial_days))
-        from (select) as always
+        from (select) as one_row
         left join headroom.plans as plans on plans.plan = v_spent.plan
         on conflict (user_id, billing_period) do update
         set message_count = least(usage.message_count::bigint + excluded.message_count, 2147483647);

@@ -25,7 +25,7 @@ begin
     delete from headroom.grants
     where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id
         and key = headroom.purchase_key(p_source, p_transaction);
-    update headroom.message_purchases set granted = null, billing_period = null
+    update headroom.message_purchases set granted_messages = null, billing_period = null
     where source = p_source and transaction = p_transaction;
     perform headroom.record_change(
         v_user_id, v_period, 'grant', headroom.usage_record(v_period, v_row.message_count, v_row."limit"),

@@ -1,23 +1,23 @@
--- Returns the digests of a user's store ids. A digest belongs to the first UUID of the same event. If the events
--- disagree, the newest one decides.
+-- Returns the digests of a user's store ids. A digest belongs to the user whose UUID comes first in the same list of
+-- identities. If lists disagree, that of the newest event decides.
 create or replace function headroom.store_id_digests(p_user_id uuid, p_customer_id bigint) returns text[]
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
     return array(
-        select newest.name
+        select newest.digest
         from (
-            select distinct on (named.source, names.name) names.name, users.name as user_name
-            from headroom.customer_identities(p_customer_id) as named
+            select distinct on (lists.source, digests.digest) digests.digest, owners.identity as owner
+            from headroom.customer_identities(p_customer_id) as lists
             cross join lateral (
-                select identity from unnest(named.identities) with ordinality as members (identity, position)
+                select identity from unnest(lists.identities) with ordinality as members (identity, position)
                 where identity not like 'sha256:%' order by position limit 1
-            ) as users (name)
-            cross join lateral unnest(named.identities) as names (name)
-            where names.name like 'sha256:%'
-            order by named.source, names.name, named.happened_at desc, named.event_id collate "C" desc
+            ) as owners (identity)
+            cross join lateral unnest(lists.identities) as digests (digest)
+            where digests.digest like 'sha256:%'
+            order by lists.source, digests.digest, lists.happened_at desc, lists.event_id collate "C" desc
         ) as newest
-        where newest.user_name = p_user_id::text
+        where newest.owner = p_user_id::text
     );
 end
 $$;

@@ -22,7 +22,7 @@ begin
     select usage.user_id into v_user from public.message_usage as usage where usage.billing_period <> v_period limit 1;
     v_is_new := v_user is null;
     v_user := coalesce(v_user, gen_random_uuid());
-    insert into headroom.lane_receipts (bucket, lane, number, moved_at) values (0, v_lane, 0, headroom.now());
+    insert into headroom.lane_receipts (bucket, lane, number, updated_at) values (0, v_lane, 0, headroom.now());
     if v_is_new and exists (select from headroom.plans where plan = 'trial') then
         perform headroom.perform_batch(
             v_lane, v_number, array[v_user], array[1], array['consume'], array[1], array['verification'], array[0],

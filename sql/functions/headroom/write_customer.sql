@@ -1,9 +1,9 @@
--- Writes the service's decisions for a customer together with the event, and returns the answer to the sender of the
--- event: {"outcome", "problem", "user", "plan", "state", "access", "reason", "expires", "previous_plan"}. Call
--- headroom.read_customer before it in the same transaction.
+-- Writes a billing event, and the changes of the customer's rows that the service has computed from it. Returns the
+-- answer to the sender of the event: {"outcome", "problem", "user", "plan", "state", "access", "reason", "expires",
+-- "previous_plan"}. Call headroom.lock_and_read_customer before it in the same transaction.
 --
--- p_change: {"event", "results", "locks": users in ascending order, "users", "purchases", "transfers"}, without the
--- members that did not change.
+-- p_change: {"event", "results": new outcomes of earlier events, "locks": the users whose usage rows are locked, in
+-- ascending order, "users", "purchases", "transfers"}. A member without changes is absent.
 create or replace function headroom.write_customer(p_change jsonb) returns jsonb
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -51,13 +51,15 @@ begin
     if p_change ? 'results' then
         -- The outcome of earlier events that this event has changed.
         update headroom.billing_events as events
-        set outcome = written.outcome, user_id = written."user", missing = written.missing, problem = written.problem,
-            missing_product = written.missing_product,
+        set outcome = written.outcome, user_id = written."user",
+            missing_prerequisite = written.missing_prerequisite, unmapped_product = written.unmapped_product,
+            problem = written.problem,
             applied_at = case
                 when written.outcome = 'failed' then null else coalesce(events.applied_at, headroom.now())
             end
         from jsonb_to_recordset(p_change -> 'results') as written (
-            source text, id text, outcome text, "user" uuid, missing text, missing_product text, problem text
+            source text, id text, outcome text, "user" uuid, missing_prerequisite text, unmapped_product text,
+            problem text
         )
         where events.source = written.source and events.id = written.id;
     end if;

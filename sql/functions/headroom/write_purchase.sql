@@ -16,11 +16,11 @@ begin
     on conflict (source, transaction) do update
     set is_refunded = excluded.is_refunded
     returning * into v_purchase;
-    if v_purchase.is_refunded and v_purchase.granted is not null then
+    if v_purchase.is_refunded and v_purchase.granted_messages is not null then
         perform headroom.revoke_purchase(
-            v_purchase.source, v_purchase.transaction, v_purchase.granted, p_reason, p_event_id
+            v_purchase.source, v_purchase.transaction, v_purchase.granted_messages, p_reason, p_event_id
         );
-    elsif not v_purchase.is_refunded and v_purchase.granted is null then
+    elsif not v_purchase.is_refunded and v_purchase.granted_messages is null then
         perform headroom.grant_purchase(v_purchase.source, v_purchase.transaction, p_reason);
     end if;
 end

@@ -18,7 +18,7 @@ begin
     -- Creates a subscriber to lock if there is none, so that a first message comes before or after this. Creating it
     -- restores a spent trial, which is spent again below. None of these rows count as deleted.
     select -1 - count(*) into v_rows from headroom.spent_trials as spent
-    where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.user_digest(p_user_id);
+    where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.spent_trial_digest(p_user_id);
     if not headroom.lock_subscriber(p_user_id) then
         v_rows := 0;
     end if;
@@ -51,7 +51,7 @@ begin
     spent_trials as (
         insert into headroom.spent_trials (bucket, digest, plan, trial_started_at, trial_ends_at, messages)
         select
-            headroom.bucket_of(p_user_id), headroom.user_digest(p_user_id), trials.plan, trials.trial_started_at,
+            headroom.bucket_of(p_user_id), headroom.spent_trial_digest(p_user_id), trials.plan, trials.trial_started_at,
             trials.trial_ends_at, trials.messages
         from started_trials as trials
         where trials.trial_started_at is not null or trials.messages > 0

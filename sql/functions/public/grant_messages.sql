@@ -6,10 +6,12 @@ create or replace function public.grant_messages(
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
-    if headroom.grant_once(p_user_id, p_messages, p_reason, p_key, headroom.unknown_users()) then
+    if headroom.grant_once(p_user_id, p_messages, p_reason, p_key, headroom.unknown_users_policy()) then
         raise notice 'this key has already granted these messages; nothing was changed';
     end if;
-    return headroom.format_answer(p_user_id, headroom.read_usage_snapshot(p_user_id, headroom.unknown_users()), 0);
+    return headroom.format_answer(
+        p_user_id, headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy()), 0
+    );
 end
 $$;
 grant execute on function public.grant_messages(uuid, integer, text, text) to headroom_operator;

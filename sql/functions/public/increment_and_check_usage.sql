@@ -12,9 +12,9 @@ begin
     end if;
     return headroom.format_answer(
         p_user_id,
-        (headroom.perform(
+        (headroom.perform_requests(
             p_user_id, array['consume'], array[p_messages], array[null::text], array[null::integer],
-            headroom.unknown_users()
+            headroom.unknown_users_policy()
         ))[1],
         p_messages
     );

@@ -13,7 +13,7 @@ begin
     end if;
     perform headroom.restore_forgotten_user(p_user_id);
     if v_period is null then
-        v_period := (headroom.read_usage_snapshot(p_user_id, headroom.unknown_users())).billing_period;
+        v_period := (headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy())).billing_period;
     end if;
     select * into v_before from public.message_usage
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period
@@ -29,7 +29,9 @@ begin
         p_user_id, v_period, 'reset', headroom.usage_record(v_period, v_before.message_count, v_before."limit"),
         case when found then headroom.usage_record(v_period, 0, v_before."limit") end
     );
-    return headroom.format_answer(p_user_id, headroom.read_usage_snapshot(p_user_id, headroom.unknown_users()), 0);
+    return headroom.format_answer(
+        p_user_id, headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy()), 0
+    );
 end
 $$;
 grant execute on function public.reset_usage(uuid, text) to headroom_operator;

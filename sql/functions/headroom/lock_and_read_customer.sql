@@ -1,12 +1,14 @@
--- Locks a customer and its users, and returns everything that decides what they may send, as JSON: events, users with
--- their subscriptions, purchases, transfers, plans, and the mappings of these products and entitlements. Creates
--- missing customers and users, and merges customers (headroom.lock_customer). For an event that is not to be applied
--- again, the result contains only "answer": an event of a forgotten user, and, if p_is_replay is false, an event that
--- was recorded before and did not fail.
+-- Locks the customer of a billing event and the customer's users, and returns everything that decides what they may
+-- send, as JSON: the customer's events, users with their subscriptions, purchases, transfers, plans, and the mappings
+-- of the products in p_products and of the entitlements in p_entitlements. Creates missing customers and users, and
+-- merges customers (headroom.lock_customer).
 --
--- p_is_replay: an operator applies a recorded event again. p_names: names of the customer in headroom.customer_names.
--- p_users: users to create and lock. p_products, p_entitlements: those whose mappings are returned.
-create or replace function headroom.read_customer(
+-- An event is not applied again if its user was forgotten, or if it was recorded before, did not fail, and p_is_replay
+-- is false. The result then contains only "answer".
+--
+-- p_source, p_event_id: the event. p_is_replay: an operator applies a recorded event again. p_names: names of the
+-- customer in headroom.customer_names. p_users: users to create and lock.
+create or replace function headroom.lock_and_read_customer(
     p_source text, p_event_id text, p_is_replay boolean, p_names text[], p_users uuid[], p_products text[],
     p_entitlements text[]
 ) returns json
@@ -64,13 +66,13 @@ begin
             select json_agg(customer_events) from (
                 select
                     events.source, events.id, events.happened_at as at, events.received_at, events.environment,
-                    events.identities, events.effects, events.user_id as "user", events.outcome, events.missing,
-                    events.missing_product, events.problem
+                    events.identities, events.effects, events.user_id as "user", events.outcome,
+                    events.missing_prerequisite, events.unmapped_product, events.problem
                 from headroom.billing_events as events
                 where events.customer_id = v_customer_id and events.effects is not null
             ) as customer_events
         ),
-        'users', (select json_agg(headroom.billing_user(users.user_id)) from unnest(v_users) as users (user_id)),
+        'users', (select json_agg(headroom.user_billing_state(users.user_id)) from unnest(v_users) as users (user_id)),
         'purchases', (
             select json_agg(user_purchases) from (
                 select purchases.source, purchases.transaction, purchases.user_id as "user", purchases.is_refunded
@@ -98,6 +100,7 @@ begin
     );
 end
 $$;
-grant execute on function headroom.read_customer(text, text, boolean, text[], uuid[], text[], text[])
+grant execute on function headroom.lock_and_read_customer(text, text, boolean, text[], uuid[], text[], text[])
 to headroom_operator;
-alter function headroom.read_customer(text, text, boolean, text[], uuid[], text[], text[]) owner to headroom_service;
+alter function headroom.lock_and_read_customer(text, text, boolean, text[], uuid[], text[], text[])
+owner to headroom_service;

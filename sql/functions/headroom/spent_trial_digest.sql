@@ -1,5 +1,5 @@
 -- Returns the digest under which the spent trial of a forgotten user is stored.
-create or replace function headroom.user_digest(p_user_id uuid) returns bytea
+create or replace function headroom.spent_trial_digest(p_user_id uuid) returns bytea
     language sql stable
 begin atomic
     select headroom.keyed_digest(p_user_id, secrets.inner_key, secrets.outer_key)

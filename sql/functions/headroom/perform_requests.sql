@@ -5,8 +5,8 @@
 -- p_verbs: consume, reserve, commit, release, check or usage. p_messages, p_keys and p_ttls_s (seconds) have one
 -- element per request, or null. A request is counted completely or not at all. The usage row is written once, at the
 -- end, with the present entitlement, for the fast path.
-create or replace function headroom.perform(
-    p_user_id uuid, p_verbs text[], p_messages integer[], p_keys text[], p_ttls_s integer[], p_unknown_users text
+create or replace function headroom.perform_requests(
+    p_user_id uuid, p_verbs text[], p_messages integer[], p_keys text[], p_ttls_s integer[], p_unknown_users_policy text
 ) returns headroom.usage_snapshot[]
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -34,9 +34,9 @@ begin
         loop
             if not v_is_loaded then
                 perform headroom.lock_for_message(
-                    p_user_id, v_verb in ('consume', 'reserve') and p_unknown_users <> 'deny'
+                    p_user_id, v_verb in ('consume', 'reserve') and p_unknown_users_policy <> 'deny'
                 );
-                v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users);
+                v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users_policy);
                 v_row := headroom.lock_usage(p_user_id, v_entitlement.billing_period);
                 v_held := 0;
                 v_holds_end_at := null;

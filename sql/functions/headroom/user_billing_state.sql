@@ -1,6 +1,6 @@
 -- Returns the state of a user from which billing events are applied, as JSON: the declared plan, the trial that a
 -- message or an operator started, and the subscriptions of stores. Null if the user has no row in headroom.subscribers.
-create or replace function headroom.billing_user(p_user_id uuid) returns json
+create or replace function headroom.user_billing_state(p_user_id uuid) returns json
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin

@@ -1,6 +1,7 @@
--- Returns what a user without a subscription gets: trial, free or deny. The service sets it for its own connections.
--- For psql and PostgREST: alter database … set headroom.unknown_users = 'deny'.
-create or replace function headroom.unknown_users() returns text
+-- Returns what users without a subscription get, from the setting headroom.unknown_users: trial, free or deny. The
+-- service sets it for its own connections. For psql and PostgREST, an operator does:
+-- alter database … set headroom.unknown_users = 'deny'.
+create or replace function headroom.unknown_users_policy() returns text
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
