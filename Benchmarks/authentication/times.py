@@ -4,12 +4,12 @@
   swift build -c release --product headroom
   python3 Benchmarks/authentication/times.py .build/release/headroom [ROUNDS]
 
-Starts a PostgreSQL and a service of its own, with 102 live tokens. Two of them have the digest of a token that is
-presented, but for its first byte, or for its last: what an attack on the comparison would begin with. In each round (20,000
-unless given) every kind is asked once, in an order that is drawn anew, so that whatever else the machine does falls on all
-alike. Prints a table for docs/security.md: median and quartiles of the round trips in microseconds, and by how much the
-median differs from that of a token of which nothing is right, with the interval that holds it for 95 of 100 resampled
-runs. A difference whose interval has 0 in it is none that could be measured.
+Starts a PostgreSQL and a service of its own, with 102 live tokens. The digests of two of them differ from the digest of a
+token that is presented in one byte only, the first or the last: an attack on the comparison would begin with such tokens. In
+each round (20,000 by default) the service gets one AUTH with each wrong token, in random order, so that other work on the
+machine affects all of them alike. Prints a table for docs/security.md: the median and the quartiles of the round trips in
+microseconds, and the difference of the median from that of a random token, with its 95 % confidence interval. If the
+interval contains 0, no difference was measured.
 """
 
 import hashlib

@@ -52,7 +52,7 @@ class Bench:
         self.postgres.prepare_function(USERS)
         self.headroom.prepare(USERS)
         self.settle("bench")
-        self.postgres.age()
+        self.postgres.create_wal_files()
 
     def settle(self, *databases: str) -> None:
         """Updates statistics and writes all pages, so that no measurement includes the work of another."""
@@ -141,7 +141,7 @@ class Bench:
         wal = 0 if redis else self.postgres.wal_position()
         before = {process: processor_seconds(pid) for process, pid in processes.items()}
         load_before = collected_children_seconds()
-        with Residents(service.pid if service else None) as residents:
+        with PeakMemory(service.pid if service else None) as memory:
             sample = load()
         spent = {"load": collected_children_seconds() - load_before}
         spent |= {process: processor_seconds(pid) - before[process] for process, pid in processes.items()}
@@ -151,7 +151,7 @@ class Bench:
             sample["wal_bytes"] = rounded((self.postgres.wal_position() - wal) / messages)
         if service:
             sample |= {
-                "resident_mb": rounded(residents.highest),
+                "resident_mb": rounded(memory.highest),
                 "resident_highest_mb": rounded(resident_bytes(service.pid, "VmHWM") / 1e6),
             }
             after = service.info()
@@ -165,15 +165,15 @@ class Bench:
         return sample
 
 
-class Residents:
-    """The highest resident memory, sampled twice a second."""
+class PeakMemory:
+    """The highest resident memory of a process in megabytes, sampled twice a second."""
 
     def __init__(self, pid: int | None) -> None:
         self.pid, self.highest = pid, 0.0
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread = threading.Thread(target=self._sample, daemon=True)
 
-    def _watch(self) -> None:
+    def _sample(self) -> None:
         while self.pid is not None:
             try:
                 self.highest = max(self.highest, resident_bytes(self.pid) / 1e6)
@@ -183,7 +183,7 @@ class Residents:
             if self._over.wait(0.5):
                 return
 
-    def __enter__(self) -> Residents:
+    def __enter__(self) -> PeakMemory:
         self._thread.start()
         return self
 

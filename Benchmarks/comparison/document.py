@@ -212,8 +212,8 @@ def latency(result: Result) -> str:
     return image("latency", alt) + "\n\n" + table(["", "per second", "p50 ms", "p99 ms", "p99.9 ms", "most ms"], lines)
 
 
-def beside(row: str) -> Callable[[Result], str]:
-    """The block of a row without special treatment."""
+def table_of(row: str) -> Callable[[Result], str]:
+    """A function that renders a row as its measurements and ratios."""
 
     def render(result: Result) -> str:
         if row not in result["rows"]:
@@ -357,12 +357,12 @@ BLOCKS: dict[str, Callable[[Result], str]] = {
     "peers": peers,
     "time": time_spent,
     "latency": latency,
-    "keys": beside("keys"),
-    "slow-disk": beside("slow_disk"),
+    "keys": table_of("keys"),
+    "slow-disk": table_of("slow_disk"),
     "idle": idle,
     "http": http,
     "renewals": renewals,
-    "protected": beside("protected"),
+    "protected": table_of("protected"),
     "curves": curves,
     "soak": soak,
 }

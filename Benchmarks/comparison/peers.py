@@ -114,10 +114,10 @@ class Postgres(Cluster):
     def version(self) -> str:
         return self.sql("show server_version").split()[0]
 
-    def age(self) -> None:
+    def create_wal_files(self) -> None:
         """Creates the WAL files that a cluster reuses after its first hours.
 
-        A new one makes them as it goes, and every commit waits 10 to 40 ms for each.
+        A new cluster would create them during the measurement, and a commit would wait 10 to 40 ms for each.
         """
         self.sql(
             "select count(pg_logical_emit_message(false, 'bench', repeat('x', 1000000))) from generate_series(1, 1000)"

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from .background_load import HTTPClient, renew, renewal
 from .figures import Sample, percentile, rounded
-from .visitors import HTTPClient, renew, renewal
 
 CONNECTIONS = 8
 CUSTOMERS = 2_000
@@ -21,7 +21,7 @@ class Renewals:
     """Renews one customer after the other, with one thread per connection."""
 
     def __init__(self, port: int) -> None:
-        self.visitors = [HTTPClient(port) for _ in range(CONNECTIONS)]
+        self.clients = [HTTPClient(port) for _ in range(CONNECTIONS)]
         self.failure: Exception | None = None
         self.began = self.seconds = 0.0
 
@@ -45,7 +45,7 @@ class Renewals:
         }
 
     @contextmanager
-    def beside(self, rate: float) -> Iterator[None]:
+    def at_rate(self, rate: float) -> Iterator[None]:
         """Renews at a fixed rate for the duration of the block."""
         self._begin()
         over = threading.Event()
@@ -72,12 +72,12 @@ class Renewals:
         }
 
     def _begin(self) -> None:
-        for visitor in self.visitors:
-            visitor.milliseconds.clear()
+        for client in self.clients:
+            client.milliseconds.clear()
         self.began = time.perf_counter()
 
     def _milliseconds(self) -> list[float]:
-        return [value for visitor in self.visitors for value in visitor.milliseconds]
+        return [value for client in self.clients for value in client.milliseconds]
 
     def _check(self) -> None:
         if self.failure:
@@ -87,19 +87,19 @@ class Renewals:
         """Runs one thread per connection until the last number is done."""
         numbers = itertools.count()
 
-        def work(visitor: HTTPClient) -> None:
+        def work(client: HTTPClient) -> None:
             try:
                 while is_due(number := next(numbers)):
-                    renew(visitor, renewal(number, number % CUSTOMERS, months_ago))
+                    renew(client, renewal(number, number % CUSTOMERS, months_ago))
             except Exception as failure:
                 self.failure = failure
 
-        threads = [threading.Thread(target=work, args=(visitor,), daemon=True) for visitor in self.visitors]
+        threads = [threading.Thread(target=work, args=(client,), daemon=True) for client in self.clients]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
     def close(self) -> None:
-        for visitor in self.visitors:
-            visitor.close()
+        for client in self.clients:
+            client.close()

@@ -11,6 +11,7 @@ from support.certificates import Authority
 from support.processes import Failure, resident_bytes, run
 from support.users import numbered_user
 
+from .background_load import AUTHORIZATION, EVENTS_PER_SECOND, PRODUCT, BackgroundLoad
 from .bench import Bench
 from .figures import Sample, median, rounded
 from .machine import free_gigabytes, print_progress, raise_descriptor_limit
@@ -28,7 +29,6 @@ from .scenarios import (
     PROTECTIONS,
     USERS,
 )
-from .visitors import AUTHORIZATION, EVENTS_PER_SECOND, PRODUCT, Visitors
 
 ANY_USER = "00000000-0000-4000-8000-__rand_int__"
 #: The size of the tables of ten million users, with their write-ahead log.
@@ -165,9 +165,9 @@ def http_stage(bench: Bench) -> None:
 
         def compare(loop: str, **how: float) -> None:
             bench.by_headroom_bench(f"headroom_quiet_{loop}", service, USERS, **how)
-            with Visitors(service, USERS) as visitors:
+            with BackgroundLoad(service, USERS) as background:
                 bench.by_headroom_bench(f"headroom_visited_{loop}", service, USERS, **how)
-            bench.latest(f"headroom_visited_{loop}").update(visitors.figures())
+            bench.latest(f"headroom_visited_{loop}").update(background.figures())
 
         def measure() -> None:
             compare("full")
@@ -190,7 +190,7 @@ def renewals_stage(bench: Bench) -> None:
             bench.by_headroom_bench("headroom_unrenewed_full", service, USERS)
             half = bench.latest("headroom_unrenewed_full")["per_second"] / 2
             bench.by_headroom_bench("headroom_unrenewed_half", service, USERS, rate=half, may_refuse=True)
-            with renewals.beside(EVENTS_PER_SECOND):
+            with renewals.at_rate(EVENTS_PER_SECOND):
                 bench.by_headroom_bench("headroom_renewed_half", service, USERS, rate=half, may_refuse=True)
             bench.latest("headroom_renewed_half").update(renewals.figures())
 

@@ -1,4 +1,4 @@
-"""Figures of the service under attack: `python3 -m hostile --help`; script/hostile builds and starts it."""
+"""Measures the service under attack: `python3 -m hostile --help`. script/hostile builds and starts it."""
 
 from __future__ import annotations
 

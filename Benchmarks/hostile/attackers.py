@@ -1,6 +1,6 @@
-"""Hostile peers, all in one process: `python3 -m hostile.attackers line|http PORT COUNT` until it is ended.
+"""Hostile peers, all in one process: `python3 -m hostile.attackers line|http PORT COUNT` runs until it is ended.
 
-Every kind in equal parts. Who is closed comes again at once, so that there are as many all the time.
+There are as many peers of each kind. A peer whose connection is closed opens another one at once, so their number stays.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Kind:
     """A kind of hostile peer. The HTTP peers correspond to those of the line protocol where possible."""
 
     name: str
-    #: Sent at once.
+    #: Sent once, at the beginning.
     begins: bytes = b""
     #: Sent repeatedly by a peer that never reads.
     floods: bytes = b""

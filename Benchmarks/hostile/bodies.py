@@ -1,8 +1,8 @@
-"""Peers that post bodies to the HTTP port that are costly to parse, or would be in another encoding:
-`python3 -m hostile.bodies PORT COUNT` until it is ended.
+"""Peers that post bodies which take long to parse to the HTTP port: `python3 -m hostile.bodies PORT COUNT` runs until it is
+ended.
 
-Each has one connection at a time and posts as fast as it is answered. They know the secret of the webhook, so that all of
-it reaches the parser.
+Each peer has one connection at a time, and posts again as soon as it is answered. The peers know the webhook's secret, so
+all bodies reach the parser.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The HTTP port under attack: whether and how fast probes are answered."""
+"""The HTTP port under attack: how many health checks are answered, and how fast."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def bodies(service: Headroom, connections: int, seconds: float) -> Sample:
             log=service.work / "bodies.log", stdout=subprocess.PIPE,
         )  # fmt: skip
         if attackers.stdout.readline() != b"ready\n":
-            raise Failure("the attackers did not come")
+            raise Failure("the attackers did not start")
     begin, used = time.monotonic(), processor_seconds(service.pid)
     sample = probes(service, seconds) | good_clients(service, seconds)
     took, used = time.monotonic() - begin, processor_seconds(service.pid) - used

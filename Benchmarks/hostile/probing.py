@@ -1,6 +1,6 @@
-"""A load balancer that checks health, on a new connection each time: `python3 -m hostile.probing PORT SECONDS [CA]`.
+"""Checks the service's health as a load balancer does: `python3 -m hostile.probing PORT SECONDS [CA]`.
 
-One question after the other. What is not answered 200 within five seconds has failed.
+It sends one check after the other, each on a new connection. A check that is not answered 200 within five seconds fails.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ Sample = dict[str, Any]
 
 
 def good_clients(service: Headroom, seconds: float, seed: int = 1) -> Sample:
-    """An open loop: the latency of each message counts from when it was due."""
+    """Well-behaved clients that send at a fixed rate. The latency begins when a message is due, also if it is sent later."""
     # Always the generator of the built binary, so that only the service differs.
     command = [
         str(service.generator), "bench", "--target", f"127.0.0.1:{service.port}", "--connections", str(GOOD_CONNECTIONS),
@@ -81,7 +81,7 @@ def greedy_clients(service: Headroom, connections: int, command: str | None = No
     )  # fmt: skip
     try:
         before = int(service.info()["connections"])
-        wait_until(lambda: int(service.info()["connections"]) >= before + connections, "the greedy clients have come")
+        wait_until(lambda: int(service.info()["connections"]) >= before + connections, "the greedy clients are connected")
         yield
         if generator.poll() is not None:
             raise Failure("the greedy clients ended before their time")
@@ -94,16 +94,16 @@ def fairness(service: Headroom, connections: int, seconds: float, command: str |
         return good_clients(service, seconds)
 
 
-class Watch:
+class DescriptorCounter:
     """The highest number of descriptors of a process, sampled ten times a second."""
 
     def __init__(self, pid: int) -> None:
         self.pid, self.descriptors = pid, 0
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._sample, daemon=True)
         self._thread.start()
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         while not self._over.wait(0.1):
             self.descriptors = max(self.descriptors, len(os.listdir(f"/proc/{self.pid}/fd")))
 
@@ -125,7 +125,7 @@ def attacked(service: Headroom, protocol: str, connections: int) -> Iterator[Non
     )  # fmt: skip
     try:
         if attackers.stdout.readline() != b"ready\n":
-            raise Failure("the attackers did not come")
+            raise Failure("the attackers did not start")
         yield
         if attackers.poll() is not None:
             raise Failure("the attackers ended before their time")
@@ -135,13 +135,13 @@ def attacked(service: Headroom, protocol: str, connections: int) -> Iterator[Non
 
 def hostile(service: Headroom, connections: int, seconds: float) -> Sample:
     """Memory, descriptors and the latency of well-behaved clients under hostile peers."""
-    watch = Watch(service.pid)
+    counter = DescriptorCounter(service.pid)
     try:
         with attacked(service, "line", connections):
             sample = good_clients(service, seconds)
             info = service.info()
     finally:
-        descriptors = watch.end()
+        descriptors = counter.end()
     sessions = int(service.postgres.sql("select count(*) from pg_stat_activity where application_name like 'headroom%'"))
     return sample | {
         "resident_highest_mb": rounded(resident_bytes(service.pid, "VmHWM") / 1e6),
@@ -154,14 +154,14 @@ def hostile(service: Headroom, connections: int, seconds: float) -> Sample:
 def http_probes(service: Headroom, connections: int, seconds: float, tls: Authority | None) -> Sample:
     """Health checks of a load balancer on new connections while hostile peers occupy the HTTP port, and the latency of clients of
     the line protocol."""
-    watch = Watch(service.pid)
+    counter = DescriptorCounter(service.pid)
     try:
         with attacked(service, "http", connections):
             command = [sys.executable, "-m", "hostile.probing", str(service.http_port), f"{seconds:g}"]
             sample = json.loads(run([*command, *([tls.certificate] if tls else [])], seconds + 120))
             sample["line"] = good_clients(service, seconds) if tls is None else {}
     finally:
-        descriptors = watch.end()
+        descriptors = counter.end()
     return sample | {
         "resident_highest_mb": rounded(resident_bytes(service.pid, "VmHWM") / 1e6),
         "descriptors_highest": descriptors,
@@ -169,12 +169,12 @@ def http_probes(service: Headroom, connections: int, seconds: float, tls: Author
 
 
 def overload(service: Headroom, rate: float, seconds: float) -> Sample:
-    command = [sys.executable, "-m", "hostile.paced", str(service.port), f"{rate:g}", f"{seconds:g}", str(OVERLOAD_CONNECTIONS)]
+    command = [sys.executable, "-m", "hostile.open_loop", str(service.port), f"{rate:g}", f"{seconds:g}", str(OVERLOAD_CONNECTIONS)]
     return json.loads(run(command, seconds + 60))
 
 
 def throughput(service: Headroom, pipeline: int, seconds: float) -> Sample:
-    """A closed loop of 64 connections: the cost of the defences for well-behaved clients."""
+    """64 connections that send as fast as they are answered: the cost of the defences for well-behaved clients."""
     command = [
         str(service.generator), "bench", "--target", f"127.0.0.1:{service.port}", "--connections", "64", "--pipeline",
         str(pipeline), "--duration", f"{seconds:g}", "--warmup", "1", "--users", str(USERS), "--seed", "3", "--json", "--quiet",
@@ -191,7 +191,7 @@ def throughput(service: Headroom, pipeline: int, seconds: float) -> Sample:
 
 
 class Contender(Headroom):
-    """One of the binaries, on a separate database."""
+    """One of the binaries to compare, on a separate database."""
 
     def __init__(self, name: str, program: Path, generator: Path, postgres: Postgres, work: Path) -> None:
         super().__init__(program, postgres, f"hostile_{name}", work)

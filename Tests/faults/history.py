@@ -1,4 +1,4 @@
-"""A history of what clients sent and what came back, read for the checker. Touches nothing else.
+"""A history of what clients sent and what came back, read for the checker.
 
 A history is a list of JSON objects, one a line, times in monotonic nanoseconds:
 

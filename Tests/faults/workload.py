@@ -12,13 +12,17 @@ from dataclasses import dataclass, field
 from recorder import Recorder
 from support.users import numbered_user
 
+# The kinds of users, each with clients and a plan of its own. HOT: eight users at a time, for whom many clients send
+# messages. FIVE: many users with a limit of 5 messages. HOLD: users whose messages are reserved, then committed or released.
+# RESET: users whose counts and limits an operator changes meanwhile.
 HOT, FIVE, HOLD, RESET = 1, 2, 3, 4
+# The clients use one set of HOT users and one of HOLD users at a time, and the next set when its users are blocked.
 HOT_SETS = 200
 FIVE_USERS = 20_000
 HOLD_SETS, HOLD_SET = 100, 60
 RESET_USERS = 6
 LIMITS = {HOT: 1000, FIVE: 5, HOLD: 50, RESET: 1000}
-PLANS = {HOT: "hot", FIVE: "five", HOLD: "hold", RESET: "swung"}
+PLANS = {HOT: "hot", FIVE: "five", HOLD: "hold", RESET: "reset"}
 COUNTS = {HOT: HOT_SETS * 8, FIVE: FIVE_USERS, HOLD: HOLD_SETS * HOLD_SET, RESET: RESET_USERS}
 # The client gives up after this time, seconds after the service's deadline.
 TIMEOUT_SECONDS = 8.0
@@ -49,7 +53,8 @@ def setup_sql() -> str:
     return "\n".join(parts)
 
 
-KEPT = {
+# The fields of replies that the history records.
+RECORDED_FIELDS = {
     "user", "used", "held", "limit", "remaining", "period", "reason", "released", "replayed", "degraded",
 }
 
@@ -64,7 +69,7 @@ def parse(line: bytes) -> tuple[str, str | None, dict[str, str]]:
     fields = {}
     for word in words[1:]:
         name, separator, value = word.partition("=")
-        if separator and name in KEPT and not value.startswith('"'):
+        if separator and name in RECORDED_FIELDS and not value.startswith('"'):
             fields[name] = value
     return words[0], None, fields
 
@@ -157,7 +162,7 @@ class Client:
         if self.kind == FIVE and self.random.random() < 0.3:
             # Several requests of one user at once, of which only some fit.
             first = self.make_five(self.random.randrange(FIVE_USERS))
-            intents.append(self.with_existing_key(first))
+            intents.append(self.with_recorded_user(first))
             for _ in range(self.random.randrange(2, 5)):
                 key = self.new_key() if self.random.random() < 0.5 else None
                 intents.append(Intent("CONSUME", first.user, self.random.choice((1, 1, 2, 3, 4)), key))
@@ -174,9 +179,10 @@ class Client:
 
     def make(self) -> Intent:
         intent = {HOT: self.make_hot, FIVE: self.make_five, HOLD: self.make_hold, RESET: self.make_reset}[self.kind]()
-        return self.with_existing_key(intent)
+        return self.with_recorded_user(intent)
 
-    def with_existing_key(self, intent: Intent) -> Intent:
+    def with_recorded_user(self, intent: Intent) -> Intent:
+        """Writes the user's limit to the history before the first request."""
         self.workload.recorder.user(intent.user, LIMITS[self.kind])
         return intent
 
@@ -234,6 +240,7 @@ class Client:
                 if self.random.random() < 0.2:
                     self.follow("COMMIT", intent)
             elif roll < 0.75:
+                # At about the time at which the hold expires.
                 self.follow("COMMIT", intent, now + 1.5 + self.random.random())
 
         return act

@@ -56,12 +56,12 @@ class Browser:
         self.driver.set_page_load_timeout(TIMEOUT_SECONDS)
         self.driver.set_script_timeout(TIMEOUT_SECONDS)
         self.base = site.address
-        self.look("desktop", "light")
+        self.set_appearance("desktop", "light")
 
     def close(self):
         self.driver.quit()
 
-    def look(self, width, scheme, forced=None):
+    def set_appearance(self, width, scheme, forced=None):
         """Sets the window's width in CSS pixels, and the preferred colour scheme."""
         self.width, self.scheme = width, scheme
         features = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
@@ -136,7 +136,7 @@ class Browser:
         """By how many pixels the page is wider than the window."""
         return self.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
-    def axe_in_this_look(self):
+    def axe_in_this_appearance(self):
         """As `axe`, for pages that are opened at every width in every scheme. Because axe is slow, it checks each width and each
         scheme once, or, with HEADROOM_TEST_LONG, every combination."""
         is_due = (self.width, self.scheme) in (("desktop", "light"), ("phone", "dark"))

@@ -206,7 +206,7 @@ class ChatCase(Case):
 
     def setUp(self):
         super().setUp()
-        self.browser.look("desktop", "light")
+        self.browser.set_appearance("desktop", "light")
         self.browser.complaints()
 
     def assert_count(self, user, count):

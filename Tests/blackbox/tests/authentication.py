@@ -1,4 +1,4 @@
-"""Authentication, and the scopes of tokens."""
+"""Authentication with tokens, and the requests that the scopes of a token permit."""
 
 import os
 import shutil

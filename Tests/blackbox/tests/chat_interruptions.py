@@ -211,7 +211,7 @@ class FailingModel(FlowCase):
         self.browser.wait_for_text(".indicator .words", "41 of 100")
 
 
-class Away(FlowCase):
+class Unreachable(FlowCase):
     """Headroom or the chat's backend is unreachable for a while."""
 
     EXPECTED_COMPLAINTS = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "status of 502")

@@ -146,7 +146,7 @@ class ChatPages(ChatCase):
             for width in WIDTHS:
                 for scheme in SCHEMES:
                     with self.subTest(state=state, width=width, scheme=scheme):
-                        self.browser.look(width, scheme)
+                        self.browser.set_appearance(width, scheme)
                         self.browser.chat(user)
                         self.assert_shows(user, state)
                         self.assert_accessible(state)
@@ -164,11 +164,11 @@ class ChatPages(ChatCase):
         for width in WIDTHS:
             for scheme in SCHEMES:
                 with self.subTest(width=width, scheme=scheme):
-                    other.look(width, scheme)
+                    other.set_appearance(width, scheme)
                     other.open("/")
                     wait_until(lambda: other.all("li a"), "the people")
                     other.picture("chat-people")
-                    self.assertEqual(other.axe_in_this_look(), [])
+                    self.assertEqual(other.axe_in_this_appearance(), [])
                     self.assertLessEqual(other.overflow(), 0)
         self.assertIn("Ben <b>\nat the limit", other.text("li:nth-child(2)").replace("\n\n", "\n"))
         other.run("window.isBefore = true")
@@ -187,7 +187,7 @@ class ChatPages(ChatCase):
     def assert_accessible(self, name):
         self.browser.picture("chat-" + name.replace("_", "-"))
         self.assertLessEqual(self.browser.overflow(), 0)
-        self.assertEqual(self.browser.axe_in_this_look(), [])
+        self.assertEqual(self.browser.axe_in_this_appearance(), [])
         self.assertEqual(self.browser.run("return document.querySelectorAll('h1').length"), 1)
 
     def assert_shows(self, user, state):

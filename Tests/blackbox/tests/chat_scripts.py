@@ -1,4 +1,4 @@
-"""The page's functions that describe a usage, run in the browser over tables of cases."""
+"""The JavaScript functions of the chat's page that describe a usage, executed in a browser for tables of cases."""
 
 from support.chat import ChatCase
 

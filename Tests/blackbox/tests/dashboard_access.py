@@ -1,4 +1,4 @@
-"""The dashboard without a browser: who may look, what a form has to carry, and what an operator's action leaves behind."""
+"""The dashboard over HTTP, without a browser: access to its pages, the required fields of forms, and the effects of operators' actions."""
 
 import json
 import re
@@ -469,7 +469,7 @@ class Answers(AccessCase):
         wait_until(is_open, "there is room again")
 
 
-class Open(Case):
+class WithoutTokens(Case):
     """No token was ever created: every client of the port may read and change, as on the line protocol."""
 
     SHARED = True
@@ -523,8 +523,8 @@ class Open(Case):
         self.assertIn("No usage in this period.", text)
 
 
-class New(Case):
-    """No messages yet."""
+class WithoutMessages(Case):
+    """The service has counted no messages yet."""
 
     def test_the_overview_says_what_to_do_until_there_is_something_to_show(self):
         client = DashboardClient(self.service)
@@ -541,8 +541,8 @@ class New(Case):
         wait_until(lambda: 'class="columns"' in client.get().text, "the month has a column")
 
 
-class Away(Case):
-    """The database goes away under an open dashboard."""
+class DatabaseUnreachable(Case):
+    """The database becomes unreachable while a dashboard is open."""
 
     OWN_CLUSTER = True
     # The first requests wait for this long.

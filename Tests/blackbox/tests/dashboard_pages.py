@@ -1,4 +1,4 @@
-"""The dashboard in Chromium: what people see, on a desk and on a phone, in light and dark, with and without scripts."""
+"""The dashboard's pages in Chromium, at a desktop's and a phone's width, in light and dark, with and without JavaScript."""
 
 import re
 import unittest
@@ -46,7 +46,7 @@ class PagesCase(Case):
 
     def setUp(self):
         super().setUp()
-        self.browser.look("desktop", "light")
+        self.browser.set_appearance("desktop", "light")
         self.browser.complaints()
 
     def send_command(self, *requests):
@@ -75,7 +75,7 @@ class Pages(PagesCase):
             for width in WIDTHS:
                 for scheme in SCHEMES:
                     with self.subTest(page=name, width=width, scheme=scheme):
-                        self.browser.look(width, scheme)
+                        self.browser.set_appearance(width, scheme)
                         self.browser.open(path)
                         self.assert_page_is_fine(name, heading)
         # A page that is not there is an error to the console, too.
@@ -96,7 +96,7 @@ class Pages(PagesCase):
         for width in WIDTHS:
             for scheme in SCHEMES:
                 with self.subTest(width=width, scheme=scheme):
-                    self.browser.look(width, scheme)
+                    self.browser.set_appearance(width, scheme)
                     self.browser.open(f"/dashboard/users/{ADA}")
                     self.browser.fill("#grant-messages", "5")
                     self.browser.fill("#grant-reason", "ticket 4712")
@@ -127,7 +127,7 @@ class Pages(PagesCase):
         for width in WIDTHS:
             for scheme in SCHEMES:
                 with self.subTest(width=width, scheme=scheme):
-                    other.look(width, scheme)
+                    other.set_appearance(width, scheme)
                     other.open("/dashboard")
                     self.assert_page_is_fine("sign-in", "Sign in", other)
                     other.sign_in("headroom_wrong")
@@ -141,7 +141,7 @@ class Pages(PagesCase):
             wait_until(lambda: "Live" in shown.text("#live-state"), "the live numbers have begun")
         shown.picture(name)
         self.assertEqual(shown.overflow(), 0)
-        self.assertEqual(shown.axe_in_this_look(), [])
+        self.assertEqual(shown.axe_in_this_appearance(), [])
         levels = shown.run("return [...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
         self.assertEqual(levels[0], 1)
         self.assertTrue(all(after - before <= 1 for before, after in zip(levels, levels[1:])), levels)
@@ -298,7 +298,7 @@ class Pages(PagesCase):
         wait_until(lambda: number(self.texts("[data-part=summary] dd:not(.more)")[0]) >= number(kept[0]) + 21, "they are put in")
 
     def test_a_number_stays_in_one_line_on_a_phone(self):
-        self.browser.look("phone", "light")
+        self.browser.set_appearance("phone", "light")
         self.browser.open("/dashboard")
         wait_until(lambda: self.texts("[data-part=summary] dd") and self.texts("[data-part=plans] dd"), "the figures are counted")
         lines = self.browser.run(
@@ -421,10 +421,10 @@ class FirstSteps(Case):
         for width in WIDTHS:
             for scheme in SCHEMES:
                 with self.subTest(page=name, width=width, scheme=scheme):
-                    shown.look(width, scheme)
+                    shown.set_appearance(width, scheme)
                     shown.open("/dashboard")
                     # It is read again by itself.
                     wait_until(lambda: text in shown.text(), f"the page says {text}")
                     shown.picture(name)
                     self.assertEqual(shown.overflow(), 0)
-                    self.assertEqual(shown.axe_in_this_look(), [])
+                    self.assertEqual(shown.axe_in_this_appearance(), [])

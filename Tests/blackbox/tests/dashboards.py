@@ -1,4 +1,4 @@
-"""REPORT and TOP equal SQL, also while messages are counted."""
+"""The answers to REPORT and TOP equal the results of SQL queries, also while messages are counted."""
 
 import threading
 

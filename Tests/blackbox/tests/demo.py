@@ -1,4 +1,4 @@
-"""script/demo: a service and a chat with a user in every state; all of it ends."""
+"""script/demo starts a service and a chat with a user in every state, and ends every process that it started."""
 
 import http.client
 import json

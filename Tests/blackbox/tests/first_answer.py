@@ -1,4 +1,4 @@
-"""The first requests after the start, as in the documentation."""
+"""The first requests after the start of a service are answered as the documentation prints it."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Where users stand, over HTTP: as the line protocol has it, and as HTTP has it."""
+"""The JSON API over HTTP: its answers about users equal those of the line protocol, and its errors follow HTTP."""
 
 import json
 import socket

@@ -1,4 +1,5 @@
-"""Bodies of POST requests: what is refused before they are read, other encodings, and peers that do not wait for the answer."""
+"""Bodies of POST requests: requests that are refused before the body is read, encodings other than UTF-8, and peers that do not wait
+for the answer."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""Connections of the HTTP port that are many, idle or slow, and whether the service's health can be asked beside them."""
+"""Many, idle and slow connections to the HTTP port, and health checks beside them."""
 
 import contextlib
 import json

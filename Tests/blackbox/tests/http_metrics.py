@@ -1,4 +1,4 @@
-"""What /metrics says: as promtool wants it, and as things were."""
+"""/metrics: its format passes promtool, and its numbers equal what the service did."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What is shipped for Prometheus and Grafana, against a Prometheus that reads a service."""
+"""The rules and dashboards in deploy/ for Prometheus and Grafana, with a Prometheus that scrapes a service."""
 
 import json
 import os

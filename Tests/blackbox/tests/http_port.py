@@ -1,4 +1,4 @@
-"""The HTTP port itself: where it is opened, what it takes, and how it ends. What is asked there has tests of its own."""
+"""The HTTP port: its address, TLS, limits and shutdown. Other files test the requests."""
 
 import contextlib
 import signal

@@ -1,4 +1,4 @@
-"""`headroom bench`: its reported counts equal the table's."""
+"""`headroom bench` reports the counts that are in the table."""
 
 import json
 import os

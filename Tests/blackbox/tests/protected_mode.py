@@ -1,4 +1,4 @@
-"""No port is opened to other machines by accident."""
+"""The service opens a port to other machines only if TLS and tokens protect it, or if `trusted-network` is set."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Concurrent clients of several instances."""
+"""Concurrent requests of clients of several instances are counted exactly."""
 
 import shutil
 import subprocess

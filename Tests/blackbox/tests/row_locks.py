@@ -1,4 +1,4 @@
-"""An operator's transaction in psql may lock rows for a long time."""
+"""Rows that an operator's transaction in psql locks for a long time: requests about other users are answered."""
 
 from support.case import Case
 from support.postgres import SQLError

@@ -1,4 +1,4 @@
-"""The start of the service, and its refusals."""
+"""The start of the service, and the errors with which it refuses to start."""
 
 import os
 import re

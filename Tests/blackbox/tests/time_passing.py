@@ -1,4 +1,4 @@
-"""Changes by time alone. The tests set the database's clock."""
+"""Changes that follow from the clock alone, such as the end of a trial. The tests set the database's clock."""
 
 from support.case import NOON, Case
 from support.wire import Answer

@@ -1,4 +1,4 @@
-"""TLS on the port: admission, the same behaviour as without TLS, and reloading certificates."""
+"""TLS on the port of the line protocol: accepted and refused clients, the same behaviour as without TLS, and reloading certificates."""
 
 import os
 import shutil

@@ -135,8 +135,8 @@ class FirstToken(TokenCase):
         service.stop()
 
 
-class DatabaseAway(TokenCase):
-    """Tokens that were read stay valid."""
+class DatabaseUnreachable(TokenCase):
+    """Tokens that the service has read stay valid while the database is unreachable."""
 
     OWN_CLUSTER = True
     # The first requests wait for this long.

@@ -1,5 +1,5 @@
-"""Requests to the webhooks that are wrong in every way, or that cannot be done now: the right status, a body that says what
-to do, nothing changed, and the next good event counts."""
+"""Invalid requests to the webhooks, and requests that the service cannot process now: each gets its status and a body that says
+what to do, and changes nothing. The next valid event is applied."""
 
 import base64
 import json
@@ -348,7 +348,7 @@ class Faults(Webhooks):
         self.assertEqual(self.deliver(event)["outcome"], "applied")
 
 
-class DatabaseAway(Case):
+class DatabaseUnreachable(Case):
     OWN_CLUSTER = True
     FLAGS = None
 

@@ -1,4 +1,4 @@
-"""Stripe's requests: what shows that they are Stripe's, whose a subscription is, and what is kept. What each event does is in
+"""Stripe's webhook: signatures, the user of a subscription, and the stored fields. The effects of events are in
 support/histories.py."""
 
 import time

@@ -1,5 +1,5 @@
-"""Every event of each store through HTTP: in order, in any order, twice, and long after. What holds then is asked of the
-line protocol."""
+"""Posts every event of each store over HTTP: in order, in any order, twice, and long after. The line protocol then has the
+expected usage."""
 
 import itertools
 import random

@@ -1,7 +1,7 @@
-"""Other load while messages are counted: a scraper each second, an open dashboard, a store.
+"""HTTP requests to the service while messages are counted: a scrape of the metrics each second, an open dashboard, and the
+events of a store.
 
-In threads of this process, with requests that are made beforehand and written to sockets as they are: what they cost the
-machine is what the service does with them, not their making.
+Threads of this process write prepared bytes to sockets, so that nearly all of the processor time is the service's.
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ def renewal(number: int, user: int, months_ago: int = 0) -> bytes:
 def renew(store: HTTPClient, request: bytes) -> None:
     answer = json.loads(store.send(request))
     if answer.get("outcome") != "applied":
-        raise Failure(f"an event came to nothing: {answer}")
+        raise Failure(f"an event was not applied: {answer}")
 
 
-class Visitors:
-    """Runs all of them for the duration of the block."""
+class BackgroundLoad:
+    """Sends all of these requests for the duration of the block."""
 
     def __init__(self, service: Headroom, users: int) -> None:
         self.service, self.users = service, users
@@ -118,10 +118,10 @@ class Visitors:
         self._over = threading.Event()
         self._threads = [
             threading.Thread(target=self._guarded, args=(work,), daemon=True)
-            for work in (self._scrape, self._look, self._watch, self._tell)
+            for work in (self._scrape, self._load_dashboard, self._read_live_numbers, self._post_events)
         ]
 
-    def __enter__(self) -> Visitors:
+    def __enter__(self) -> BackgroundLoad:
         self.began = time.perf_counter()
         for thread in self._threads:
             thread.start()
@@ -132,8 +132,8 @@ class Visitors:
         self._over.set()
         for thread in self._threads:
             thread.join(30)
-        for visitor in (self.scraper, self.page, self.store):
-            visitor.close()
+        for client in (self.scraper, self.page, self.store):
+            client.close()
         if self.failure:
             raise self.failure
 
@@ -152,24 +152,24 @@ class Visitors:
         except Exception as failure:
             self.failure = failure
 
-    def _every(self, seconds: float, visit: Callable[[int], Any]) -> None:
+    def _every(self, seconds: float, call: Callable[[int], Any]) -> None:
         """Calls at fixed intervals, and catches up after a delay."""
         number = 0
         while True:
             due = self.began + number * seconds
             if self._over.wait(max(0, due - time.perf_counter())):
                 return
-            visit(number)
+            call(number)
             number += 1
 
     def _scrape(self) -> None:
         self._every(1, lambda _: self.scraper.send(get("/metrics")))
 
-    def _look(self) -> None:
+    def _load_dashboard(self) -> None:
         self._every(5, lambda _: self.page.send(get("/dashboard")))
 
-    def _watch(self) -> None:
-        """The page's live numbers."""
+    def _read_live_numbers(self) -> None:
+        """Reads the stream from which the dashboard updates its numbers."""
         with socket.create_connection(("127.0.0.1", self.service.http_port), 30) as stream:
             stream.sendall(get("/dashboard/live"))
             stream.settimeout(0.5)
@@ -182,9 +182,9 @@ class Visitors:
                     raise Failure("the dashboard's live numbers ended")
                 self.stream += len(chunk)
         if not self.stream:
-            raise Failure("no live numbers came")
+            raise Failure("the dashboard's stream had no live numbers")
 
-    def _tell(self) -> None:
+    def _post_events(self) -> None:
         def post_event(number: int) -> None:
             renew(self.store, renewal(number, number % self.users))
             self.events += 1

@@ -1,7 +1,7 @@
-"""An open loop that distinguishes allowed and refused messages: `python3 -m hostile.paced PORT RATE SECONDS CONNECTIONS`.
+"""Sends messages at a fixed rate: `python3 -m hostile.open_loop PORT RATE SECONDS CONNECTIONS`.
 
-Each message counts from when it was due. `headroom bench` is the better generator, but its percentiles are of all replies,
-and under overload it matters what those wait that are accepted.
+Prints the latency by kind of reply, because under overload that of the allowed messages matters. `headroom bench` has
+percentiles of all replies only. The latency begins when a message is due, also if it is sent later.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from support.users import numbered_user
 USERS = 10_000
 #: Messages due within this time are sent together.
 TICK_SECONDS = 0.005
-#: The wait for replies after sending.
+#: How long to wait for replies after the last message.
 PATIENCE_SECONDS = 10.0
 
 
@@ -42,6 +42,7 @@ class Run:
         self.connections = [Connection(port) for _ in range(connections)]
         for connection in self.connections:
             self.selector.register(connection.socket, selectors.EVENT_READ, connection)
+        #: Latencies in milliseconds, by the status of the reply.
         self.waits: dict[str, list[float]] = defaultdict(list)
         self.sent = 0
 
@@ -91,16 +92,16 @@ class Run:
         return self.report()
 
     def report(self) -> dict[str, Any]:
-        words = {
-            word: {
+        replies = {
+            status: {
                 "per_second": rounded(len(waits) / self.seconds),
                 "p50_ms": rounded(percentile(waits, 50)),
                 "p99_ms": rounded(percentile(waits, 99)),
                 "max_ms": rounded(max(waits)),
             }
-            for word, waits in sorted(self.waits.items())
+            for status, waits in sorted(self.waits.items())
         }
-        return {"sent": self.sent, "unanswered": sum(len(each.due) for each in self.connections), "replies": words}
+        return {"sent": self.sent, "unanswered": sum(len(each.due) for each in self.connections), "replies": replies}
 
 
 def main() -> None:
