@@ -1,6 +1,6 @@
 /// The sentences for users, in a warm first person.
 ///
-/// `headroom migrate` writes them to the table `headroom.sentences`, so that SQL functions and the line protocol use the same ones.
+/// `headroom migrate` writes them to the table `headroom.words`, so that SQL functions and the line protocol use the same ones.
 public enum Sentence: String, Sendable, CaseIterable {
     case gentle
     case gentleLifetime = "gentle_lifetime"

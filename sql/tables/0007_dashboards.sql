@@ -20,12 +20,12 @@ grant select, insert, update on headroom.daily_activity to headroom_service;
 grant select on headroom.daily_activity to headroom_dashboard, headroom_operator;
 
 -- The sentences for users, written by `headroom migrate`.
-create table headroom.sentences (
-    key text primary key,
+create table headroom.words (
+    word text primary key,
     one text,
     other text not null
 );
-comment on column headroom.sentences.key is 'The name of the sentence in the service, such as blocked_monthly.';
-comment on column headroom.sentences.one is
+comment on column headroom.words.word is 'The name of the sentence in the service, such as blocked_monthly.';
+comment on column headroom.words.one is
     'The sentence for the number 1; null if it is the same as for other numbers.';
-grant select on headroom.sentences to headroom_service, headroom_operator;
+grant select on headroom.words to headroom_service, headroom_operator;

@@ -14,7 +14,7 @@ struct MigrationTests {
             join pg_namespace as n on n.oid = c.relnamespace and n.nspname in ('public', 'headroom')
             union all select pg_get_functiondef(p.oid) || p.xmin from pg_proc as p
             join pg_namespace as n on n.oid = p.pronamespace and n.nspname in ('public', 'headroom')
-            union all select format('%s %s', sentences, sentences.xmin) from headroom.sentences as sentences
+            union all select format('%s %s', words, words.xmin) from headroom.words as words
             union all select format('%s %s', plans, plans.xmin) from headroom.plans as plans
             union all select format('%s %s', revised, revised.xmin) from headroom.plan_revision as revised
         ) as lines (line)
@@ -56,14 +56,14 @@ struct MigrationTests {
         let database = try await TestDatabase.migrated()
         try await database.psql.execute(
             """
-            update headroom.sentences set other = 'No.' where key = 'blocked_monthly';
-            update headroom.sentences set one = null where key = 'gentle';
+            update headroom.words set other = 'No.' where word = 'blocked_monthly';
+            update headroom.words set one = null where word = 'gentle';
             """
         )
         _ = try await database.psql.run { try Schema.migrate($0) }
         let stored = try await database.psql.run { connection in
             let result = try connection.query(
-                "select key, one, other from headroom.sentences",
+                "select word, one, other from headroom.words",
                 deadline: .now + waitLimit
             )
             return (0..<result.rowCount).map { row in

@@ -141,7 +141,7 @@ class SQLConsistency(Case):
             user = self.subscriber("paid", used=used)
             banner = Answer(self.send_command(f"CHECK {user}"))["banner"]
             word = "gentle" if used == 640 else "prominent"
-            template = self.psql.value(f"select {form} from headroom.sentences where key = '{word}'")
+            template = self.psql.value(f"select {form} from headroom.words where word = '{word}'")
             self.assertEqual(template.replace("{remaining}", remaining).replace("{date}", "April 1"), banner)
 
 

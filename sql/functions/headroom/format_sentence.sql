@@ -1,14 +1,14 @@
--- Returns the sentence with this key in headroom.sentences, with its placeholders filled in. p_number chooses between
--- its forms; null if the sentence has no number.
+-- Returns a sentence of headroom.words with its placeholders filled in. p_number chooses between its forms; null if the
+-- sentence has no number.
 create or replace function headroom.format_sentence(
-    p_key text, p_number bigint, p_used bigint, p_limit bigint, p_remaining bigint, p_date timestamptz, p_label text,
+    p_word text, p_number bigint, p_used bigint, p_limit bigint, p_remaining bigint, p_date timestamptz, p_label text,
     p_day integer, p_days integer
 ) returns text
     language sql stable
 begin atomic
     select
         replace(replace(replace(replace(replace(replace(replace(
-            case when p_number = 1 then coalesce(sentences.one, sentences.other) else sentences.other end,
+            case when p_number = 1 then coalesce(words.one, words.other) else words.other end,
             '{used}', p_used::text),
             '{limit}', coalesce(p_limit::text, 'unlimited')),
             '{remaining}', coalesce(p_remaining::text, 'unlimited')),
@@ -16,6 +16,6 @@ begin atomic
             '{label}', coalesce(p_label, '')),
             '{day}', coalesce(p_day::text, '')),
             '{days}', coalesce(p_days::text, ''))
-    from headroom.sentences
-    where sentences.key = p_key;
+    from headroom.words
+    where words.word = p_word;
 end;
