@@ -37,7 +37,7 @@ struct PruneCommand: AsyncParsableCommand {
         switch task {
         case .pruneKeys: try StandardOutput.print("deleted \(deleted) keys")
         case .prunePayloads where deleted > 0:
-            try StandardOutput.print("deleted the contents of \(deleted) events of stores")
+            try StandardOutput.print("deleted the payloads of \(deleted) billing events")
         case .prunePayloads: break
         }
     }

@@ -1,5 +1,6 @@
--- Reads what the login may do: migrate, if it owns the schema or the schema does not exist yet, and act as the
--- service's role. $1 text: the service's role. Since PostgreSQL 16, a member of a role may be forbidden to act as it.
+-- Reads what the login may do: migrate, if it has the rights of the schema's owner or there is no schema yet, and act
+-- as the service's role. $1 text: the service's role. Since PostgreSQL 16, a member of a role may be forbidden to act
+-- as it.
 select
     current_user::text as login,
     namespace.owner::text,

@@ -1,6 +1,6 @@
 -- Reads a user's row of one billing period other than the current one. $1 uuid: user. $2 text: period. The plan is the
--- one under which the row was last counted; a row that only older clients wrote has none and counts as paid. The period
--- is over, whatever its cycle, such as a trial that became a subscription.
+-- one under which the row was last counted; a row that only older clients wrote has none and counts as paid. The
+-- answer shows the period as over, even if it never resets, such as a trial that became a subscription.
 select
     usage.message_count as used, headroom.held_messages(usage.user_id, usage.billing_period, usage.held) as held,
     usage."limit", coalesce(usage.plan, 'paid') as plan, coalesce(usage.state, 'active') as state,

@@ -3,12 +3,12 @@ import Postgres
 import Synchronization
 import Usage
 
-/// Publishes changes of users' snapshots to subscribed connections, wherever a change was made: on a connection and a thread
-/// of its own, it polls the database for rows that were written since.
+/// Publishes changes of users' snapshots to subscribed connections, wherever a change was made: on a connection and a
+/// thread of its own, it polls the database for rows that were written since the last poll.
 ///
 /// Why it polls and does not listen: docs/decisions/0011-changes-by-polling.md.
 public final class ChangePublisher: Sendable {
-    /// Users with subscribers at most, over all connections.
+    /// At most this many users have subscribers, over all connections.
     static let usersMaximum = 100_000
     /// Users per statement. A statement holds a database snapshot, so it has to be short.
     static let batchMaximum = 512
@@ -75,7 +75,7 @@ public final class ChangePublisher: Sendable {
 
     func run() {
         let session = ReconnectingSession<Void>(
-            options: configuration.sessionOptions("watcher", readOnly: true),
+            options: configuration.sessionOptions("changes", readOnly: true),
             statements: ChangePoll.statements,
             wake: wake,
             logger: logger

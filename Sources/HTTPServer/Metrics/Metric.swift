@@ -98,7 +98,7 @@ extension Metric {
         "headroom_errors_total",
         .counter,
         ["code"],
-        "Error replies of the line protocol by code, and messages that when-unavailable let through uncounted."
+        "Error replies of the line protocol by code, and messages that when-unavailable=allow let through uncounted."
     )
     static let answerDuration = Metric(
         "headroom_answer_duration_seconds",
@@ -126,8 +126,8 @@ extension Metric {
         "headroom_statement_duration_seconds",
         .histogram,
         ["statement"],
-        "From sending a batch's statement to receiving its result: count is the fast path, perform the slow path, "
-            + "read changes nothing."
+        "From sending a batch's statement to receiving its result. Statements: count (the fast path), perform (the "
+            + "slow path), read (changes nothing)."
     )
     static let reconnects = Metric(
         "headroom_database_reconnects_total",

@@ -216,12 +216,12 @@ final class ConnectionPool: Sendable {
         let (failure, refused) = state.withLock { state in
             let failure = change(&state)
             // The client itself has closed it.
-            guard !state.isClosed else { return (Endpoints.Failure.alreadyReported, [Waiter]()) }
+            guard !state.isClosed else { return (Endpoints.Failure.nothingToReport, [Waiter]()) }
             state.lastFailure = cause ?? state.lastFailure
             guard refusal != nil, state.endpoints.openCount == 0 else { return (failure, []) }
             return (failure, state.takeWaiters())
         }
-        if failure != .alreadyReported { report(failure, configuration.endpoints[attempt.endpoint], cause) }
+        if failure != .nothingToReport { report(failure, configuration.endpoints[attempt.endpoint], cause) }
         if let refusal { for waiter in refused { waiter.continuation.resume(returning: .refused(refusal)) } }
         if state.withLock({ !$0.waiters.isEmpty }) { proceed() }
     }

@@ -13,7 +13,7 @@ struct EndpointsStateMachine<Connection> {
     private struct Endpoint {
         /// Failures in a row.
         var failures = 0
-        /// Nil while it may be tried.
+        /// No attempt begins before this. Nil if nothing has failed since a connection was last opened.
         var retryAt: NIODeadline?
         /// Attempts under way, and whether the connection of each has closed already.
         var opening: [UInt64: Bool] = [:]
@@ -55,7 +55,7 @@ struct EndpointsStateMachine<Connection> {
     enum Next: Equatable {
         case nothing
         case connect([Attempt])
-        /// All endpoints have failed; one may be tried again then.
+        /// All endpoints have failed. At this time one of them may be tried again.
         case wait(until: NIODeadline)
     }
 
@@ -104,8 +104,8 @@ struct EndpointsStateMachine<Connection> {
     }
 
     enum Failure: Equatable {
-        /// Reported before.
-        case alreadyReported
+        /// Reported before, or to be reported by `failed`, or the client itself has closed the connection.
+        case nothingToReport
         case notOpened
         case lost
     }
@@ -121,7 +121,7 @@ struct EndpointsStateMachine<Connection> {
     ) -> Failure {
         guard endpoints[attempt.endpoint].opening[attempt.id] == nil else {
             endpoints[attempt.endpoint].opening[attempt.id] = true
-            return .alreadyReported
+            return .nothingToReport
         }
         return remove(attempt, now: now, using: &generator)
     }
@@ -143,7 +143,7 @@ struct EndpointsStateMachine<Connection> {
         let wasOpening = endpoints[attempt.endpoint].opening.removeValue(forKey: attempt.id) != nil
         let index = endpoints[attempt.endpoint].open.firstIndex { $0.id == attempt.id }
         if let index { endpoints[attempt.endpoint].open.remove(at: index) }
-        guard wasOpening || index != nil else { return .alreadyReported }
+        guard wasOpening || index != nil else { return .nothingToReport }
         let failures = endpoints[attempt.endpoint].failures
         endpoints[attempt.endpoint].failures = failures + 1
         endpoints[attempt.endpoint].retryAt = now + TimeAmount(backoff.pause(after: failures, using: &generator))

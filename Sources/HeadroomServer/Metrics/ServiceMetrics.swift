@@ -3,7 +3,7 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// The counters of the service since its start: those of the event loops, added up on request.
+/// The counters of the service since its start: those of the event loops, added up when they are read.
 package struct ServiceMetrics: Sendable {
     let loops: [LoopMetrics]
 
@@ -11,7 +11,7 @@ package struct ServiceMetrics: Sendable {
         loops = (0..<eventLoops).map { _ in LoopMetrics() }
     }
 
-    /// The sums at one moment. Counters may differ by some messages, because they change while the snapshot is read.
+    /// The sums at one moment. Counters may differ by some requests, because they change while the snapshot is read.
     package struct Snapshot: Sendable {
         fileprivate var verbs: [UInt64]
         fileprivate var answers: [UInt64]
@@ -20,7 +20,7 @@ package struct ServiceMetrics: Sendable {
         package var latencies: [UInt64]
         /// The sum of these latencies, in microseconds.
         var latencySum: UInt64
-        /// The same of the last seconds.
+        /// The same of the last seconds (`LatencyRecorder.windowSeconds`).
         package var recentLatencies: [UInt64]
 
         package func requests(_ verb: Verb) -> UInt64 { verbs[verb.ordinal] }

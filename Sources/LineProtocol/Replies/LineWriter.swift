@@ -16,8 +16,8 @@ struct LineWriter {
         self.capacity = capacity
     }
 
-    /// Writes the text unchanged, control characters included. Not called `put`, which a literal would call with a
-    /// `String`.
+    /// Writes the text unchanged, control characters included. Not named `put`: a literal is a `String` by
+    /// default, so `put("text")` would call the other `put`.
     ///
     /// Inlined: the compiler turns a copy of known length into a few moves.
     @inline(__always)

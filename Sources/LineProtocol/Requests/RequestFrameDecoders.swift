@@ -24,7 +24,7 @@ struct InlineFrameDecoder {
         _ limits: RequestLimits,
         _ tokens: inout [Range<Int>]
     ) -> FrameDecoderStep {
-        // A line within the limit has its LF at most two bytes after it.
+        // The LF of a line within the limit is among its first `bytesMaximum + 2` bytes.
         let window = UnsafeRawBufferPointer(rebasing: bytes.prefix(limits.bytesMaximum + 2))
         guard let lineFeed = window.firstPosition(of: UInt8(ascii: "\n"), from: scannedBytes) else {
             scannedBytes = window.count

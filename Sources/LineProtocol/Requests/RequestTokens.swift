@@ -37,7 +37,7 @@ extension UnsafeRawBufferPointer {
     /// The token as a string. `textError` must be nil.
     var text: String { String(decoding: self, as: UTF8.self) }
 
-    /// Whether the token equals `word`, which is in upper case, when case is ignored.
+    /// Whether the token is `word`, ignoring case. `word` must be in upper case.
     func isWord(_ word: StaticString) -> Bool {
         guard count == word.utf8CodeUnitCount else { return false }
         for (index, byte) in enumerated() {

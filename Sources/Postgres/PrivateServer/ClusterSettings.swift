@@ -9,19 +9,21 @@ struct ClusterSettings: Sendable {
     /// For tests. The last setting of a name wins.
     let additional: [(name: String, value: String)]
 
-    /// Modest, because the server shares the machine with the service and perhaps with others.
+    /// The file's text. It asks for little memory, because the server shares the machine with the service and perhaps
+    /// with others.
     var text: String {
         var text = """
             # Written by headroom at each start: changes here are lost. Use ALTER SYSTEM, which wins over this file.
 
-            # Only the Unix socket, in a directory that no other user can enter: a user who can connect could also read
-            # the data files. So "trust" in pg_hba.conf is safe.
+            # Only the Unix socket, in a directory that no other account of the machine can enter: one that can connect
+            # could also read the data files. So "trust" in pg_hba.conf is safe.
             listen_addresses = ''
             port = 5432
             unix_socket_directories = \(quoted("\"" + doubled("\"", in: socketDirectory) + "\""))
             unix_socket_permissions = 0700
 
-            # For several instances with two lanes, migrations, a dashboard and psql each. Each slot costs memory.
+            # For several instances with two lanes each, and for migrations, a dashboard and psql. Each slot costs
+            # memory.
             max_connections = 50
 
             # A quarter of the memory, at most 4 GB: enough for the usage rows of ten million users and their index.

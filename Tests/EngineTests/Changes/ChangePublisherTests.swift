@@ -123,7 +123,7 @@ struct ChangePublisherTests {
                 """
                 begin;
                 select pg_terminate_backend(pid) from pg_stat_activity
-                    where application_name = 'headroom watcher' and datname = current_database();
+                    where application_name = 'headroom changes' and datname = current_database();
                 select * from set_plan('\(user(1))', 'pro');
                 commit
                 """
@@ -140,7 +140,7 @@ struct ChangePublisherTests {
         let database = try await TestDatabase.fresh()
         let engine = EngineHarness(database.conninfo)
         let sessions =
-            "select count(*) from pg_stat_activity where application_name = 'headroom watcher'"
+            "select count(*) from pg_stat_activity where application_name = 'headroom changes'"
             + " and datname = current_database()"
         try await engine.running {
             let before = try await database.psql.number(sessions)

@@ -77,7 +77,7 @@ enum DashboardFixtures {
             age: .zero,
             error: nil
         ),
-        records: .loaded(
+        billing: .loaded(
             BillingOverview(
                 plans: [paid, Plan.pro, trial],
                 failedEvents: [

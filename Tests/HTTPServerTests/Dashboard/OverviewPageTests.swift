@@ -93,7 +93,7 @@ struct OverviewPageTests {
         )
         figures.top = .loaded([], age: .zero, error: nil)
         figures.days = .loaded([], age: .zero, error: nil)
-        figures.records = .loaded(BillingOverview(plans: Plan.initial), age: .zero, error: nil)
+        figures.billing = .loaded(BillingOverview(plans: Plan.initial), age: .zero, error: nil)
         let page = overview(figures)
         #expect(page.contains("Getting started") && page.contains("headroom token create backend --scope chat"))
         #expect(!page.contains("<svg class=\"columns\""), "empty charts are not drawn")
@@ -136,7 +136,7 @@ struct OverviewPageTests {
             #expect(page.contains(text), "\(text)")
         }
         var figures = DashboardFixtures.overview
-        figures.records = .loaded(BillingOverview(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
+        figures.billing = .loaded(BillingOverview(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
         #expect(overview(figures).contains("No store event has failed."))
         // For a month, only plans with users are listed.
         figures = DashboardFixtures.overview
@@ -147,9 +147,9 @@ struct OverviewPageTests {
         #expect(!overview(figures).contains("800 a month") && overview(figures).contains("Trial: running now"))
         #expect(overview(figures).contains("No messages in this period."))
         figures = DashboardFixtures.overview
-        figures.records = .loaded(BillingOverview(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
+        figures.billing = .loaded(BillingOverview(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
         #expect(!overview(figures).contains("store events failed."))
-        figures.records = .loaded(
+        figures.billing = .loaded(
             BillingOverview(failedCount: BillingOverview.failedCountMaximum),
             age: .zero,
             error: nil
@@ -174,14 +174,14 @@ struct OverviewPageTests {
     @Test("a period exists if it is a month, a plan that never resets, or has usage")
     func periodsThatExist() {
         let figures = DashboardFixtures.overview
-        func exists(_ label: String, _ periods: AllPeriods?, _ records: BillingOverview?) -> Bool {
-            DashboardFigures.mayExist(billingPeriod(label), periods, records)
+        func exists(_ label: String, _ periods: AllPeriods?, _ billing: BillingOverview?) -> Bool {
+            DashboardFigures.mayExist(billingPeriod(label), periods, billing)
         }
-        let (periods, records) = (figures.periods.value, figures.records.value)
-        for label in ["open", "2026-11", "1999-12", "trial"] { #expect(exists(label, periods, records), "\(label)") }
+        let (periods, billing) = (figures.periods.value, figures.billing.value)
+        for label in ["open", "2026-11", "1999-12", "trial"] { #expect(exists(label, periods, billing), "\(label)") }
         for label in ["xx", "paid"] {
-            #expect(!exists(label, periods, records), "\(label)")
-            #expect(exists(label, nil, records) && exists(label, periods, nil), "unknown until both are loaded")
+            #expect(!exists(label, periods, billing), "\(label)")
+            #expect(exists(label, nil, billing) && exists(label, periods, nil), "unknown until both are loaded")
         }
     }
 }

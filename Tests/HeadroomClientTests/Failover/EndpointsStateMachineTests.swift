@@ -44,7 +44,7 @@ struct EndpointsStateMachineTests {
             let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
             tried.append(attempt.endpoint)
             #expect(machine.failed(attempt, now: Self.at(0), using: &generator) == .notOpened)
-            #expect(machine.failed(attempt, now: Self.at(0), using: &generator) == .alreadyReported)
+            #expect(machine.failed(attempt, now: Self.at(0), using: &generator) == .nothingToReport)
         }
         #expect(tried == [0, 1])
         guard case .wait(let until) = machine.next(now: Self.at(0)) else {
@@ -64,7 +64,7 @@ struct EndpointsStateMachineTests {
         #expect(machine.choose() == nil)
         let second = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
         #expect(second.endpoint == 0)
-        #expect(machine.closed(first, now: Self.at(0), using: &generator) == .alreadyReported)
+        #expect(machine.closed(first, now: Self.at(0), using: &generator) == .nothingToReport)
         _ = machine.opened(second, "b")
         #expect(machine.choose() == "b")
     }
@@ -73,7 +73,7 @@ struct EndpointsStateMachineTests {
     mutating func closedWhileOpening() throws {
         var machine = Self.machine(2)
         let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
-        #expect(machine.closed(attempt, now: Self.at(0), using: &generator) == .alreadyReported)
+        #expect(machine.closed(attempt, now: Self.at(0), using: &generator) == .nothingToReport)
         #expect(machine.next(now: Self.at(10_000)) == .nothing)
         let isWanted = machine.opened(attempt, "a")
         #expect(!isWanted && machine.choose() == nil)

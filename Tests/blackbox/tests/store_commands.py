@@ -128,7 +128,7 @@ class StoreCommands(Webhooks):
             f"update headroom.billing_events set received_at = received_at - interval '401 days' where id = '{listed['id']}'"
         )
         pruned = self.run_command("prune", url=self.database_url)
-        self.assertRegex(pruned.stdout, r"deleted the contents of [1-9]\d* events of stores")
+        self.assertRegex(pruned.stdout, r"deleted the payloads of [1-9]\d* billing events")
         replayed = self.run_command("events", "replay", "revenuecat", listed["id"], status=1)
         self.assertIn("its contents are no longer stored", replayed.stdout)
 

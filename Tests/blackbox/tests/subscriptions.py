@@ -366,7 +366,7 @@ class SubscriptionsThroughOutages(Case):
             session = self.cluster.session(self.database)
             while not stop.is_set():
                 session.run(
-                    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom watcher'"
+                    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom changes'"
                 )
                 stop.wait(0.2)
             session.close()

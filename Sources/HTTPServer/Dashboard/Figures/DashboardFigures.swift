@@ -26,7 +26,7 @@ struct DashboardFigures: Sendable {
     private let periods: FigureCache<SingleKey, AllPeriods>
     private let top: FigureCache<BillingPeriod, [PeriodUsage]>
     private let activity: FigureCache<SingleKey, [DailyActivity]>
-    private let records: FigureCache<SingleKey, BillingOverview>
+    private let billing: FigureCache<SingleKey, BillingOverview>
 
     init(_ dependencies: HTTPServerDependencies) {
         parts = dependencies.parts
@@ -52,7 +52,7 @@ struct DashboardFigures: Sendable {
                 try DailyActivity.read(days: DashboardFigures.days, on: connection, deadline: deadline)
             }
         }
-        records = FigureCache(capacity: 1) { _ in
+        billing = FigureCache(capacity: 1) { _ in
             let deadline = ContinuousClock.now + timeout
             return await DashboardFigures.query(in: sessions, by: deadline) { connection throws(PostgresError) in
                 try BillingOverview.read(limit: DashboardFigures.failedEvents, on: connection, deadline: deadline)
@@ -70,28 +70,28 @@ struct DashboardFigures: Sendable {
     func overview(_ period: BillingPeriod) async -> OverviewFigures? {
         let isAway = isDatabaseAway
         async let periods = figure(self.periods, SingleKey(), DashboardFigures.freshness, isAway)
-        async let records = figure(self.records, SingleKey(), DashboardFigures.freshness, isAway)
+        async let billing = figure(self.billing, SingleKey(), DashboardFigures.freshness, isAway)
         async let days = figure(activity, SingleKey(), DashboardFigures.freshness, isAway)
         let isNamed = period != .open && period.month == nil
         // Checked before the top users are loaded, because each made-up name would cost a scan of the table.
-        if isNamed, !(await DashboardFigures.mayExist(period, periods.value, records.value)) { return nil }
+        if isNamed, !(await DashboardFigures.mayExist(period, periods.value, billing.value)) { return nil }
         async let top = figure(self.top, period, freshness(of: period), isAway)
         return await OverviewFigures(
             periods: periods,
             period: period,
             top: top,
             days: days,
-            records: records,
+            billing: billing,
             live: live
         )
     }
 
     /// Whether a page can show the period: any month, the period of a plan that never resets, or one with usage rows.
-    static func mayExist(_ period: BillingPeriod, _ periods: AllPeriods?, _ records: BillingOverview?) -> Bool {
+    static func mayExist(_ period: BillingPeriod, _ periods: AllPeriods?, _ billing: BillingOverview?) -> Bool {
         // Until both are loaded, any period may exist.
-        guard period != .open, period.month == nil, let periods, let records else { return true }
+        guard period != .open, period.month == nil, let periods, let billing else { return true }
         return periods.reports.contains { $0.period == period }
-            || records.plans.contains { $0.name == period.label && $0.cycle != .monthly }
+            || billing.plans.contains { $0.name == period.label && $0.cycle != .monthly }
     }
 
     private func freshness(of period: BillingPeriod) async -> Duration {

@@ -1,22 +1,22 @@
 import Engine
 import Usage
 
-/// The overview's users by plan, trials and failed store events.
+/// The overview's sections: users by plan, with trials; and failed store events.
 extension OverviewPresenter {
     var plans: PlansSection? {
-        guard let periods = figures.periods.value, let records = figures.records.value else { return nil }
+        guard let periods = figures.periods.value, let billing = figures.billing.value else { return nil }
         let reports = periods.plans[figures.period] ?? []
-        let configured = records.plans.map { plan in
+        let configured = billing.plans.map { plan in
             (plan: plan, report: reports.first { $0.plan == plan.name } ?? PlanReport(plan: plan.name))
         }
-        // Without users, a plan is listed among the open periods only.
+        // A plan without users is listed only if the open periods are shown.
         let shown = configured.filter { figures.period == .open || $0.report.users > 0 }
         let rows = shown.map { OverviewPresenter.row($0.plan.label, $0.plan.name, $0.plan, $0.report) }
         // Usage rows of deleted plans, and usage rows without a plan.
-        let others = reports.filter { report in !records.plans.contains { $0.name == report.plan } }
+        let others = reports.filter { report in !billing.plans.contains { $0.name == report.plan } }
             .map { OverviewPresenter.row($0.plan ?? "no plan", nil, nil, $0) }
         return PlansSection(
-            trials: records.plans.filter(\.isTrial).map { OverviewPresenter.trials($0, periods) },
+            trials: billing.plans.filter(\.isTrial).map { OverviewPresenter.trials($0, periods) },
             rows: (rows + others).sorted { ($0.userCount, $1.label) > ($1.userCount, $0.label) },
             hasRows: !(rows + others).isEmpty,
             age: age(figures.periods)
@@ -24,7 +24,7 @@ extension OverviewPresenter {
     }
 
     var plansPlaceholder: String {
-        figures.periods.value == nil ? placeholder(figures.periods) : placeholder(figures.records)
+        figures.periods.value == nil ? placeholder(figures.periods) : placeholder(figures.billing)
     }
 
     private static func row(_ label: String, _ name: String?, _ plan: Plan?, _ report: PlanReport) -> PlansSection.Row {
@@ -65,10 +65,10 @@ extension OverviewPresenter {
 
     /// Nil if none failed, or if they are not loaded.
     var failedEvents: FailedEventsSection? {
-        guard let records = figures.records.value, records.failedCount > 0 else { return nil }
+        guard let billing = figures.billing.value, billing.failedCount > 0 else { return nil }
         return FailedEventsSection(
-            count: OverviewPresenter.failedText(records.failedCount),
-            events: records.failedEvents.map { event in
+            count: OverviewPresenter.failedText(billing.failedCount),
+            events: billing.failedEvents.map { event in
                 FailedEventsSection.Event(
                     at: TimeText(event.receivedAt),
                     source: event.source,
@@ -77,12 +77,12 @@ extension OverviewPresenter {
                     problem: event.problem
                 )
             },
-            age: age(figures.records)
+            age: age(figures.billing)
         )
     }
 
     var failedEventsPlaceholder: String {
-        figures.records.value == nil ? placeholder(figures.records) : "No store event has failed."
+        figures.billing.value == nil ? placeholder(figures.billing) : "No store event has failed."
     }
 
     static func failedText(_ count: Int) -> String {

@@ -10,7 +10,8 @@ struct OverviewFigures: Sendable {
     var top: Figure<[PeriodUsage]>
     /// Oldest first; today is the last.
     var days: Figure<[DailyActivity]>
-    var records: Figure<BillingOverview>
+    /// All plans, and the store events that failed.
+    var billing: Figure<BillingOverview>
     var live: LiveFigures
 
     /// All figures are loaded, and none of them shows a message.
@@ -20,11 +21,11 @@ struct OverviewFigures: Sendable {
     }
 
     fileprivate var errors: [EngineError] {
-        [periods.error, days.error, top.error, records.error].compactMap(\.self)
+        [periods.error, days.error, top.error, billing.error].compactMap(\.self)
     }
 
     fileprivate var isLoading: Bool {
-        periods.isLoading || days.isLoading || top.isLoading || records.isLoading
+        periods.isLoading || days.isLoading || top.isLoading || billing.isLoading
     }
 }
 
@@ -75,7 +76,7 @@ struct OverviewPresenter {
             let rest = hasValues ? " The figures below are older; each section says how old." : ""
             notices.append(Notice(.warning, error.headline, error.advice + rest))
         }
-        if let count = figures.records.value?.failedCount, count > 0 {
+        if let count = figures.billing.value?.failedCount, count > 0 {
             notices.append(
                 Notice(
                     .warning,

@@ -9,7 +9,7 @@ enum ReturnPath {
         let isDashboard = rest.isEmpty || rest.first == UInt8(ascii: "/") || rest.first == UInt8(ascii: "?")
         // Visible ASCII without backslashes, which browsers take as slashes.
         let isPlain = path.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\\") }
-        // Not the sign-in page itself, a form's address, or the stream of live numbers.
+        // Not the sign-in page itself, the address of the sign-out form, or the stream of live numbers.
         let isPage = ["sign-in", "sign-out", "live"].allSatisfy { !path.hasPrefix("\(overview)/\($0)") }
         return isDashboard && isPlain && isPage && !path.contains("//") ? path : overview
     }

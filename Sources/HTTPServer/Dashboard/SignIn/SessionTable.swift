@@ -8,7 +8,7 @@ import Synchronization
 final class SessionTable: Sendable {
     /// A working day.
     static let lifetime = Duration.seconds(8 * 3_600)
-    /// When exceeded, the oldest session ends. Each session takes a valid token to open.
+    /// When exceeded, the oldest session ends. Only a valid token opens a session.
     static let capacity = 1_024
 
     private struct Session {
