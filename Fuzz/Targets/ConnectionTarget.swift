@@ -5,8 +5,9 @@ import Usage
 
 @testable import HeadroomServer
 
-/// In any order of requests, outcomes, changes and ends, each request gets one reply, in order, which `ExpectedReplies`
-/// computes, and a message has the newest snapshot of a subscribed user.
+/// Requests, outcomes, changes of users and ends come in any order. Each request gets one reply, in the order of the
+/// requests, as `ExpectedReplies` computes it. Each published message has the newest snapshot of a user to whom the
+/// connection is subscribed.
 ///
 /// The input: the events.
 enum ConnectionTarget {

@@ -21,7 +21,7 @@ from instance import Instance
 from plants import PLANTS, Plant
 from recorder import Recorder
 from support import settings
-from support.proxy import DisturbedRelay
+from support.proxy import DisturbedProxy
 from support.waiting import wait_until_async
 from workload import FIVE, HOLD, HOT, RESET, RESET_USERS, Workload, user_id
 
@@ -86,7 +86,7 @@ class Case:
         self.seed, self.seconds, self.directory = assignment.seed, assignment.seconds, assignment.directory
         self.result = Result(assignment.fault, assignment.seed)
         self.instances: list[Instance] = []
-        self.proxies: list[DisturbedRelay] = []
+        self.proxies: list[DisturbedProxy] = []
         self.clusters: list[FaultedCluster] = []
         self.disk: SmallDisk | None = None
         settings.binary = assignment.binary
@@ -160,8 +160,8 @@ class Case:
             database_proxy, client_proxies, notes=self.result.notes,
         )  # fmt: skip
 
-    async def proxy(self, target: Callable[[], int | None]) -> DisturbedRelay:
-        proxy = DisturbedRelay(target)
+    async def proxy(self, target: Callable[[], int | None]) -> DisturbedProxy:
+        proxy = DisturbedProxy(target)
         await proxy.start()
         self.proxies.append(proxy)
         return proxy

@@ -16,7 +16,7 @@ from clusters import FaultedCluster
 from instance import Instance
 from recorder import Recorder
 from support.processes import children, resume, state
-from support.proxy import DisturbedRelay
+from support.proxy import DisturbedProxy
 from support.waiting import WaitTimeout, wait_until_async
 from tracer import Tracer
 from workload import FIVE, HOT, Workload, user_id
@@ -33,8 +33,8 @@ class Scene:
     recorder: Recorder
     workload: Workload
     standby: FaultedCluster | None = None
-    database_proxy: DisturbedRelay | None = None
-    client_proxies: list[DisturbedRelay] = field(default_factory=list)
+    database_proxy: DisturbedProxy | None = None
+    client_proxies: list[DisturbedProxy] = field(default_factory=list)
     serial: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -284,7 +284,7 @@ async def fill_disk(scene: Scene) -> int:
 # The network ------------------------------------------------------------------------------------------------------------
 
 
-async def disturb(scene: Scene, proxies: list[DisturbedRelay], ways: tuple[str, ...]) -> int:
+async def disturb(scene: Scene, proxies: list[DisturbedProxy], ways: tuple[str, ...]) -> int:
     way = scene.random.choice(ways)
     before = sum(proxy.fired[way] for proxy in proxies)
     for proxy in proxies:

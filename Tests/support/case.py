@@ -8,7 +8,7 @@ from .users import new_user
 from .waiting import wait_until
 
 # The middle of a month, far from every boundary, so that each line is known to the second.
-NOON = "2026-03-15T09:30:00Z"
+MID_MONTH = "2026-03-15T09:30:00Z"
 
 LONG_TIMEOUTS = {
     "HEADROOM_REQUEST_TIMEOUT_MS": "30000",

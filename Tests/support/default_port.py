@@ -1,8 +1,8 @@
 """Connects the programs of docs/clients.md, which use 127.0.0.1:6747, with the service of a test.
 
-Two test runs may use the machine at once, so the programs run in a network namespace of their own, where a relay
+Two test runs may use the machine at once, so the programs run in a network namespace of their own, where a proxy
 listens on this port. Creating the namespace needs root, or the right to create user namespaces. Without either (a
-container without CAP_SYS_ADMIN), the relay listens on the machine's own port if that is free, and a lock lets one test
+container without CAP_SYS_ADMIN), the proxy listens on the machine's own port if that is free, and a lock lets one test
 use the port at a time.
 """
 
@@ -17,7 +17,7 @@ import tempfile
 import unittest
 
 from . import processes
-from .proxy import Connection, Cut, Relay
+from .proxy import Connection, Cut, Proxy
 from .waiting import TIMEOUT_SECONDS
 
 PORT = 6747
@@ -48,9 +48,9 @@ class AnswerConnection(Connection):
 
     async def request(self, data):
         requested = CONSUME.search(data)
-        self.relay.sent += data
-        self.fault = self.relay.next_fault() if requested else None
-        if requested and self.fault is None and self.relay.is_silent:
+        self.proxy.sent += data
+        self.fault = self.proxy.next_fault() if requested else None
+        if requested and self.fault is None and self.proxy.is_silent:
             data = data[: requested.start()]
         elif self.fault:
             # The service gets an ECHO instead. Its answer, which `answer` replaces, comes after those to the handshake.
@@ -63,7 +63,7 @@ class AnswerConnection(Connection):
         yield data.replace(ECHOED, self.fault) if self.fault else data
 
 
-class AnswerRelay(Relay):
+class AnswerProxy(Proxy):
     connection = AnswerConnection
 
     def __init__(self, target, listener):
@@ -88,22 +88,22 @@ class DefaultPort:
         self._keeper = self._handle = self._lock = None
         self._nsenter = []
         listener = self._in_a_namespace() or self._on_this_machine()
-        self._relay = AnswerRelay(lambda: self.target, listener).start_in_background()
+        self._proxy = AnswerProxy(lambda: self.target, listener).start_in_background()
 
     @property
     def sent(self):
         """The bytes that the programs have sent since `behave`."""
-        return self._relay.sent
+        return self._proxy.sent
 
     @property
     def connections(self):
         """Connections since `behave`."""
-        return self._relay.connections
+        return self._proxy.connections
 
     @property
     def fired(self):
         """The number of answers that were dropped or replaced since the faults were set."""
-        return self._relay.fired
+        return self._proxy.fired
 
     def run(self, script, directory, timeout=TIMEOUT_SECONDS):
         """Runs a shell script in `directory`, where the programs are saved."""
@@ -134,24 +134,24 @@ class DefaultPort:
 
     def be_silent(self):
         """Answers the handshake of a client, but no CONSUME."""
-        self._relay.is_silent = True
+        self._proxy.is_silent = True
 
     def cut(self):
         """Breaks every open connection."""
-        self._relay.cut()
+        self._proxy.cut()
 
     def behave(self):
         """Removes all faults and resets the counters."""
         self._arm([])
-        self._relay.sent, self._relay.connections = b"", 0
+        self._proxy.sent, self._proxy.connections = b"", 0
 
     def _arm(self, faults):
-        self._relay.is_silent = False
-        self._relay.fired = 0
-        self._relay.faults = faults
+        self._proxy.is_silent = False
+        self._proxy.fired = 0
+        self._proxy.faults = faults
 
     def close(self):
-        self._relay.close()
+        self._proxy.close()
         if self._lock is not None:
             self._lock.close()
         if self._keeper is not None:

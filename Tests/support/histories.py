@@ -86,7 +86,7 @@ REVENUECAT = [
         ("2026-04-01T12:00:01Z", RETRY),
     ),
     History(
-        "a billing issue that is mended",
+        "a billing issue that is resolved",
         [BOUGHT, rc("BILLING_ISSUE", END, grace=GRACE_END), rc("RENEWAL", IN_GRACE, bought=IN_GRACE, until=MAY)],
         (IN_GRACE, ACTIVE),
     ),
@@ -176,7 +176,7 @@ def app_store_histories(store):
         ),
         History("a renewal", [bought, renewed], (AFTER_END, ACTIVE), (MAY, EXPIRED)),
         History(
-            "a billing issue that is mended",
+            "a billing issue that is resolved",
             [bought, failed, payload("DID_RENEW", "BILLING_RECOVERY", IN_GRACE, purchaseDate=IN_GRACE, expiresDate=MAY, status=1)],
             (IN_GRACE, ACTIVE),
         ),

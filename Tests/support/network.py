@@ -1,4 +1,4 @@
-"""A network namespace for one test, in which every port is free: for printed commands with the default ports."""
+"""A network namespace for one test. Every port in it is free, so the test can run printed commands, which use the default ports."""
 
 import os
 import shutil

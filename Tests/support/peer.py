@@ -1,4 +1,4 @@
-"""A server that answers PING and INFO, with or without a required token, and records what clients send first."""
+"""A server that answers PING and INFO, may require a token, and records each request of its clients."""
 
 import socketserver
 import threading
@@ -15,14 +15,15 @@ class Peer:
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self):
-                received, is_known = [], peer.token is None
+                received, is_authenticated = [], peer.token is None
                 peer.received.append(received)
                 while words := self.request_words():
                     received.append(" ".join(words))
                     if words[0] == "AUTH":
-                        is_known = is_known or words[1:] == [peer.token]
-                        answer = "-BADARG no token is needed" if peer.token is None else "+OK" if is_known else "-NOAUTH no such token"
-                    elif not is_known:
+                        is_authenticated = is_authenticated or words[1:] == [peer.token]
+                        reply = "+OK" if is_authenticated else "-NOAUTH no such token"
+                        answer = "-BADARG no token is needed" if peer.token is None else reply
+                    elif not is_authenticated:
                         answer = "-NOAUTH send AUTH first"
                     else:
                         replies = {"PING": "+PONG", "INFO": f"*2\r\n+version={peer.version}\r\n+database=up"}

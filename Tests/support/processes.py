@@ -36,7 +36,7 @@ def start(arguments, stop_signal=signal.SIGTERM, log=None, **options):
     The kernel sends the signal when the starting thread ends, so that thread must outlive the process.
     """
 
-    # In a process group of its own: only this process gets Ctrl-C, and ends the others in order.
+    # In a session of its own: Ctrl-C reaches only our process, which ends the others in order.
     options.setdefault("start_new_session", True)
     with contextlib.ExitStack() as files:
         if log is not None:
@@ -49,7 +49,7 @@ def start(arguments, stop_signal=signal.SIGTERM, log=None, **options):
 
 
 def die_with_parent(number):
-    """Makes the kernel send a signal to this process when its parent ends."""
+    """Makes the kernel send a signal to the calling process when its parent ends."""
     # prctl(PR_SET_PDEATHSIG)
     ctypes.CDLL(None).prctl(1, int(number))
 
@@ -57,7 +57,7 @@ def die_with_parent(number):
 def stop(process, timeout=TIMEOUT_SECONDS, stop_signal=None):
     """Stops a process and waits for its end, with SIGKILL after the timeout; returns its exit status."""
     if process.poll() is None:
-        # A stopped process handles the signal only after SIGCONT.
+        # A process that SIGSTOP has stopped handles the signal only after SIGCONT.
         process.send_signal(signal.SIGCONT)
         process.send_signal(stop_signal or process.stop_signal)
         try:
@@ -76,7 +76,7 @@ def kill(process):
 
 
 def directory(mode=0o755):
-    """A temporary directory, deleted when this process ends; its path is short enough for Unix sockets."""
+    """A temporary directory, deleted when our process ends; its path is short enough for Unix sockets."""
     path = tempfile.mkdtemp(prefix="hr-", dir="/tmp")
     os.chmod(path, mode)
     _directories.append(path)
@@ -96,8 +96,8 @@ def free_port():
     with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
         lowest = int(file.read().split()[0])
     while True:
-        # Below the range from which the kernel takes ports of connections, so that the port stays free until the start. The
-        # random numbers are the system's, because concurrent tests may have the same seed.
+        # Below the range from which the kernel takes ports of connections, so that the port stays free until the program
+        # starts. The random numbers are the system's, because concurrent tests may have the same seed.
         port = random.SystemRandom().randrange(10_000, lowest) if lowest > 12_000 else 0
         with socket.socket() as probe:
             try:
@@ -185,7 +185,7 @@ def children(pid):
 
 
 def resident_bytes(pid, which="VmRSS"):
-    """`VmHWM` is the maximum so far."""
+    """The resident memory; with `VmHWM`, its maximum so far."""
     with open(f"/proc/{pid}/status") as status:
         for line in status:
             if line.startswith(f"{which}:"):
@@ -205,16 +205,16 @@ def processor_seconds(pid):
         before, present = present, children(pid)
         if before == present:
             break
-    return _own_seconds(pid) + sum(map(_own_seconds, present))
+    return _seconds_with_ended_children(pid) + sum(map(_seconds_with_ended_children, present))
 
 
 def collected_children_seconds():
-    """Processor time of this process's ended children."""
+    """Processor time of our process's ended children."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
-def _own_seconds(pid):
+def _seconds_with_ended_children(pid):
     try:
         # utime, stime, cutime, cstime.
         return sum(map(int, _stat(pid)[11:15])) / TICKS_PER_SECOND

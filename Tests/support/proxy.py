@@ -1,7 +1,7 @@
-"""Relays between a client and a server that inject chosen faults: loss, delay, changed bytes.
+"""Proxies between a client and a server that inject chosen faults: loss, delay, changed bytes.
 
-A relay is a few coroutines. With an event loop, await `start` and `stop`; without one, call `start_in_background` and `close`,
-and the relay has a loop and a thread of its own. Attributes choose the faults; setting one is atomic, also from another thread.
+A proxy is a few coroutines. With an event loop, await `start` and `stop`; without one, call `start_in_background` and `close`,
+and the proxy has a loop and a thread of its own. Attributes choose the faults; setting one is atomic, also from another thread.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ class Cut(Exception):
 
 
 class Connection:
-    """One client's connection through a relay. The two methods yield the bytes for the other side, and may raise Cut."""
+    """One client's connection through a proxy. The two methods yield the bytes for the other side, and may raise Cut."""
 
-    def __init__(self, relay):
-        self.relay = relay
+    def __init__(self, proxy):
+        self.proxy = proxy
 
     async def request(self, data):
         yield data
@@ -35,7 +35,7 @@ class Connection:
         yield data
 
 
-class Relay:
+class Proxy:
     """Passes bytes on in both directions. `target()` is a port of 127.0.0.1, the path of a Unix socket, or None while there is no
     server."""
 
@@ -43,7 +43,7 @@ class Relay:
     """The class that handles the bytes of each connection."""
 
     def __init__(self, target, listener=None):
-        """`listener` is a listening socket; without one, the relay takes a free port of 127.0.0.1."""
+        """`listener` is a listening socket; without one, the proxy takes a free port of 127.0.0.1."""
         self.target = target
         self.listener = listener or socket.create_server(("127.0.0.1", 0), backlog=512)
         self.connections = 0
@@ -88,7 +88,7 @@ class Relay:
         self._thread.join(TIMEOUT_SECONDS)
         self._loop.close()
 
-    # Relaying
+    # Passing bytes on
 
     async def _accept(self, reader, writer):
         self.connections += 1
@@ -165,37 +165,37 @@ class DisturbedConnection(Connection):
             yield piece
 
     async def answer(self, data):
-        relay = self.relay
-        if relay.cut_after_bytes is not None:
+        proxy = self.proxy
+        if proxy.cut_after_bytes is not None:
             # Only a part of the answer arrives.
-            count, relay.cut_after_bytes = relay.cut_after_bytes, None
-            relay.fired["cut"] += 1
+            count, proxy.cut_after_bytes = proxy.cut_after_bytes, None
+            proxy.fired["cut"] += 1
             yield data[:count]
             raise Cut
         async for piece in self._disturbed(data):
             yield piece
 
     async def _disturbed(self, data):
-        relay = self.relay
-        if not relay.speaks.is_set():
-            relay.fired["silence"] += 1
-            await relay.speaks.wait()
-        if relay.delay:
-            relay.fired["delay"] += 1
-            await asyncio.sleep(relay.delay)
-        if not relay.is_split:
+        proxy = self.proxy
+        if not proxy.speaks.is_set():
+            proxy.fired["silence"] += 1
+            await proxy.speaks.wait()
+        if proxy.delay:
+            proxy.fired["delay"] += 1
+            await asyncio.sleep(proxy.delay)
+        if not proxy.is_split:
             yield data
             return
-        relay.fired["split"] += 1
+        proxy.fired["split"] += 1
         for index, byte in enumerate(data):
             yield bytes((byte,))
-            # Other coroutines run in between, as on a network; not after each byte, which would delay the relay by one
+            # Other coroutines run in between, as on a network; not after each byte, which would delay the proxy by one
             # iteration of the event loop for each byte.
             if index % BYTES_PER_ITERATION == 0:
                 await asyncio.sleep(0)
 
 
-class DisturbedRelay(Relay):
+class DisturbedProxy(Proxy):
     """Injects the faults that its attributes choose. For callers with an event loop."""
 
     connection = DisturbedConnection
@@ -232,19 +232,19 @@ class DatabaseConnection(Connection):
     requested = b""
 
     async def request(self, data):
-        if self.relay.fires("request", data):
+        if self.proxy.fires("request", data):
             raise Cut
         self.requested = data
         yield data
 
     async def answer(self, data):
-        if data.endswith(READY_AND_IDLE) and self.relay.fires("reply", self.requested):
+        if data.endswith(READY_AND_IDLE) and self.proxy.fires("reply", self.requested):
             raise Cut
         yield data
 
 
-class Proxy(Relay):
-    """A proxy of a Cluster, on a Unix socket in a directory of its own."""
+class DatabaseProxy(Proxy):
+    """A proxy in front of a Cluster, on a Unix socket in a directory of its own."""
 
     connection = DatabaseConnection
 
@@ -281,7 +281,7 @@ class Proxy(Relay):
 
 
 def runs(statement):
-    """Messages that run a prepared statement of this name."""
+    """Returns a predicate: whether a message runs the prepared statement of this name."""
     return lambda data: data[:1] == b"B" and b"\0" + statement + b"\0" in data
 
 
@@ -290,5 +290,5 @@ def runs_any_of(*statements):
 
 
 def commits(data):
-    """Messages that end a transaction, as a simple query or as an extended one."""
+    """Whether a message commits a transaction, as a simple query or as an extended one."""
     return data[:1] in (b"Q", b"P") and b"commit\0" in data[:16]

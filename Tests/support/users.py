@@ -10,5 +10,5 @@ def new_user():
 
 
 def numbered_user(number, group=0, first=0):
-    """A numbered user id; ids of one group, and of one first part, sort together."""
+    """A numbered user id. Ids sort by the first part of the UUID (`first`), then by group, then by number."""
     return f"{first:08x}-{group:04x}-4000-8000-{number:012d}"

@@ -124,7 +124,7 @@ class Answer:
         self.status = match[1]
         self.fields = {}
         for name, value in FIELD.findall(match[2]):
-            assert name not in self.fields, f"{name} stands twice in {text!r}"
+            assert name not in self.fields, f"{name} appears twice in {text!r}"
             if value.startswith('"'):
                 value = re.sub(r'\\(["\\])', r"\1", value[1:-1])
             self.fields[name] = value

@@ -41,7 +41,7 @@ struct NotificationRaceTests {
         #expect(try await database.psql.number("select count(*) from headroom.subscriptions") == 15)
     }
 
-    @Test("of one customer wait for each other, so that each sees the other")
+    @Test("of one customer wait for the one before, and see its effect")
     func waiting() async throws {
         let database = try await fresh()
         let answer = try await database.overlapping(
@@ -58,16 +58,16 @@ struct NotificationRaceTests {
         print("notifications while counting, seed \(seed)")
         let database = try await fresh()
         let users = (0..<6).map { user(UInt64($0)) }
-        let senders = try await sessions(3, database)
+        let eventSessions = try await sessions(3, database)
         let operators = try await sessions(2, database)
         let engine = EngineHarness(database.conninfo)
         let isAllowed = try await engine.running {
             try await withThrowingTaskGroup(of: Bool.self) { group in
-                for (index, sender) in senders.enumerated() {
+                for (index, session) in eventSessions.enumerated() {
                     group.addTask {
                         var random = SeededGenerator(seed: seed &+ UInt64(index))
                         for number in 0..<60 {
-                            try await sender.ingest(self.event("\(index) \(number)", users, &random))
+                            try await session.ingest(self.event("\(index) \(number)", users, &random))
                         }
                         return true
                     }

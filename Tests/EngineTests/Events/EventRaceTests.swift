@@ -41,7 +41,7 @@ struct EventRaceTests {
         #expect(try await database.psql.number("select count(*) from headroom.audit_log") == 25)
     }
 
-    @Test("two events of one user wait for each other, so that each sees the other")
+    @Test("the second of two events of one user waits for the first, and sees its effect")
     func twoEvents() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-11T12:00:00Z"))
@@ -54,7 +54,7 @@ struct EventRaceTests {
         #expect(answer.second["state"] == "cancelled" && answer.second["expires"] == "2026-12-20T00:00:00Z")
     }
 
-    @Test("events of sending users neither deadlock nor lose a message, and all are applied")
+    @Test("store events of users who send messages neither deadlock nor lose a message, and all are applied")
     func whileCounting() async throws {
         let seed = SeededGenerator.newSeed()
         print("events while counting, seed \(seed)")
@@ -65,14 +65,14 @@ struct EventRaceTests {
         for user in users.prefix(3) {
             _ = try await database.psql.text("select increment_and_check_usage('\(user)', 'trial', 100)")
         }
-        let senders = try await sessions(3, database)
+        let eventSessions = try await sessions(3, database)
         let engine = EngineHarness(database.conninfo)
         let counted = try await engine.running {
             try await withThrowingTaskGroup(of: Int.self) { group in
-                for (index, sender) in senders.enumerated() {
+                for (index, session) in eventSessions.enumerated() {
                     group.addTask {
                         var random = SeededGenerator(seed: seed &+ UInt64(index))
-                        for event in self.events(users, &random) { try await sender.apply(event) }
+                        for event in self.events(users, &random) { try await session.apply(event) }
                         return 0
                     }
                 }
@@ -102,7 +102,7 @@ struct EventRaceTests {
         }
     }
 
-    /// The same events for each sender, in different orders.
+    /// The same events for each session, in different orders.
     private func events(_ users: [UserID], _ random: inout SeededGenerator) -> [StoreEvent] {
         let history = [
             StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01", "anchor": "1"]),

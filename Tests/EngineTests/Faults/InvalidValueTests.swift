@@ -127,7 +127,7 @@ struct InvalidValueTests {
         }
     }
 
-    private func mend(_ planted: PlantedValue, _ psql: Session) async throws {
+    private func repair(_ planted: PlantedValue, _ psql: Session) async throws {
         try await psql.execute(
             """
             update \(planted.table) set "\(planted.column)" = (select "\(planted.column)" from public.kept)
@@ -160,7 +160,7 @@ struct InvalidValueTests {
                         #expect(reads[index].answer?.snapshot.used == counted)
                     }
                 }
-                try await mend(planted, database.psql)
+                try await repair(planted, database.psql)
                 // Nothing was counted while the value was invalid.
                 let after = try await harness.execute(ada, .usage)
                 #expect(after.answer?.snapshot.used == 1, "\(planted.testDescription): \(after)")
@@ -204,7 +204,7 @@ struct InvalidValueTests {
             #expect(Set(top.map(\.user)) == Set(users.filter { $0 != ada }))
             #expect(report.messages == users.count - 1)
             // One that fails its statement as a whole must not fail the other subscriptions.
-            try await mend(planted, database.psql)
+            try await repair(planted, database.psql)
             let other = PlantedValue(
                 table: "headroom.subscriptions",
                 column: "expires_at",
@@ -232,7 +232,7 @@ struct InvalidValueTests {
                 let outcomes = try await harness.execute([(ada, .consume(1, key: key)), (user(1), .consume(1))])
                 expectRefused(outcomes[0], planted, "CONSUME key=")
                 #expect(outcomes[1].isAllowed)
-                try await mend(planted, database.psql)
+                try await repair(planted, database.psql)
             }
             let replay = try await harness.execute(ada, .consume(1, key: key)).answer
             #expect(replay?.isReplay == true && replay?.snapshot.used == 2)

@@ -69,11 +69,11 @@ struct ReplacedFunctionTests {
             alter function headroom.sound_count_batch rename to count_batch;
             """
         )
-        let mended = EngineHarness(database.conninfo, lanes: 1)
-        try await mended.running {
-            let replay = try await mended.execute(people[0], .consume(1, key: messageKey("k2"))).answer
+        let repaired = EngineHarness(database.conninfo, lanes: 1)
+        try await repaired.running {
+            let replay = try await repaired.execute(people[0], .consume(1, key: messageKey("k2"))).answer
             #expect(replay?.isReplay == true && replay?.snapshot.used == 7)
-            #expect(try await mended.execute(people[1], .consume(1)).answer?.snapshot.used == 8)
+            #expect(try await repaired.execute(people[1], .consume(1)).answer?.snapshot.used == 8)
         }
     }
 

@@ -36,7 +36,7 @@ extension TestDatabase {
         }
     }
 
-    /// User 1 on a plan, user 2 in a trial, with a key and a hold, a grant, a store event and a token.
+    /// User 1 on a plan, with a key, a hold and a grant; user 2 in a trial; a token.
     func populate() async throws {
         try await psql.execute(
             """

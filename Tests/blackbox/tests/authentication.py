@@ -8,7 +8,7 @@ import time
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
-from support.case import NOON
+from support.case import MID_MONTH
 from support.service import command
 from support.tokens import TokenCase
 from support.waiting import TIMEOUT_SECONDS, wait_until
@@ -19,7 +19,7 @@ class TokensRequired(TokenCase):
     """A service whose database has tokens since before it started."""
 
     FLAGS = None
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     @classmethod
     def setUpClass(cls):
@@ -29,7 +29,7 @@ class TokensRequired(TokenCase):
             name = "all" if len(scopes) > 1 else scopes[0]
             cls.ids[name], cls.tokens[name] = cls.token(name, *scopes)
         cls.service = cls.serve("--log-level", "trace")
-        cls.set_clock(NOON)
+        cls.set_clock(MID_MONTH)
 
     def request(self, verb, user):
         return {

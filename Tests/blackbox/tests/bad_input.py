@@ -14,14 +14,14 @@ from support.wire import Answer, array
 
 
 class CutRow:
-    """A row of the table on a connection of its own, between two good requests."""
+    """A row of `stays_open` on a connection of its own, between two good requests."""
 
-    def __init__(self, line, user, what, data, expected):
-        self.line, self.what, self.data, self.expected = line, what, data, expected
+    def __init__(self, connection, user, what, data, expected):
+        self.connection, self.what, self.data, self.expected = connection, what, data, expected
         self.neighbour = f"CONSUME {user}\n".encode()
 
     def used_by_the_next_answer(self):
-        return Answer(self.line.read_line()).used
+        return Answer(self.connection.read_line()).used
 
 
 class BadInput(Case):
@@ -33,8 +33,8 @@ class BadInput(Case):
         cls.usage_before = cls.service.send_command(f"USAGE {cls.target}")
 
     def tearDown(self):
-        self.assertEqual(self.count(self.target), 0, "nothing of it was counted")
-        self.assertEqual(self.send_command(f"USAGE {self.target}"), self.usage_before, "nothing of it changed anything")
+        self.assertEqual(self.count(self.target), 0, "no bad request was counted")
+        self.assertEqual(self.send_command(f"USAGE {self.target}"), self.usage_before, "no bad request changed anything")
         self.assertIsNone(self.service.process.poll(), self.service.log()[-2000:])
 
     def messages(self):
@@ -57,7 +57,7 @@ class BadInput(Case):
 
     def check_nothing_follows(self, connection, what):
         connection.end_input()
-        self.assertEqual(connection.read_to_end(), b"", f"{what}: no reply too many")
+        self.assertEqual(connection.read_to_end(), b"", f"{what}: no extra reply")
 
     def check_echoes_nothing(self, what, reply):
         if reply.startswith(b"-"):
@@ -67,15 +67,15 @@ class BadInput(Case):
 
     def check_closed(self, what, data, expected, send):
         before, after = self.user(), self.user()
-        with self.service.connect() as connection, self.service.connect() as neighbour:
-            neighbour.send(f"CONSUME {before}\n")
+        with self.service.connect() as connection, self.service.connect() as other:
+            other.send(f"CONSUME {before}\n")
             send(connection, f"CONSUME {before}\n".encode() + data + f"\nCONSUME {after}\n".encode())
             received = connection.read_to_end()
             replies = received.split(b"\r\n")
             self.assertIn(b"+ALLOWED ", replies[0], f"{what}: the neighbour before")
             self.assertTrue(replies[1].startswith(expected), f"{what}: {received!r}")
             self.assertEqual(replies[2:], [b""], f"{what}: nothing after the error")
-            self.assertIn("+ALLOWED ", neighbour.read_line(), "another connection")
+            self.assertIn("+ALLOWED ", other.read_line(), "another connection")
         self.assertEqual((self.count(before), self.count(after)), (2, 0))
 
     def test_malformed_requests_get_their_code_and_the_connection_stays_open(self):
@@ -115,22 +115,22 @@ class BadInput(Case):
         for cut in range(1, max(len(row.data) for row in cut_rows)):
             cut_rows_left = [row for row in cut_rows if cut < len(row.data)]
             for row in cut_rows_left:
-                row.line.send(row.neighbour + row.data[:cut])
+                row.connection.send(row.neighbour + row.data[:cut])
             for row in cut_rows_left:
                 # Its answer shows that the bytes sent with it were read.
                 self.assertEqual(row.used_by_the_next_answer(), cut, f"{row.what}, the neighbour before cut {cut}")
             for row in cut_rows_left:
-                row.line.send(row.data[cut:])
+                row.connection.send(row.data[cut:])
             for row in cut_rows_left:
                 if row.expected is not None:
-                    reply = row.line.read_line().encode() + b"\r\n"
+                    reply = row.connection.read_line().encode() + b"\r\n"
                     self.assertTrue(reply.startswith(row.expected), f"{row.what}, cut at {cut}: {reply!r}")
         for row in cut_rows:
-            with row.line as connection:
+            with row.connection as connection:
                 connection.send(row.neighbour)
                 self.assertEqual(row.used_by_the_next_answer(), len(row.data), f"{row.what}, the last neighbour")
                 self.check_nothing_follows(connection, row.what)
-        self.assertEqual(self.messages() - before, sum(len(row.data) for row in cut_rows), "the neighbours', and no more")
+        self.assertEqual(self.messages() - before, sum(len(row.data) for row in cut_rows), "only the neighbours' messages are counted")
 
     def test_broken_framing_closes_the_connection_wherever_it_is_cut_in_two(self):
         before, good = self.messages(), 0
@@ -156,7 +156,7 @@ class BadInput(Case):
                     self.assertTrue(received.startswith(expected), f"{received!r}")
                     self.assertEqual(received.count(b"\n"), 1, "nothing after the error")
             good += len(batch)
-        self.assertEqual(self.messages() - before, good, "the neighbours before, and no more")
+        self.assertEqual(self.messages() - before, good, "only the messages of the neighbours before are counted")
 
     def test_clients_of_other_protocols_get_an_error_and_are_closed(self):
         for what, data in OPENINGS:
@@ -275,7 +275,7 @@ class BadInputOverTLS(BadInput):
 
     def check_nothing_follows(self, connection, what):
         # Python's TLS reads nothing more after it has sent close_notify.
-        self.assertEqual(connection.send_command("PING"), "+PONG", f"{what}: no reply too many")
+        self.assertEqual(connection.send_command("PING"), "+PONG", f"{what}: no extra reply")
 
     # Tests that read after a half-close; those for TLS are in tls.py.
     test_after_a_half_close_every_complete_request_is_answered_and_a_cut_one_is_not_executed = None

@@ -6,7 +6,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 from support import processes
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.certificates import Authority
 from support.client_page import USER, chapters, lines_without_program, missing, printed_programs
 from support.default_port import DefaultPort
@@ -22,7 +22,7 @@ CONSUMING = ("consume.", "predis.")
 class PrintedProgramCase(Case):
     """Sets the page's user to a known count, and saves the programs in a directory of their own."""
 
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     @classmethod
     def setUpClass(cls):

@@ -8,7 +8,7 @@ import tempfile
 
 import redis
 import redis.asyncio
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.waiting import TIMEOUT_SECONDS
 
 HIREDIS = r"""
@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
 
 
 class ClientLibraries(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
     SHARED = True
 
     def redis_cli(self, *arguments, input=None):

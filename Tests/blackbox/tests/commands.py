@@ -13,7 +13,7 @@ import threading
 import time
 
 from support import processes, settings
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.postgres import Cluster
 from support.service import command, environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
@@ -23,7 +23,7 @@ MISSING = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
 
 class Commands(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     def headroom(self, *arguments, target=True):
         if target:
@@ -367,14 +367,14 @@ blocked        2  40.0 %
         self.assertEqual([event["what"] for event in events][-2:], ["reset", "grant"])
         for event in events:
             self.assertEqual(set(event), {"at", "what", "detail", "actor", "reason"})
-            self.assertEqual(event["at"], NOON)
+            self.assertEqual(event["at"], MID_MONTH)
         self.assertEqual((events[-1]["actor"], events[-1]["reason"]), ("ann", "an outage"))
         self.assertIsNone(events[-2]["reason"])
         rows = self.psql.run(f"select action, detail, actor, reason from audit_trail where user_id = '{user}' order by id")
         self.assertEqual([[e["what"], e["detail"], e["actor"], e["reason"]] for e in events], rows)
         text = self.audit(user).stdout.splitlines()
         self.assertRegex(text[0], r"^at +what +by +why +detail$")
-        self.assertRegex(text[-1], rf"^{NOON}  grant +ann +an outage +.*850")
+        self.assertRegex(text[-1], rf"^{MID_MONTH}  grant +ann +an outage +.*850")
         newest = self.audit(user, "--json", "--limit", "1").stdout.splitlines()
         self.assertEqual([json.loads(line)["what"] for line in newest], ["grant"])
 

@@ -234,7 +234,7 @@ class Forms(AccessCase):
         self.assertEqual(client.get(f"{path}/reset").headers["Location"], path)
         self.assertEqual(client.request("GET", f"{path}/nothing/more").status, 404)
 
-    def test_bad_fields_are_told_beside_them_and_change_nothing(self):
+    def test_errors_are_shown_beside_bad_fields_and_nothing_changes(self):
         user = new_user()
         client = self.signed_in()
         path = f"/dashboard/users/{user}"
@@ -353,7 +353,7 @@ class Actions(AccessCase):
         self.assertNotIn("Granted.", visible_text(client.get(done.headers["Location"].replace(user, new_user()))))
         self.assertNotIn("Granted.", visible_text(client.get(f"/dashboard/users/{user}?result=grant.done.99.{'0' * 64}")))
 
-    def test_a_grant_that_cannot_be_is_told_so(self):
+    def test_a_grant_that_cannot_be_made_shows_the_reason(self):
         user = new_user()
         self.send_command(f"CONSUME {user}")
         self.psql.run(f"update message_usage set \"limit\" = 2147483000 where user_id = '{user}'")
@@ -415,7 +415,7 @@ class Answers(AccessCase):
         self.assertRegex(overview, r"[1-9] store events? failed\. Their users may")
         self.assertIn(f"INITIAL_PURCHASE revenuecat {problem} {user}", overview)
 
-    def test_what_is_not_there_is_a_page_that_says_so(self):
+    def test_an_unknown_address_gets_a_page_with_a_way_back(self):
         client = self.signed_in()
         for path in ["/nowhere", "/a/b/c/d", "?period=xx", "?period=2026-13", "?period=paid"]:
             path = "/dashboard" + path

@@ -2,13 +2,13 @@
 
 import threading
 
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.waiting import wait_until
 from support.wire import Answer
 
 
 class Dashboards(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     @classmethod
     def setUpClass(cls):

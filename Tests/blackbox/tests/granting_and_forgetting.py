@@ -4,13 +4,13 @@ with a running service."""
 import json
 import threading
 
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.postgres import SQLError
 from support.wire import Answer, array
 
 
 class Granting(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     def test_a_grant_unblocks_at_once_and_answers_like_setplan(self):
         user = self.subscriber("paid", used=800)
@@ -67,7 +67,7 @@ class Granting(Case):
             late = Answer(self.send_command(f"GRANT {user} 50 key=k"))
             self.assertEqual((late["limit"], late["replayed"]), ("800", "1"), "the key was used in March")
         finally:
-            self.set_clock(NOON)
+            self.set_clock(MID_MONTH)
 
     def test_a_grant_to_an_unknown_user_does_not_start_the_trial_but_counts_in_it(self):
         user = self.user()
@@ -79,7 +79,7 @@ class Granting(Case):
             answer = Answer(self.send_command(f"CONSUME {user} 105"))
             self.assertEqual((answer.status, answer["day"], answer["expires"]), ("ALLOWED", "1", "2026-03-23T00:00:00Z"))
         finally:
-            self.set_clock(NOON)
+            self.set_clock(MID_MONTH)
 
     def test_a_usage_row_inserted_by_hand_does_not_prevent_the_trial(self):
         user = self.user()
@@ -89,7 +89,7 @@ class Granting(Case):
         try:
             self.assertIn(" reason=trial_ended ", self.send_command(f"CONSUME {user}"))
         finally:
-            self.set_clock(NOON)
+            self.set_clock(MID_MONTH)
 
     def test_reason_and_author_are_in_the_audit_trail(self):
         user = self.subscriber("paid", used=1)
@@ -134,7 +134,7 @@ class Granting(Case):
 
 
 class Forgetting(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     def test_a_forgotten_user_is_unknown_everywhere(self):
         user = self.subscriber("paid", used=5)
@@ -179,7 +179,7 @@ class Forgetting(Case):
             answer = Answer(self.send_command(f"CONSUME {user}"))
             self.assertEqual((answer["reason"], answer.used), ("trial_ended", 12))
         finally:
-            self.set_clock(NOON)
+            self.set_clock(MID_MONTH)
 
     def test_messages_during_forget_are_answered_and_leave_no_partial_state(self):
         user = self.user()

@@ -4,7 +4,7 @@ import json
 import socket
 from http import HTTPStatus
 
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.service import command
 from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer
@@ -32,7 +32,7 @@ def expected(line):
 
 
 class API(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     def get(self, path, headers=None, method="GET"):
         return self.service.http(method, path, headers=headers)

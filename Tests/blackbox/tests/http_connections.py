@@ -206,7 +206,7 @@ class HTTPConnections(Case):
                 for path in ("/healthz", "/readyz"):
                     self.assertEqual(service.http("GET", path).status, 200, f"beside {number + 1} connections")
 
-    def assert_told(self, service):
+    def assert_flood_is_reported(self, service):
         self.assertGreater(self.turned_away(service, "all"), 4_000)
         self.assertLessEqual(self.figure(service, 'headroom_http_connections{state="waiting"}'), 256)
         said = "connections of the HTTP server were closed or refused"
@@ -227,7 +227,7 @@ class HTTPConnections(Case):
                 lambda connection: connection.sendall(HEALTH),
             ],
         )
-        self.assert_told(service)
+        self.assert_flood_is_reported(service)
 
     def test_health_is_answered_beside_5000_idle_and_slow_connections_with_tls(self):
         authority = Authority()
@@ -242,7 +242,7 @@ class HTTPConnections(Case):
 
         kinds = [lambda connection: None, lambda connection: connection.sendall(b"\x16\x03\x01\x02\x00\x01")] * 10
         self.flood(service, [*kinds, shakes_hands])
-        self.assert_told(service)
+        self.assert_flood_is_reported(service)
 
     def trickles_until_closed(self, peer):
         """By single bytes, none of which gives the head more time."""

@@ -19,7 +19,7 @@ def samples(text):
             continue
         name, labels, value = SAMPLE.fullmatch(line).groups()
         key = (name, frozenset(LABEL.findall(labels or "")))
-        assert key not in found, f"{line} stands twice"
+        assert key not in found, f"{line} appears twice"
         found[key] = float(value)
     return found
 
@@ -119,8 +119,8 @@ class Metrics(Case):
         with self.service.connect() as connection:
             connection.send_command("PING")
             # The service may not have noticed yet that earlier tests' connections are closed.
-            wait_until(lambda: self.service.info()["connections"] == "2", "this one and the question's")
-            wait_until(lambda: samples(self.read())[("headroom_connections", frozenset())] == 1, "this one alone")
+            wait_until(lambda: self.service.info()["connections"] == "2", "only this connection and that of INFO are open")
+            wait_until(lambda: samples(self.read())[("headroom_connections", frozenset())] == 1, "only this connection is open")
             found, info = samples(self.read()), self.service.info()
         self.assertEqual(found[("headroom_build_info", frozenset({("version", info["version"])}))], 1)
         self.assertEqual(found[("headroom_database_info", frozenset({("version", info["database_version"])}))], 1)
@@ -134,7 +134,7 @@ class Metrics(Case):
         self.assertEqual((found[("headroom_database_up", frozenset())], found[("headroom_draining", frozenset())]), (1, 0))
         self.assertEqual(found[("headroom_lane_queue_requests", frozenset({("lane", "0")}))], 0)
 
-    def test_the_process_is_told_as_the_system_sees_it(self):
+    def test_the_process_metrics_agree_with_proc(self):
         found = samples(self.read())
         with open(f"/proc/{self.service.process.pid}/status") as file:
             status = dict(line.split(":", 1) for line in file)
@@ -143,11 +143,11 @@ class Metrics(Case):
         self.assertGreater(found[("process_cpu_seconds_total", frozenset())], 0)
         self.assertGreaterEqual(found[("process_max_fds", frozenset())], found[("process_open_fds", frozenset())])
 
-    def test_the_database_s_absence_and_return_are_told(self):
+    def test_a_reconnect_of_a_lane_is_counted(self):
         pids = self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom lane'"
                              f" and datname = '{self.database}'")  # fmt: skip
         self.assertEqual(len(pids), 1)
-        wait_until(lambda: samples(self.read())[("headroom_database_reconnects_total", frozenset())] >= 1, "it is back")
+        wait_until(lambda: samples(self.read())[("headroom_database_reconnects_total", frozenset())] >= 1, "the lane has reconnected")
 
     def test_every_family_is_documented(self):
         with open(__file__.rsplit("/Tests/", 1)[0] + "/docs/reference.md") as file:
@@ -159,7 +159,7 @@ class Metrics(Case):
 class Days(Case):
     """The statistic that the housekeeper keeps."""
 
-    def test_what_was_counted_is_written_at_the_end_at_the_latest(self):
+    def test_an_instance_that_ends_writes_what_it_has_counted(self):
         service = self.serve()
         user = self.subscriber(used=1)
         for _ in range(4):

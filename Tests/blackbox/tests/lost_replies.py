@@ -1,7 +1,7 @@
 """The connection to the database breaks after the commit, before the service gets the reply."""
 
 from support.case import Case
-from support.proxy import Proxy, commits, runs, runs_any_of
+from support.proxy import DatabaseProxy, commits, runs, runs_any_of
 from support.waiting import wait_until
 from support.wire import Answer
 
@@ -15,7 +15,7 @@ class LostReplies(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.proxy = Proxy(cls.cluster)
+        cls.proxy = DatabaseProxy(cls.cluster)
         direct, cls.database_url = cls.database_url, cls.proxy.url(cls.database)
         cls.service = cls.serve("--lanes", "1")
         cls.database_url = direct

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 from support import processes, settings
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.postgres import SQLError
 from support.service import Service, command, environment
 from support.stores import revenuecat
@@ -37,7 +37,7 @@ def slug(heading):
 
 
 class Operations(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
     OPERATOR = "recipe_operator"
 
     @classmethod
@@ -142,7 +142,7 @@ class Operations(Case):
         try:
             self.assertEqual(self.answer(f"CONSUME {USER}")["limit"], "800", "the next period is as ever")
         finally:
-            self.set_clock(NOON)
+            self.set_clock(MID_MONTH)
 
     def check_put_a_user_on_a_plan(self, run):
         self.set_count(USER, 800)
@@ -163,7 +163,7 @@ class Operations(Case):
         try:
             self.assertEqual(self.answer(f"CONSUME {USER}").used, 1)
         finally:
-            self.set_clock(NOON)
+            self.set_clock(MID_MONTH)
 
     def check_forget_a_user(self, run):
         self.send_command(f"CONSUME {USER} key=k")
@@ -288,7 +288,7 @@ class Operations(Case):
 
     def check_an_event_failed(self, run):
         event = revenuecat(
-            "INITIAL_PURCHASE", NOON, USER, "9001", product_id="com.example.gold.monthly", expiration_at_ms="2027-01-01T00:00:00Z"
+            "INITIAL_PURCHASE", MID_MONTH, USER, "9001", product_id="com.example.gold.monthly", expiration_at_ms="2027-01-01T00:00:00Z"
         )
         outcome = post_event(self.serve(env=WEBHOOK_SETTINGS), event)["outcome"]
         self.assertEqual(outcome, "failed")

@@ -1,11 +1,11 @@
 """Plans are rows: operators add and change them while the service runs."""
 
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.wire import Answer
 
 
 class PlansInRows(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     def test_an_update_of_a_plans_allowance_changes_the_next_answer(self):
         self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('a', 'A', 'monthly', 10)")

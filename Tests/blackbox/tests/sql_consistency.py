@@ -4,12 +4,12 @@ import datetime
 import itertools
 import json
 
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.wire import Answer
 
 
 class SQLConsistency(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     OPTIONS = {
         "paid": [
@@ -99,12 +99,12 @@ class SQLConsistency(Case):
         with self.service.connect() as line:
             users = list(self.each_user(line))
             self.assertGreater(len(users), 80)
-            for instant in [NOON, *self.LATER]:
+            for instant in [MID_MONTH, *self.LATER]:
                 self.set_clock(instant)
                 for user, description in users:
                     with self.subTest(state=description, at=instant):
                         self.assert_same(line, user, 1)
-        self.set_clock(NOON)
+        self.set_clock(MID_MONTH)
 
     def test_the_row_of_the_sql_function_equals_the_line_for_several_messages(self):
         with self.service.connect() as line:

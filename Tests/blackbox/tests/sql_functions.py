@@ -2,13 +2,13 @@
 
 import json
 
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.postgres import SQLError
 from support.wire import Answer
 
 
 class SQLFunctions(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     def row(self, call):
         """A function's row as a dictionary without nulls."""
@@ -189,7 +189,7 @@ class SQLFunctions(Case):
         try:
             answer = Answer(self.send_command(f"CONSUME {user}"))
         finally:
-            self.set_clock(NOON)
+            self.set_clock(MID_MONTH)
         self.assertEqual((answer.used, answer["day"], answer["expires"]), (1, "2", started["expires"]))
 
     def test_a_row_as_json_has_the_five_names_that_clients_decode(self):

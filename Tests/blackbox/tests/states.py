@@ -1,6 +1,6 @@
 """The answers of each verb in every subscription state. The clock is fixed, so each line is known to the byte."""
 
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.wire import Answer
 
 NO_ACCESS = "Ready to come back? Your conversations are still here."
@@ -10,7 +10,7 @@ NOTICE_CANCELLED = "Your subscription is active until {}. You can resubscribe an
 
 
 class States(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
     SHARED = True
 
     def lines(self, user):
@@ -26,7 +26,7 @@ class States(Case):
         self.assertEqual(usage["reason"], reason, "there is no access at all")
         for answer in (check, usage, consume):
             self.assertEqual((answer["tier"], answer["display"], answer["remaining"]), ("blocked", "blocked", "0"))
-            self.assertNotIn("retry_after", answer, "waiting alone does not mend it")
+            self.assertNotIn("retry_after", answer, "waiting alone does not restore access")
             self.assertNotIn("crossed", answer)
             for name, value in fields.items():
                 self.assertEqual(answer.get(name), value, f"{name} in {answer.text}")
@@ -278,7 +278,7 @@ class States(Case):
 
 
 class UnknownUsersFree(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
     FLAGS = ("--unknown-users", "free")
 
     def test_an_unknown_user_is_on_the_free_plan(self):
@@ -302,7 +302,7 @@ class UnknownUsersFree(Case):
 
 
 class UnknownUsersDenied(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
     FLAGS = ("--unknown-users", "deny")
 
     def test_an_unknown_user_is_refused_whatever_the_free_plan_allows(self):

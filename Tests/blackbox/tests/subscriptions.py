@@ -6,7 +6,7 @@ import tempfile
 import threading
 
 import redis
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.processes import resident_bytes
 from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer, Closed
@@ -91,11 +91,11 @@ class Subscriber:
 
 
 class Subscriptions(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     def setUp(self):
         super().setUp()
-        self.set_clock(NOON)
+        self.set_clock(MID_MONTH)
 
     def test_a_message_has_the_fields_of_usage(self):
         user = self.subscriber("paid")

@@ -1,6 +1,6 @@
 """Tiers near the limit, and their sentences."""
 
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.wire import Answer
 
 GENTLE = "You have {} conversations left this month"
@@ -11,7 +11,7 @@ TRIAL_OVER = "You've used your trial sessions — ready to continue?"
 
 
 class Tiers(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
     SHARED = True
 
     PAID = [

@@ -1,15 +1,15 @@
 """Changes that follow from the clock alone, such as the end of a trial. The tests set the database's clock."""
 
-from support.case import NOON, Case
+from support.case import MID_MONTH, Case
 from support.wire import Answer
 
 
 class TimePassing(Case):
-    CLOCK = NOON
+    CLOCK = MID_MONTH
 
     def setUp(self):
         super().setUp()
-        self.set_clock(NOON)
+        self.set_clock(MID_MONTH)
 
     def at(self, instant, user, request="CONSUME"):
         self.set_clock(instant)

@@ -34,7 +34,7 @@ class TokenChanges(TokenCase):
 
     def test_a_revoked_token_ends_its_connections_after_requests_in_progress(self):
         number, token = self.token("lost", "chat", "dashboard")
-        wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "it is known")
+        wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "the token is known")
         user = self.subscriber()
         silent, subscribed, waiting = self.connect(token), self.connect(token), self.connect(token)
         subscribed.send_command(f"SUBSCRIBE usage:{user}")
@@ -55,7 +55,7 @@ class TokenChanges(TokenCase):
 
     def test_an_expired_token_is_refused_and_ends_its_connections(self):
         number, token = self.token("short", "chat", days=1)
-        wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "it is known")
+        wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "the token is known")
         line = self.connect(token)
         # Only the schema's owner may do this; it avoids waiting for a day.
         self.psql.run(f"update headroom.tokens set expires_at = headroom.now() + interval '300 ms' where id = {number}")
@@ -66,7 +66,7 @@ class TokenChanges(TokenCase):
 
     def test_a_token_whose_scopes_are_narrowed_by_hand_ends_its_connections(self):
         number, token = self.token("wide", "chat", "operator")
-        wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "it is known")
+        wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "the token is known")
         line = self.connect(token)
         self.psql.run(f"update headroom.tokens set scopes = '{{chat}}' where id = {number}")
         self.assert_closed_with(line, "NOAUTH")
@@ -87,7 +87,7 @@ class TokenChanges(TokenCase):
         with ThreadPoolExecutor(4) as pool:
             created = list(pool.map(lambda index: self.token(f"many-{index % 3}", "chat"), range(12)))
         for index, (_, token) in enumerate(created):
-            wait_until(lambda: self.connect().send_command(f"AUTH many-{index % 3} {token}") == "+OK", "it is known")
+            wait_until(lambda: self.connect().send_command(f"AUTH many-{index % 3} {token}") == "+OK", "the token is known")
         self.revoke(created[5][0])
         wait_until(lambda: self.connect().send_command(f"AUTH {created[5][1]}").startswith("-NOAUTH "), "it is revoked")
         for _, token in created[:5] + created[6:]:

@@ -157,7 +157,7 @@ class Requests(Webhooks):
             answer = service.http("POST", "/webhooks/revenuecat", self.event(environment=environment), {"Authorization": AUTHORIZATION})
             self.assertEqual(answer.status, 200)
 
-    def test_a_store_that_is_not_set_up_is_told_which_settings_are_missing(self):
+    def test_an_event_of_a_store_that_is_not_set_up_is_refused_with_the_missing_setting(self):
         service = self.serve()
         for store, setting in (
             ("revenuecat", "revenuecat-authorization"), ("appstore", "appstore-bundle-id"), ("stripe", "stripe-signing-secret"),
@@ -182,7 +182,7 @@ class Requests(Webhooks):
         cancelled = revenuecat("CANCELLATION", LATER, user, transaction, product_id=product, cancel_reason="UNSUBSCRIBE",
                                expiration_at_ms=END)  # fmt: skip
         self.deliver(cancelled)
-        self.assertEqual(self.answers(user)[0]["plan"], "trial", "nothing of it counts yet")
+        self.assertEqual(self.answers(user)[0]["plan"], "trial", "no event is applied yet")
         listed = [json.loads(line) for line in self.command("events", "list", "--failed", "--json").splitlines()]
         entry = next(entry for entry in listed if entry["id"] == bought["event"]["id"])
         self.assertIn(product, entry["problem"])

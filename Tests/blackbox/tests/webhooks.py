@@ -100,7 +100,7 @@ class Histories(Webhooks):
         self.assertIn(found[1]["reason"], ("expired", "billing_retry", "revoked", "trial_ended"), history.name)
 
     def test_events_of_many_users_at_once_beside_messages_end_in_the_same(self):
-        history = next(h for h in self.histories["revenuecat"] if h.name == "a billing issue that is mended")
+        history = next(h for h in self.histories["revenuecat"] if h.name == "a billing issue that is resolved")
         self.set_clock(history.expectations[0][0])
         users = [self.user() for _ in range(12)]
         deliveries = [event for user in users for _, event in self.events(history, user)] * 2
