@@ -159,7 +159,7 @@ struct DistributableTests {
             }
         }
         for name in [
-            "count_batch", "perform", "perform_batch", "commit_in_past_period", "entitlement",
+            "count_batch", "perform_requests", "perform_batch", "commit_in_past_period", "entitlement",
             "advance_entitlement_version",
         ] {
             #expect(passed[name] != nil, "\(name)")

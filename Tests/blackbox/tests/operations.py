@@ -230,7 +230,7 @@ class Operations(Case):
         self.assertEqual(self.answer(f"CHECK {expired}")["plan"], "paid")
         self.assertEqual(self.answer(f"CHECK {trial}")["plan"], "trial")
 
-    def check_forget_old_keys(self, run):
+    def check_delete_old_keys(self, run):
         self.send_command(f"CONSUME {USER} key=old")
         self.send_command(f"CONSUME {USER} key=new")
         self.psql.run("update headroom.message_keys set created_at = headroom.now() - interval '8 days' where key = 'old'")

@@ -186,6 +186,8 @@ class Stopping(Case):
                     service.connect().close()
                 except ConnectionRefusedError:
                     return True
+                except ConnectionResetError:
+                    pass  # It waited to be accepted when the port was closed.
                 return False
 
             wait_until(is_refused, "the port is closed")
