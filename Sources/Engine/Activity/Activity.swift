@@ -2,7 +2,7 @@
 public struct Activity: Sendable, Equatable {
     /// Messages counted, each once.
     public var messages: UInt64
-    /// Requests to count or to hold that were refused because the user had nothing left.
+    /// Requests to count or hold messages that were denied.
     public var blocked: UInt64
 
     public init(messages: UInt64 = 0, blocked: UInt64 = 0) {

@@ -183,7 +183,7 @@ extension Batch {
     ) {
         var completions: [Completion] = []
         fail(groups, error, into: &completions)
-        metrics.countFailures(completions.count, error)
+        metrics.countUnknownOutcomes(completions.count, after: error)
         deliver(completions)
     }
 }

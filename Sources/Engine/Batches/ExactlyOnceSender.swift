@@ -199,7 +199,7 @@ struct ExactlyOnceSender {
         var completions: [Completion] = []
         batch.expire(groups, at: Deadline(.now), error, into: &completions)
         if !completions.isEmpty {
-            metrics.countFailures(completions.count, error)
+            metrics.countUnknownOutcomes(completions.count, after: error)
             deliver(completions)
         }
         return batch.nextDeadline(groups)?.instant

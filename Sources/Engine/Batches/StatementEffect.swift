@@ -2,7 +2,7 @@ import Postgres
 
 /// What follows from the failure of a statement.
 enum StatementEffect {
-    /// It was executed or not: the connection failed.
+    /// It was executed or not: the server did not answer.
     case unknown
     /// It had no effect; the same statement can succeed.
     case rolledBack
@@ -10,7 +10,7 @@ enum StatementEffect {
     case readOnlyServer
     /// It had no effect; the database has no receipt of the lane, or one with another number.
     case receiptLost
-    /// It had no effect; the same statement would fail again.
+    /// It had no effect; the same statement would most likely fail again at once.
     case refused
 
     init(of error: PostgresError) {

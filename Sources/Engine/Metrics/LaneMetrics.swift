@@ -30,7 +30,8 @@ final class LaneMetrics: Sendable {
         statements[kind.rawValue].record(duration)
     }
 
-    func countFailures(_ count: Int, _ error: EngineError) {
+    /// Counts the requests that were answered with `error` if it leaves their outcomes unknown.
+    func countUnknownOutcomes(_ count: Int, after error: EngineError) {
         if error.code == .unknown { add(count, to: .unknown) }
     }
 

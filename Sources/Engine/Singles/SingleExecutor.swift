@@ -113,7 +113,7 @@ struct SingleExecutor {
     }
 
     private var unknown: Outcome {
-        sender.metrics.countFailures(1, .unknown)
+        sender.metrics.countUnknownOutcomes(1, after: .unknown)
         return .failure(.unknown)
     }
 

@@ -7,14 +7,17 @@ import Testing
 @Suite("The effect of a statement that failed")
 struct StatementEffectTests {
     @Test(
-        "is unknown when the connection failed",
+        "is unknown when the server did not answer",
         arguments: [PostgresError.Kind.connectionLost, .connectFailed, .timedOut, .misuse]
     )
     func unknown(kind: PostgresError.Kind) {
         #expect(StatementEffect(of: PostgresError(kind, "")) == .unknown)
     }
 
-    @Test("is none after a deadlock, and the statement can be sent again", arguments: ["40P01", "40001"])
+    @Test(
+        "is none after a deadlock or a serialization failure, and the statement can be sent again",
+        arguments: ["40P01", "40001"]
+    )
     func rolledBack(state: String) {
         #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .rolledBack)
     }
@@ -25,7 +28,7 @@ struct StatementEffectTests {
     }
 
     @Test(
-        "is none, and would be none again, after any other refusal",
+        "is none after any other refusal",
         arguments: ["22003", "23514", "P0001", "55P03", "57014", "53100", "42P01", "XX000"]
     )
     func refused(state: String) {

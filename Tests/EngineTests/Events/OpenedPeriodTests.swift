@@ -84,7 +84,7 @@ struct OpenedPeriodTests {
         #expect(try await rows(database) == ["2026-11|0|800"])
         try await setPlan(database, "'pro'")
         #expect(try await rows(database) == ["2026-11|0"])
-        // A row without messages does not keep the period of October open.
+        // An unused row of November does not keep the user in November: with this anchor day the month is October.
         try await setPlan(database, "'paid', p_anchor => 25")
         #expect(try await rows(database) == ["2026-10|0|800"])
         try await setPlan(database, "'trial'")
@@ -165,7 +165,7 @@ struct OpenedPeriodTests {
         #expect(try await database.consume(ada)["limit"] == "800")
     }
 
-    @Test("of a month that was reset does not start again after a new anchor day")
+    @Test("stays after a reset, even if a new anchor day names the month before")
     func reset() async throws {
         let database = try await fresh()
         try await setPlan(database, "'paid', p_anchor => 25")
@@ -177,7 +177,7 @@ struct OpenedPeriodTests {
         #expect(try await database.consume(ada)["period"] == "2026-11")
     }
 
-    @Test("of a used row ends on each new anchor day, also without messages in between")
+    @Test("ends on the newest anchor day if it was used, also without messages between the changes")
     func movedEnd() async throws {
         let database = try await fresh()
         try await setPlan(database, "'paid'")

@@ -58,7 +58,7 @@ struct LaneMetricsTests {
             #expect(try await engine.execute(user(1), .commit(messageKey("a"))).isAllowed)
             #expect(proxy.cuts == 3)
             #expect(engine.engine.activity == Activity(messages: 13, blocked: 0))
-            // The lane updates it after it has answered.
+            // The lane updates the snapshot after it has answered.
             try await waitUntil("three losses are reported") { engine.engine.snapshot.reconnects == 3 }
         }
         #expect(try await database.count(of: user(1), period: "2026-11") == 13)

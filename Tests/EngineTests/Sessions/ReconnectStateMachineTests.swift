@@ -49,7 +49,7 @@ struct ReconnectStateMachineTests {
         #expect(fail(&machine, at: start) == .repeated)
     }
 
-    @Test("forgets an outage when it is closed, and opens again at once")
+    @Test("forgets an outage when the session is closed on purpose, and opens again at once")
     func closing() {
         var machine = ReconnectStateMachine(at: start)
         _ = fail(&machine, at: start)

@@ -4,8 +4,8 @@ import Usage
 
 @testable import Engine
 
-/// An answer as the SQL functions give it: a row of `headroom.answer`, all of it as text, beside what the Swift side
-/// would say. nil stands for a field that does not apply.
+/// Reads rows of `headroom.answer` with all fields as text, and computes the same fields from a Swift `Answer`, so that
+/// tests can compare the two. A field that does not apply is nil.
 enum SQLAnswer {
     typealias Fields = [String: String?]
 
@@ -46,7 +46,7 @@ enum SQLAnswer {
         }
     }
 
-    /// What a line of the protocol would say of an answer, field by field.
+    /// The fields that `headroom.format_answer` must give for an answer. Instants are microseconds since 1970.
     static func fields(of answer: Answer) -> Fields {
         let snapshot = answer.snapshot
         let showsReset = snapshot.limit != nil && snapshot.denialReason == nil && !snapshot.isPast

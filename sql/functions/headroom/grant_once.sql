@@ -23,7 +23,7 @@ begin
     elsif octet_length(p_reason) > 1024 or p_reason ~ '[[:cntrl:]]' then
         raise exception 'p_reason must be one line of at most 1024 bytes' using errcode = 'invalid_parameter_value';
     end if;
-    perform headroom.restore_forgotten_user(p_user_id);
+    perform headroom.recreate_forgotten_subscriber(p_user_id);
     -- The lock keeps the plan and the period as they are until the transaction ends.
     perform headroom.lock_for_message(p_user_id, false);
     v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users_policy);

@@ -1,5 +1,5 @@
--- Sets a user's count to 0 in the named period, or in the current one, and returns the user's usage. Locks the usage
--- row.
+-- Sets a user's count to 0 in the named period, or in the current one. Returns the usage of the current period. Locks
+-- the usage row.
 create or replace function public.reset_usage(p_user_id uuid, p_billing_period text default null)
     returns headroom.answer
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -11,7 +11,7 @@ begin
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
     end if;
-    perform headroom.restore_forgotten_user(p_user_id);
+    perform headroom.recreate_forgotten_subscriber(p_user_id);
     if v_period is null then
         v_period := (headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy())).billing_period;
     end if;

@@ -1,6 +1,6 @@
 -- Creates the subscriber of a forgotten user that has a spent trial, so that the trial stays spent. Functions that
 -- write usage without creating a subscriber call it first.
-create or replace function headroom.restore_forgotten_user(p_user_id uuid) returns void
+create or replace function headroom.recreate_forgotten_subscriber(p_user_id uuid) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
