@@ -121,7 +121,7 @@ def measure(chosen: argparse.Namespace) -> result.Result:
     work = Path(
         tempfile.mkdtemp(prefix="headroom-bench.", dir=os.environ.get("HEADROOM_BENCH_DIRECTORY") or "/var/tmp")
     )
-    work.chmod(0o711)  # PostgreSQL's account passes through
+    work.chmod(0o711)  # PostgreSQL runs under another account, which must be able to enter this directory
     bench: Bench | None = None
     try:
         machine.must_be_on_a_disk(work)

@@ -29,7 +29,7 @@ SCENARIOS = ("throughput", "fairness", "singles", "long_replies", "hostile", "bo
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="script/hostile", description="Measures the service under attack.")
     parser.add_argument("--headroom", type=Path, default=ROOT / ".build/release/headroom", metavar="FILE")
-    parser.add_argument("--beside", type=Path, metavar="FILE", help="another binary, measured in turn with it: a before")
+    parser.add_argument("--beside", type=Path, metavar="FILE", help="another binary, measured in turn with it; named before")
     parser.add_argument("--only", choices=SCENARIOS, nargs="+", default=SCENARIOS)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5)
@@ -50,7 +50,7 @@ class Figures:
 
 
 def medians(samples: list[Any]) -> Any:
-    """The median of each number over the rounds, also in nested objects; a missing number is 0."""
+    """The median of each number over the rounds, also in nested objects; a round without a number does not count for it."""
     if all(isinstance(sample, dict) for sample in samples):
         keys = dict.fromkeys(key for sample in samples for key in sample)
         return {key: medians([sample[key] for sample in samples if key in sample]) for key in keys}
@@ -126,7 +126,7 @@ def under_overload(contenders: list[Contender], chosen: argparse.Namespace, work
     }
     contenders[0].postgres.restart(preload)
     with contenders[-1].serving():
-        # Every load is full.
+        # 64 connections with 64 requests in progress each are more than the database can take.
         sample = scenarios.throughput(contenders[-1], 64, chosen.seconds)
     most = sample["per_second"]
     figures.add("capacity of the slowed database", contenders[-1].name, sample)
@@ -144,7 +144,7 @@ def main() -> None:
     work = Path(
         tempfile.mkdtemp(prefix="headroom-hostile.", dir=os.environ.get("HEADROOM_BENCH_DIRECTORY") or "/var/tmp")
     )
-    work.chmod(0o711)  # PostgreSQL's account passes through
+    work.chmod(0o711)  # PostgreSQL runs under another account, which must be able to enter this directory
     figures = Figures()
     try:
         machine.must_be_on_a_disk(work)

@@ -17,7 +17,7 @@ enum Corpus {
             .map { ($0.lastPathComponent, try [UInt8](Data(contentsOf: $0))) }
     }
 
-    /// The lines of a dictionary, unchanged; those of the protocol's include the verbs.
+    /// The lines of a dictionary, not decoded. `dictionary.txt` gets the protocol's verbs and options from the code.
     static func lines(of dictionary: String) throws -> [String] {
         let lines = try String(contentsOf: folder.appending(path: dictionary), encoding: .utf8).split(separator: "\n")
         return lines.map(String.init) + (dictionary == "dictionary.txt" ? FuzzTarget.dictionaryOfVerbs : [])

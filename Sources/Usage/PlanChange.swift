@@ -1,16 +1,19 @@
-/// A user's subscription as an operator or a store sets it. It replaces the previous one.
+/// A user's subscription as `SETPLAN` sets it. It replaces all earlier ones, also those of stores.
 public struct PlanChange: Sendable, Equatable {
     public var user: UserID
     /// Name of a plan.
     public var plan: String
-    /// Nil is the initial state of the plan: trial, active or free. Clients of the library set it by an initializer that takes no
-    /// optional, so that an unknown state of a store cannot become the initial one by mistake.
+    /// Nil is the initial state of the plan: trial, active or free. Clients of the library set it by HeadroomClient's
+    /// `init(user:plan:state:…)`, whose state is no optional, so that an unknown state of a store cannot become the
+    /// initial one by mistake.
     public package(set) var state: SubscriptionState?
     /// Nil keeps the start of a trial that has begun.
     public var startedAt: Instant?
-    /// Nil is never; of a cancelled subscription it is the end of the current period.
+    /// Nil is never; of a cancelled subscription it is the end of the current period, of an expired one it is now, and
+    /// of a trial it is the end of the plan's days.
     public var expiresAt: Instant?
-    /// Nil is never; of a grace period it is 16 days after `expiresAt`, or after now.
+    /// Only for a grace period and billing retry. If it is nil, a grace period ends 16 days after `expiresAt`, or after
+    /// now if that is nil too, and billing retry begins now.
     public var graceUntil: Instant?
     /// 1 to 31; nil keeps the user's.
     public var anchorDay: Int?

@@ -21,7 +21,7 @@ struct AccessOptions: ParsableArguments {
     )
     var tokenFile: String?
 
-    /// A file that cannot be used. Nothing was sent yet.
+    /// A file, or the token in the environment, cannot be used. Nothing was sent yet.
     struct Unusable: Error, CustomStringConvertible {
         let description: String
     }

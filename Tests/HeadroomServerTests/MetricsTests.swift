@@ -58,7 +58,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("percentiles are those of a sorted list, to the bucket")
+    @Test("percentiles are those of a sorted list, rounded up to the maximum of the bucket")
     func percentiles() {
         let seed = SeededGenerator.newSeed()
         var generator = SeededGenerator(seed: seed)

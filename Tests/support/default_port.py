@@ -41,7 +41,7 @@ LOST = b""
 
 
 class AnswerConnection(Connection):
-    """Drops, replaces or withholds the answer to a CONSUME."""
+    """Drops or replaces the answer to a CONSUME, or withholds the CONSUME."""
 
     fault = None
     """What happens to the answer: LOST, the line that replaces it, or None for no fault."""
@@ -129,7 +129,7 @@ class DefaultPort:
         self._arm([LOST] * count)
 
     def answer_instead(self, *lines):
-        """Answers the next CONSUMEs with these lines, one each. The service does not get them."""
+        """Answers the next CONSUMEs with these lines, one each. The service does not get these CONSUMEs."""
         self._arm([line.encode() + b"\r\n" for line in lines])
 
     def be_silent(self):

@@ -1,6 +1,7 @@
 import Usage
 
-/// The effects of each type of App Store notification. Unknown types and subtypes have none.
+/// The effects of each type of App Store notification. Unknown types have none. Neither have unknown subtypes, unless a
+/// case accepts every subtype.
 struct AppStoreTranslation {
     /// `data.status`: the subscription's state when the notification was signed. It takes precedence over the type if they
     /// disagree, because it reflects all events so far.
@@ -9,6 +10,7 @@ struct AppStoreTranslation {
         case expired, billingRetry, gracePeriod, revoked
     }
 
+    /// The type and subtype, for error messages.
     let name: String
     let at: Instant
     private let status: Status?
@@ -65,7 +67,8 @@ struct AppStoreTranslation {
         return [payment, end]
     }
 
-    /// The type does not determine the subscription's state, so the effect of the status is added.
+    /// The type does not determine the subscription's state, so the effect of the status is added. An exception is the
+    /// extension of an expired subscription: both effects would have the same end, the transaction's `expiresDate`.
     private func withStatus(_ effect: BillingEffect) throws -> [BillingEffect] {
         guard let status, status != .active, status != .expired || effect.kind != .extended else { return [effect] }
         return [effect, try self.effect(of: status)]

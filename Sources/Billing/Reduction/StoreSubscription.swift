@@ -18,10 +18,10 @@ public struct StoreSubscription: Sendable, Equatable {
     public var environment: String?
     /// When the newest applied event happened.
     public var eventAt: Instant?
-    /// The day of the month of the purchase.
+    /// The day of the month of the purchase, or the one that an event names.
     public var anchorDay: Int?
 
-    /// The grace after the end of what was paid, where a store gives no date.
+    /// The grace after the event, if neither its end nor the end of the paid time is known.
     private static let fallbackGraceSeconds: Int64 = 16 * 86_400
 
     public init(transaction: String) {
@@ -36,7 +36,8 @@ public struct StoreSubscription: Sendable, Equatable {
         switch effect.kind {
         case .purchased, .renewed: pay(effect, at: at, cycles)
         case .cancelled:
-            // After a lost renewal, its end is later than the known one. It never shortens the subscription.
+            // If the event of a renewal was lost, this event's end is later than the known one. A cancellation never
+            // shortens the subscription.
             expiresAt = later(expiresAt, effect.expires)
             unsubscribedAt = at
         case .uncancelled:
@@ -87,7 +88,9 @@ public struct StoreSubscription: Sendable, Equatable {
         nextProduct = nil
     }
 
-    /// Without a date, an earlier event of the same issue counts, also one without grace; else 16 days after the end.
+    /// If the event names no end of the grace, the end by an earlier event of the same billing issue stays, also that
+    /// of a billing retry. Else it is nil, and `headroom.entitlement` adds 16 days to `expiresAt`; without `expiresAt`
+    /// it is 16 days after this event.
     private mutating func beginGrace(_ effect: BillingEffect, at: Instant) {
         let fallback = expiresAt == nil ? at.advanced(bySeconds: StoreSubscription.fallbackGraceSeconds) : nil
         graceUntil = effect.graceUntil ?? (billingIssueAt == nil ? nil : graceUntil) ?? fallback

@@ -1,6 +1,7 @@
 import Hummingbird
 
-/// For health checks that reach Hummingbird, because they follow an unanswered request on the same connection.
+/// For the health checks that `RequestAdmissionHandler` does not answer itself: those that follow an unanswered request
+/// on the same connection, and those with a body.
 struct HealthRoutes: RouteProvider {
     let health: HealthResponder
 

@@ -1,6 +1,6 @@
 /// Microseconds in buckets: exact below 32, then sixteen buckets for each doubling, so that a bucket is at most one
 /// sixteenth of its values wide. The same division as HdrHistogram's, with its arithmetic reduced to a count of leading
-/// zeros and a shift, because it is computed for every message.
+/// zeros and a shift, because it is computed for every answer.
 package enum LatencyBuckets {
     /// Sixteen for each doubling.
     private static var subdivisionBits: Int { 4 }
@@ -10,19 +10,19 @@ package enum LatencyBuckets {
 
     @inline(__always)
     static func index(of microseconds: UInt32) -> Int {
-        // Below 16 the shift is none and the value its own index.
+        // Below 32 the shift is 0 and the value is its own index.
         let exponent = max(0, 31 - subdivisionBits - (microseconds | 1).leadingZeroBitCount)
         return exponent << subdivisionBits + Int(microseconds >> UInt32(exponent))
     }
 
-    /// The largest value that belongs there.
+    /// The largest value of the bucket.
     package static func maximum(of index: Int) -> UInt32 {
         let exponent = max(0, index >> subdivisionBits - 1)
         let first = UInt32(index - exponent << subdivisionBits)
         return (first + 1) << UInt32(exponent) &- 1
     }
 
-    /// The value within which `percent` of the counts lie, to the bucket; nil when nothing was counted.
+    /// The lowest bucket maximum that at least `percent` of the counts do not exceed; nil when nothing was counted.
     package static func percentile(_ percent: Double, of counts: [UInt64]) -> UInt32? {
         let total = counts.reduce(0, &+)
         guard total > 0 else { return nil }

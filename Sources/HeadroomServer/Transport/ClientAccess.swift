@@ -6,6 +6,7 @@ public struct ClientAccess: Sendable {
     public var tls: ClientTLS?
     public var token: ClientToken?
 
+    /// In plain text, without a token.
     public static let open = ClientAccess()
 
     public init(tls: ClientTLS? = nil, token: ClientToken? = nil) {
@@ -22,7 +23,7 @@ public struct ClientToken: Sendable, CustomStringConvertible, CustomDebugStringC
     /// The text is empty, too long for the first request, or not one word of printable ASCII.
     public struct Malformed: Error, CustomStringConvertible {
         public let description =
-            "a token is one word of letters, digits and signs, as `headroom token create` showed it"
+            "a token is one word of letters, digits and punctuation, as `headroom token create` showed it"
     }
 
     private static let lengthMaximum = 256

@@ -161,6 +161,11 @@ struct AppStoreNotificationTests {
             bare(.revoked),
             note: "but revoked"
         ),
+        Row(
+            Payload("RENEWAL_EXTENDED", status: 2),
+            BillingEffect(.extended, transaction: transaction, expires: Payload.expires),
+            note: "but expired"
+        ),
         Row(Payload("REFUND", status: 1), note: "of a period long past"),
         Row(Payload("REFUND", status: 4).with(renewal: graceful), plain(.gracePeriod, grace: Payload.grace)),
         Row(Payload("DID_RENEW", status: 99), payment(.renewed), note: "with a status to come"),

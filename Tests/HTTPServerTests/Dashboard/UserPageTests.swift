@@ -14,7 +14,7 @@ struct UserPageTests {
         library = try PageLibrary()
     }
 
-    private func user(_ figures: UserFigures = DashboardFixtures.user, mayChange: Bool = true) -> String {
+    private func html(_ figures: UserFigures = DashboardFixtures.user, mayChange: Bool = true) -> String {
         let page = UserPresenter(figures: figures).page(
             DashboardFixtures.frame("User"),
             notices: [],
@@ -25,7 +25,7 @@ struct UserPageTests {
 
     @Test("shows the usage, the product's texts, and the history")
     func content() {
-        let page = user()
+        let page = html()
         for text in [
             "772 of 800", "prominent", "Almost there — 26 messages left until December 1", "1 December 2026, 00:00 UTC",
             "2 <span",
@@ -34,29 +34,29 @@ struct UserPageTests {
         ] {
             #expect(page.contains(text), "\(text)")
         }
-        #expect(!user(mayChange: false).contains("<form class=\"card\""))
+        #expect(!html(mayChange: false).contains("<form class=\"card\""))
     }
 
-    private func user(_ answer: Answer) -> String {
+    private func html(_ answer: Answer) -> String {
         var figures = DashboardFixtures.user
         figures.usage = .success(answer)
-        return user(figures)
+        return html(figures)
     }
 
-    @Test("without access it shows none, whatever was paid for")
+    @Test("shows whether access is none, has ended, ends or renews")
     func access() {
-        let revoked = user(DashboardFixtures.answer(12, state: .revoked, denialReason: .revoked, ends: "2026-12-17"))
+        let revoked = html(DashboardFixtures.answer(12, state: .revoked, denialReason: .revoked, ends: "2026-12-17"))
         #expect(!revoked.contains("Access until") && revoked.contains("<dt>Access</dt><dd>none</dd>"))
         #expect(revoked.contains("The subscription is revoked."))
-        let expired = user(DashboardFixtures.answer(12, state: .expired, denialReason: .expired, ends: "2026-11-17"))
+        let expired = html(DashboardFixtures.answer(12, state: .expired, denialReason: .expired, ends: "2026-11-17"))
         #expect(expired.contains("<dt>Access ended</dt>") && !expired.contains("Available again"))
-        let cancelled = user(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-11-30"))
+        let cancelled = html(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-11-30"))
         #expect(cancelled.contains("<dt>Access until</dt>") && !cancelled.contains("Available again"))
-        #expect(user(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-12-17")).contains("Available again"))
+        #expect(html(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-12-17")).contains("Available again"))
         var renewed = DashboardFixtures.answer(12, state: .active, ends: "2026-12-17")
-        #expect(user(renewed).contains("<dt>Access until</dt>") && !user(renewed).contains("Renews"))
+        #expect(html(renewed).contains("<dt>Access until</dt>") && !html(renewed).contains("Renews"))
         renewed.snapshot.renewsAt = at("2026-12-17")
-        #expect(user(renewed).contains("<dt>Renews</dt>") && !user(renewed).contains("Access until"))
+        #expect(html(renewed).contains("<dt>Renews</dt>") && !html(renewed).contains("Access until"))
     }
 
     @Test("a revoked subscription ends when it was revoked")
@@ -65,25 +65,25 @@ struct UserPageTests {
         var subscription = DashboardFixtures.subscription
         subscription.revokedAt = at("2026-11-20T08:00:00Z")
         figures.records = .success(UserDetails(subscriptions: [subscription]))
-        let page = user(figures)
+        let page = html(figures)
         #expect(page.contains("until <time datetime=\"2026-11-20T08:00:00Z\""))
         #expect(page.contains("Revoked; paid until 1 December 2026, 10:00 UTC"))
     }
 
     @Test("a failed payment comes first, and nothing is green")
     func failedPayment() throws {
-        let grace = user(DashboardFixtures.answer(12, state: .gracePeriod, ends: "2026-12-02"))
+        let grace = html(DashboardFixtures.answer(12, state: .gracePeriod, ends: "2026-12-02"))
         let (notice, state, tier) = (
             try #require(grace.range(of: "A payment failed.")),
             try #require(grace.range(of: "<span class=\"state bad\">grace period</span>")),
             try #require(grace.range(of: "<span class=\"tier \">silent</span>"))
         )
         #expect(notice.lowerBound < state.lowerBound && state.lowerBound < tier.lowerBound)
-        let retry = user(
+        let retry = html(
             DashboardFixtures.answer(12, state: .billingRetry, denialReason: .billingRetry, ends: "2026-11-17")
         )
         #expect(retry.contains("no access until the payment is made") && retry.contains("state bad\">billing retry"))
-        #expect(user().contains("<span class=\"state good\">active</span>"))
+        #expect(html().contains("<span class=\"state good\">active</span>"))
     }
 
     @Test("a user without data is shown as such")
@@ -92,26 +92,26 @@ struct UserPageTests {
         figures.usage = .success(DashboardFixtures.answer(0, limit: 100, plan: DashboardFixtures.trial))
         figures.history = .success([])
         figures.records = .success(UserDetails())
-        let page = user(figures)
+        let page = html(figures)
         #expect(page.contains("No data about this user yet."))
         #expect(page.contains("day 1 of 3") || page.contains("day 2 of 3"))
         figures.usage = .failure(EngineError(.unavailable, "away"))
         figures.records = .failure(EngineError(.unavailable, "away"))
         #expect(UserPresenter(figures: figures).isIncomplete)
-        #expect(user(figures).contains("Database unavailable."))
-        #expect(!user(figures).contains("Grant messages"), "without usage there are no actions")
+        #expect(html(figures).contains("Database unavailable."))
+        #expect(!html(figures).contains("Grant messages"), "without usage there are no actions")
     }
 
-    @Test("without a limit there is no bar, and over the limit it is full")
+    @Test("without a limit there is no bar, and over the limit the page says so")
     func limits() {
         var figures = DashboardFixtures.user
         figures.usage = .success(DashboardFixtures.answer(5_000, limit: nil))
-        #expect(!user(figures).contains("id=\"usage-title\""))
-        #expect(user(figures).contains("unlimited"))
+        #expect(!html(figures).contains("id=\"usage-title\""))
+        #expect(html(figures).contains("unlimited"))
         figures.usage = .success(DashboardFixtures.answer(900))
-        #expect(user(figures).contains("900 of 800"))
-        #expect(user(figures).contains("limit reached"))
+        #expect(html(figures).contains("900 of 800"))
+        #expect(html(figures).contains("limit reached"))
         figures.usage = .success(DashboardFixtures.answer(0, limit: 0))
-        #expect(user(figures).contains("0 of 0"))
+        #expect(html(figures).contains("0 of 0"))
     }
 }

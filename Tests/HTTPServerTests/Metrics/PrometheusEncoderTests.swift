@@ -84,7 +84,7 @@ struct PrometheusEncoderTests {
         #expect(abs((Double(sum) ?? 0) * 1e6 - Double(values.reduce(0, +))) < 1_000, "seed \(seed)")
     }
 
-    @Test("names follow Prometheus's conventions: a prefix, base units, and _total for counters")
+    @Test("names follow Prometheus's conventions: a prefix, and _total for counters only")
     func names() {
         #expect(Set(Metric.all.map(\.name)).count == Metric.all.count)
         for metric in Metric.all {

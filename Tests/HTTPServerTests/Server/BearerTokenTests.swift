@@ -5,7 +5,7 @@ import Testing
 @Suite("Bearer tokens")
 struct BearerTokenTests {
     @Test(
-        "A bearer token follows the scheme, in any case",
+        "A bearer token follows the scheme in upper or lower case",
         arguments: ["Bearer abc", "bearer abc", "BEARER   abc"]
     )
     func scheme(field: String) {

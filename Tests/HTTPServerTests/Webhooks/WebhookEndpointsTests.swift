@@ -59,14 +59,14 @@ struct WebhookEndpointsTests {
         let file = try write(Array("  Bearer two \r\n\nthree\n".utf8), to: directory, as: "authorizations")
         let flags = ["revenuecat-authorization": "one", "revenuecat-authorization-file": file]
         let endpoint = try endpoints(flags).endpoint(of: .revenuecat) as? RevenueCatEndpoint
-        let sender = try #require(endpoint).sender
+        let verifier = try #require(endpoint).verifier
         let now = at("2026-11-21T17:00:00Z")
         for text in ["one", "Bearer two", "three", "Bearer three"] {
-            #expect(throws: Never.self) { try sender.verify(authorization: text, signature: nil, body: [], now: now) }
+            #expect(throws: Never.self) { try verifier.verify(authorization: text, signature: nil, body: [], now: now) }
         }
         for text in ["two", "", "one,three"] {
             #expect(throws: BillingError.self) {
-                try sender.verify(authorization: text, signature: nil, body: [], now: now)
+                try verifier.verify(authorization: text, signature: nil, body: [], now: now)
             }
         }
     }

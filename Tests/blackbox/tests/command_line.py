@@ -32,7 +32,7 @@ def run(*arguments, **options):
 
 
 class Pipes(Case):
-    # This also works when tokens are required.
+    # The tests create tokens. With the default `auto`, every command would then need one.
     FLAGS = ("--authentication", "off")
 
     def commands(self):
@@ -128,7 +128,7 @@ class Suggestions(unittest.TestCase):
             self.assertNotIn("\x1b", ran.stderr)
             self.assertIn("headroom --help lists the commands", ran.stderr)
 
-    def test_help_works_for_every_command(self):
+    def test_help_works_at_every_level(self):
         for arguments in (["--help"], ["help"], ["help", "status"], ["status", "--help"], ["token", "--help"], ["help", "token"]):
             with self.subTest(arguments=arguments):
                 ran = run(*arguments)
@@ -183,7 +183,7 @@ class Terminals(Case):
         self.assertEqual(screen.close(), 0)
         return [line.removesuffix("\x1b[K") for line in re.split("\r+\n", found[-1])]
 
-    def test_every_column_is_shown_on_eighty_columns_and_none_is_cut_below(self):
+    def test_eighty_columns_show_everything_and_lines_fit_fewer_columns(self):
         for columns in (120, 80, 60, 40):
             with self.subTest(columns=columns):
                 lines = [re.sub(r"\x1b\[\d*m", "", line) for line in self.picture(columns, TERM="xterm")]
@@ -247,7 +247,7 @@ class ErrorMessages(unittest.TestCase):
             for word in words:
                 self.assertIn(word, ran.stderr)
             self.assertNotRegex(ran.stderr, self.RAW)
-            self.assertNotIn("geheim", ran.stderr)
+            self.assertNotIn("swordfish", ran.stderr)
 
     def test_a_service_that_is_down_or_whose_host_is_unknown_is_reported(self):
         unused = f"127.0.0.1:{processes.free_port()}"
@@ -266,8 +266,8 @@ class ErrorMessages(unittest.TestCase):
 
     def test_a_database_that_is_down_or_wrong_is_reported(self):
         for name, url in (
-            ("refused", "postgres://x:geheim@127.0.0.1:1/y"), ("socket", "host=/nowhere dbname=x"),
-            ("name", "host=nosuch.invalid password=geheim dbname=x"), ("syntax", "host=x password=geheim nosuch=1"),
+            ("refused", "postgres://x:swordfish@127.0.0.1:1/y"), ("socket", "host=/nowhere dbname=x"),
+            ("name", "host=nosuch.invalid password=swordfish dbname=x"), ("syntax", "host=x password=swordfish nosuch=1"),
         ):  # fmt: skip
             for arguments in (["audit", USER], ["token", "list"], ["product", "list"], ["events", "list"], ["migrate"], ["prune"]):
                 with self.subTest(name=name):
@@ -302,7 +302,7 @@ class ErrorMessages(unittest.TestCase):
             self.check(1, words, *serve, *flags)
 
     def test_a_setting_out_of_range(self):
-        for name, value in (("lanes", "geheim"), ("listen", "geheim"), ("log-level", "loud"), ("unknown-users", "geheim")):
+        for name, value in (("lanes", "swordfish"), ("listen", "swordfish"), ("log-level", "loud"), ("unknown-users", "swordfish")):
             variable = "HEADROOM_" + name.replace("-", "_").upper()
             self.check(64, (name, variable, "must be"), "serve", f"--{name}", value)
             self.check(64, (name, variable, "must be"), "serve", **{variable: value})
@@ -391,7 +391,7 @@ class Completion(unittest.TestCase):
             )
         ours, theirs = pty.openpty()
         self.addCleanup(os.close, ours)
-        # A line for each of them, wide enough for its description.
+        # On a narrow terminal zsh scrolls the edited line, and draws only a part of it.
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
         shell = processes.start(
             ["zsh", "-d", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,

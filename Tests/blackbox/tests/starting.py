@@ -160,7 +160,7 @@ class Starting(Case):
                 self.assertIn(f"Error: listen={host}:6747 cannot be opened: {reason}", service.log())
 
     def test_a_password_in_the_database_url_is_never_written(self):
-        secret = "geheim-4711"
+        secret = "swordfish-4711"
         uri = f"postgresql://postgres:{secret}@/{self.name}?host={self.cluster.home.replace('/', '%2F')}"
         service = Service("--log-level", "trace", database_url=uri)
         service.send_command(f"CONSUME {self.user()}")

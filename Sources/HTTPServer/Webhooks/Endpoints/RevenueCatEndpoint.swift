@@ -7,7 +7,7 @@ struct RevenueCatEndpoint: WebhookEndpoint {
     static let events = "RevenueCat's events"
     static let settings = "revenuecat-authorization or revenuecat-signing-secret"
 
-    let sender: RevenueCatVerifier
+    let verifier: RevenueCatVerifier
     let environments: AcceptedEnvironments
 
     init?(_ configuration: WebhookConfiguration) throws(WebhookEndpoints.UnusableFile) {
@@ -20,7 +20,7 @@ struct RevenueCatEndpoint: WebhookEndpoint {
             setting: Settings.revenueCatSigningSecretFile
         )
         guard !authorizations.isEmpty || !secrets.isEmpty else { return nil }
-        sender = RevenueCatVerifier(
+        verifier = RevenueCatVerifier(
             authorizations: authorizations,
             signingSecrets: secrets,
             windowSeconds: configuration.revenueCatWindowSeconds
@@ -29,14 +29,14 @@ struct RevenueCatEndpoint: WebhookEndpoint {
     }
 
     func checkHead(_ headers: HTTPFields) throws(BillingError) {
-        try sender.checkHead(
+        try verifier.checkHead(
             authorization: headers[.authorization],
             signature: headers.value(RevenueCatVerifier.signatureHeader)
         )
     }
 
     func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent {
-        try sender.verify(
+        try verifier.verify(
             authorization: request.headers[.authorization],
             signature: request.headers.value(RevenueCatVerifier.signatureHeader),
             body: request.body,
