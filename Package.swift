@@ -336,16 +336,17 @@ let package = Package(
 let flavour = Context.environment["HEADROOM_FLAVOUR"] ?? ""
 let isDevelopment = flavour == "development" || flavour == "times"
 
-// A warning stops a build, so that tests and CI hold the line; but not a release build of somebody who only wants to run
-// the service and may have a newer compiler. A deprecation stays a warning: it comes with the update of a dependency, not
-// with a change here, and script/lint reports it.
+// A warning stops a build, so that tests and CI hold the line; but not a release build of somebody who only wants to
+// run the service and may have a newer compiler. A deprecation stays a warning: it comes with the update of a
+// dependency, not with a change here, and script/lint reports it.
 for target in package.targets where [.regular, .executable, .test].contains(target.type) {
     let condition: BuildSettingCondition? = isDevelopment ? nil : .when(configuration: .debug)
     target.swiftSettings = [
         .treatAllWarnings(as: .error, condition), .treatWarning("DeprecatedDeclaration", as: .warning, condition),
     ]
     guard isDevelopment else { continue }
-    // Tests are compiled for one run, so optimizing them takes longer than it saves, but where they try very many inputs.
+    // Tests are compiled for one run, so optimizing them takes longer than it saves, but where they try very many
+    // inputs.
     let flags = target.type == .test && target.name != "FuzzTests" ? ["-Onone"] : ["-enable-testing"]
     target.swiftSettings?.append(.unsafeFlags(flags, .when(configuration: .release)))
 }

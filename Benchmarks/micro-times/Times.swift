@@ -2,8 +2,8 @@ import Benchmark
 import CMeasuredRegion
 import HotPath
 
-/// The bodies of HotPath, timed. script/microbench checks their counts; here they are for information only, because a process
-/// measures everything that it does meanwhile.
+/// The bodies of HotPath, timed. script/microbench checks their counts; here they are for information only, because a
+/// process measures everything that it does meanwhile.
 let benchmarks: @Sendable () -> Void = {
     let allocations = BenchmarkMetric.custom("Allocations per 1,000 requests", useScalingFactor: false)
     Benchmark.defaultConfiguration = .init(

@@ -18,8 +18,8 @@ struct EventStream: Sendable {
 extension Request {
     /// Answers with the events that `produce` sends.
     ///
-    /// `produce` is cancelled when the browser closes the connection (the page's Stop button, or a closed page) and when
-    /// the process shuts down. Its events wait in memory, so a slow browser does not delay it.
+    /// `produce` is cancelled when the browser closes the connection (the page's Stop button, or a closed page) and
+    /// when the process shuts down. Its events wait in memory, so a slow browser does not delay it.
     func eventStream(_ produce: @escaping @Sendable (EventStream) async -> Void) -> Response {
         let requestBody = body
         let responseBody = ResponseBody { writer in

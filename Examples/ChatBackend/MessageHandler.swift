@@ -30,7 +30,8 @@ struct MessageHandler: Sendable {
 
     /// Sends the events `held`, `piece` …, `sent`; or `blocked`; or `failed`.
     ///
-    /// When the browser closes the connection before the end, this task is cancelled and `withHold` gives the message back.
+    /// When the browser closes the connection before the end, this task is cancelled and `withHold` gives the message
+    /// back.
     func answer(_ message: Message, of user: UserID, _ events: EventStream) async {
         switch await conversations.start(message, of: user) {
         case .new(let conversation):

@@ -6,8 +6,8 @@ import Logging
 import NIOCore
 import NIOPosix
 
-/// Headroom's webhook. This example posts to it what RevenueCat posts when a user buys in a store; a product has no such
-/// code.
+/// Headroom's webhook. This example posts to it what RevenueCat posts when a user buys in a store; a product has no
+/// such code.
 struct StoreWebhook: Sendable {
     private let url: String
     private let authorization: String
@@ -45,7 +45,8 @@ struct StoreWebhook: Sendable {
             }
             throw Problem(.gatewayTimeout, code: "UNKNOWN", "the webhook did not answer in time; check the usage first")
         }
-        // 200 is also the answer to an event that Headroom stores but cannot apply, because the store need not repeat it.
+        // 200 is also the answer to an event that Headroom stores but cannot apply, because the store need not repeat
+        // it.
         let answer = try? JSONDecoder().decode(Answer.self, from: Data(buffer: body))
         guard response.status == .ok, let answer, answer.outcome != "failed" else {
             logger.error("the webhook did not apply an event", metadata: ["status": "\(response.status.code)"])

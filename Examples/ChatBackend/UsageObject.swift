@@ -1,7 +1,8 @@
 import Foundation
 import HeadroomClient
 
-/// A usage as JSON, with the field names of the line protocol. `limit` and `remaining` are null where there is no limit.
+/// A usage as JSON, with the field names of the line protocol. `limit` and `remaining` are null where there is no
+/// limit.
 struct UsageObject: Encodable, Sendable {
     let status: UsageStatus
 

@@ -1,5 +1,5 @@
-/// Makes new inputs from the corpus as libFuzzer does, but without measuring coverage: a few random changes, words of the
-/// dictionary, two inputs joined.
+/// Makes new inputs from the corpus as libFuzzer does, but without measuring coverage: a few random changes, words of
+/// the dictionary, two inputs joined.
 struct Mutator {
     let corpus: [[UInt8]]
     let dictionary: [[UInt8]]

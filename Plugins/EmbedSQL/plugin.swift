@@ -8,9 +8,9 @@ struct EmbedSQL: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) async throws -> [Command] {
         let sql = context.package.directoryURL.appending(path: "sql")
         let output = context.pluginWorkDirectoryURL.appending(path: "EmbeddedSQL.swift")
-        // SwiftPM calls a plugin again only if files of the target's own folder are added or removed, so a list of the files
-        // in sql/ would not include new ones. Instead, the command writes its own input and so runs in every build, which
-        // takes some milliseconds. It writes its output only if that differs.
+        // SwiftPM calls a plugin again only if files of the target's own folder are added or removed, so a list of the
+        // files in sql/ would not include new ones. Instead, the command writes its own input and so runs in every
+        // build, which takes some milliseconds. It writes its output only if that differs.
         let lastRun = context.pluginWorkDirectoryURL.appending(path: "last-run")
         if !FileManager.default.fileExists(atPath: lastRun.path) {
             try Data().write(to: lastRun)

@@ -36,8 +36,8 @@ func readDefinitions(in directory: String) throws -> [Definition] {
     return definitions
 }
 
-/// Sorts definitions so that each follows those on which it depends. PostgreSQL resolves names in views and SQL functions at
-/// creation. In PL/pgSQL it resolves them at execution, so these functions have no dependencies.
+/// Sorts definitions so that each follows those on which it depends. PostgreSQL resolves names in views and SQL
+/// functions at creation. In PL/pgSQL it resolves them at execution, so these functions have no dependencies.
 ///
 /// - Throws: for a cycle of views and SQL functions.
 func sortedByDependency(_ definitions: [Definition]) throws -> [Definition] {

@@ -3,8 +3,8 @@ import Foundation
 // embed-sql SQL-DIRECTORY OUTPUT.swift LAST-RUN
 //
 // Writes `enum EmbeddedSQL`: the migrations of tables/ by number, the definitions of functions/ in the order of their
-// dependencies, and each query and script under the name of its file. Executed by the EmbedSQL plugin. It has no dependencies,
-// because they would have to be built before all targets with SQL.
+// dependencies, and each query and script under the name of its file. Executed by the EmbedSQL plugin. It has no
+// dependencies, because they would have to be built before all targets with SQL.
 
 /// An error in a file, printed in the form of compiler errors.
 struct EmbeddingError: Error {
@@ -56,8 +56,8 @@ func isIdentifier(_ text: some StringProtocol) -> Bool {
     }
 }
 
-/// - Throws: unless the files are 0001_…, 0002_… without gaps or duplicates. A gap is a missing file, a duplicate a conflict of
-///   two branches.
+/// - Throws: unless the files are 0001_…, 0002_… without gaps or duplicates. A gap is a missing file, a duplicate a
+///   conflict of two branches.
 func readMigrations(in directory: String) throws -> [Migration] {
     var migrations: [Migration] = []
     for file in try sqlFiles(in: directory) {
@@ -103,8 +103,8 @@ func readQueries(in directories: [String]) throws -> [Query] {
     return queries
 }
 
-/// A raw string literal with more `#` than any sequence of them in the text, so that the text cannot end the literal or start an
-/// interpolation. The closing quotes are not indented, so that the text keeps its indentation.
+/// A raw string literal with more `#` than any sequence of them in the text, so that the text cannot end the literal or
+/// start an interpolation. The closing quotes are not indented, so that the text keeps its indentation.
 func literal(_ text: String) -> String {
     var longest = 0
     var run = 0

@@ -7,8 +7,8 @@ public protocol StoreAdapter: Sendable {
     static var eventTypes: Set<String> { get }
 
     /// - Parameter payload: `BillingEvent.payload` as it was stored.
-    /// - Throws: `BillingError` for a payload that this adapter never stores. A known event that lacks a field is no error:
-    ///   it is returned with its `problem`.
+    /// - Throws: `BillingError` for a payload that this adapter never stores. A known event that lacks a field is no
+    ///   error: it is returned with its `problem`.
     static func translate(payload: JSONValue) throws(BillingError) -> BillingEvent
 }
 
@@ -37,7 +37,8 @@ public enum Stores {
 }
 
 extension BillingEvent {
-    /// The type without subtype or reason if the store documents it, else `other`: a bounded number of values, for metrics.
+    /// The type without subtype or reason if the store documents it, else `other`: a bounded number of values, for
+    /// metrics.
     public var typeClass: String {
         let name = String(type.prefix { $0 != ":" })
         return Stores.adapter(of: source)?.eventTypes.contains(name) == true ? name : "other"

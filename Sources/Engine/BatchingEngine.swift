@@ -72,8 +72,8 @@ public final class BatchingEngine: Sendable {
         Int((user.high ^ user.low) % UInt64(configuration.lanes))
     }
 
-    /// Passes requests to `lane`, which must be the lane of every one of them. Each gets an outcome through its mailbox,
-    /// except those that are refused at once and returned.
+    /// Passes requests to `lane`, which must be the lane of every one of them. Each gets an outcome through its
+    /// mailbox, except those that are refused at once and returned.
     public func enqueue(_ requests: [Request], lane: Int) -> ([Request], EngineError)? {
         lanes[lane].enqueue(requests)
     }

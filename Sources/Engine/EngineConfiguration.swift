@@ -12,7 +12,8 @@ public struct EngineConfiguration: Sendable {
     public var batchMaximum: Int
     /// Requests that may wait in all; one more is refused as overload.
     public var queueCapacity: Int
-    /// A request that would have to wait for a lane for longer is refused as overload; half of `requestTimeout` at most.
+    /// A request that would have to wait for a lane for longer is refused as overload; half of `requestTimeout` at
+    /// most.
     public var queueWaitMaximum: Duration
     /// How long a request may take before it is answered whatever the database does.
     public var requestTimeout: Duration

@@ -12,8 +12,8 @@ public enum UnreachablePolicy: String, Sendable, CaseIterable {
 extension HeadroomClient {
     /// Where the service is, and how to send requests to it.
     public struct Configuration: Sendable {
-        /// Instances of one service, which share a database; at least one. The first reachable one is used, and the next one
-        /// when it fails. To spread load, give backends different orders.
+        /// Instances of one service, which share a database; at least one. The first reachable one is used, and the
+        /// next one when it fails. To spread load, give backends different orders.
         public var endpoints: [Endpoint]
         #if TLS
         /// How to connect with TLS; nil is plain text.
@@ -25,13 +25,13 @@ extension HeadroomClient {
         public var connectionsPerEndpoint = 1
         /// The time for a request, retries included, after which it fails (1 ms to 1 h).
         public var deadline: Duration = .seconds(2)
-        /// The time after which a request without an answer is sent again to another endpoint, if it can be repeated (1 ms to
-        /// 1 h). A connection that received nothing in this time is closed.
+        /// The time after which a request without an answer is sent again to another endpoint, if it can be repeated (1
+        /// ms to 1 h). A connection that received nothing in this time is closed.
         public var attemptTimeout: Duration = .seconds(1)
         /// The time for an attempt to connect, TLS and authentication included (1 ms to 1 h).
         public var connectTimeout: Duration = .seconds(1)
-        /// The pause before the first retry. Each retry doubles it up to the upper bound; up to half of it is taken off at
-        /// random, so that clients do not retry all at once (1 ms to 1 min).
+        /// The pause before the first retry. Each retry doubles it up to the upper bound; up to half of it is taken off
+        /// at random, so that clients do not retry all at once (1 ms to 1 min).
         public var backoff: ClosedRange<Duration> = .milliseconds(25)...(.seconds(1))
         /// What to do when there is no answer.
         public var whenUnreachable = UnreachablePolicy.deny

@@ -4,8 +4,8 @@ import LineProtocol
 extension HeadroomClient {
     /// Counts messages if they fit, all or none. Each call counts anew.
     ///
-    /// The client makes a key, so the call counts once even if the client has to send it again. The error of a call whose
-    /// outcome is unknown has that key, for ``consume(_:messages:key:deadline:)``.
+    /// The client makes a key, so the call counts once even if the client has to send it again. The error of a call
+    /// whose outcome is unknown has that key, for ``consume(_:messages:key:deadline:)``.
     ///
     /// - Parameters:
     ///   - messages: 1 to 1,000,000.

@@ -52,7 +52,8 @@ public struct HeadroomError: Error, Sendable {
         public static let cancelled = Code(rawValue: "CANCELLED")
         /// The client shuts down; nothing was counted.
         public static let shutDown = Code(rawValue: "SHUTDOWN")
-        /// More requests wait in this client than ``HeadroomClient/Configuration/requestsMaximum``; nothing was counted.
+        /// More requests wait in this client than ``HeadroomClient/Configuration/requestsMaximum``; nothing was
+        /// counted.
         public static let tooManyRequests = Code(rawValue: "TOOMANY")
         /// The service's answer is not of the protocol.
         public static let malformedReply = Code(rawValue: "MALFORMED")

@@ -4,8 +4,8 @@ import Glibc
 import Musl
 #endif
 
-/// Writes text to standard output or standard error. Foundation's FileHandle ends the process if that fails, for instance if
-/// the reader of a pipe has ended or a disk is full.
+/// Writes text to standard output or standard error. Foundation's FileHandle ends the process if that fails, for
+/// instance if the reader of a pipe has ended or a disk is full.
 package enum DescriptorOutput {
     /// - Returns: 0 if all of it was written, otherwise the error number.
     package static func write(_ text: String, to descriptor: Int32) -> Int32 {

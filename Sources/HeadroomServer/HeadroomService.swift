@@ -18,8 +18,8 @@ public struct HeadroomService: Sendable {
     private let httpServer: HTTPServerMaker?
     private let logger: Logger
 
-    /// - Parameter httpServer: called if the setting `http` names an address. A parameter, so that this module needs nothing
-    ///   of HTTP.
+    /// - Parameter httpServer: called if the setting `http` names an address. A parameter, so that this module needs
+    ///   nothing of HTTP.
     package init(_ configuration: ServerConfiguration, httpServer: HTTPServerMaker?, logger: Logger) {
         self.configuration = configuration
         self.httpServer = configuration.http == nil ? nil : httpServer
@@ -111,7 +111,8 @@ public struct HeadroomService: Sendable {
             HousekeeperService(housekeeper: housekeeper, activity: activity),
             MonitorService(monitor: parts.monitor), EngineService(engine: parts.engine),
         ]
-        // Stops after the line protocol, so that /readyz reports the drain meanwhile, and before the engine, which it uses.
+        // Stops after the line protocol, so that /readyz reports the drain meanwhile, and before the engine, which it
+        // uses.
         if let httpServer {
             services.append(try httpServer(parts) { httpOpened.yield($0) })
         } else {

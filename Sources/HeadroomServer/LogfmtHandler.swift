@@ -3,8 +3,8 @@ import Logging
 
 /// Writes log lines as `time=… level=… msg="…" key=value …` on standard error: always one line per event.
 ///
-/// swift-log's own handler does not escape messages and values, and text from a database or a peer may hold line ends and
-/// terminal escapes.
+/// swift-log's own handler does not escape messages and values, and text from a database or a peer may hold line ends
+/// and terminal escapes.
 public struct LogfmtHandler: LogHandler {
     public var logLevel = Logger.Level.info
     public var metadata: Logger.Metadata = [:]
@@ -14,8 +14,8 @@ public struct LogfmtHandler: LogHandler {
         self.write = write
     }
 
-    /// One write a line, so that lines of several threads do not mix. A line that cannot be written is lost: there is no other
-    /// place to report it.
+    /// One write a line, so that lines of several threads do not mix. A line that cannot be written is lost: there is
+    /// no other place to report it.
     public static let standardError: @Sendable (String) -> Void = { line in
         _ = DescriptorOutput.write(line, to: 2)
     }
@@ -36,8 +36,8 @@ public struct LogfmtHandler: LogHandler {
         write(line + "\n")
     }
 
-    /// Unchanged if that is safe; otherwise in double quotes, with all characters escaped that could end the line, begin a
-    /// terminal sequence or look like another field.
+    /// Unchanged if that is safe; otherwise in double quotes, with all characters escaped that could end the line,
+    /// begin a terminal sequence or look like another field.
     static func quoted(_ text: String) -> String {
         let isPlain =
             !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C && $0 != 0x3D }
@@ -54,8 +54,8 @@ public struct LogfmtHandler: LogHandler {
         return quoted + "\""
     }
 
-    /// A text of several lines for a terminal, with all characters escaped that could begin a terminal sequence or change the
-    /// direction of the text.
+    /// A text of several lines for a terminal, with all characters escaped that could begin a terminal sequence or
+    /// change the direction of the text.
     public static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

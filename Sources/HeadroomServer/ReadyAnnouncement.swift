@@ -1,8 +1,8 @@
 import Engine
 import ServiceLifecycle
 
-/// Announces once that the service is ready: the ports are open and the lanes connected, so that the first request, and the
-/// first readiness check of a load balancer, succeed.
+/// Announces once that the service is ready: the ports are open and the lanes connected, so that the first request, and
+/// the first readiness check of a load balancer, succeed.
 struct ReadyAnnouncement: Service, CustomStringConvertible {
     let description = "ready announcement"
     private let engine: BatchingEngine

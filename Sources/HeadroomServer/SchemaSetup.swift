@@ -34,7 +34,8 @@ public struct SchemaSetup: Sendable {
         logger.notice("schema migrated", metadata: ["migration.changes": "\(applied.summary)"])
     }
 
-    /// Makes sure that the service can run: migrates if this login owns the schema, otherwise checks that the schema is current.
+    /// Makes sure that the service can run: migrates if this login owns the schema, otherwise checks that the schema is
+    /// current.
     ///
     /// - Throws: if something is missing, with the command to run and the role to run it as.
     public func prepare() async throws {

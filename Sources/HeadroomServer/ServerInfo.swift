@@ -32,8 +32,8 @@ package struct ServerInfo: Sendable {
         self.tls = tls
     }
 
-    /// Names of the lines, for the documentation. `verb_…` and `errors_…` stand for one line for each verb and code that has
-    /// occurred, `token_…` for one for each token name with open connections.
+    /// Names of the lines, for the documentation. `verb_…` and `errors_…` stand for one line for each verb and code
+    /// that has occurred, `token_…` for one for each token name with open connections.
     static let names =
         serviceNames + transportNames + databaseNames + trafficNames
         + LoopMetrics.Status.allCases.map(answersName) + Tier.allCases.map(tierName) + ["errors", "verb_…", "errors_…"]
@@ -79,7 +79,8 @@ package struct ServerInfo: Sendable {
         return groups.joined().compactMap { name, value in value.map { "\(name)=\($0)" } }
     }
 
-    /// The lines as clients of Redis parse them, with those that some look for when they connect. HELLO has the same values.
+    /// The lines as clients of Redis parse them, with those that some look for when they connect. HELLO has the same
+    /// values.
     static func bulk(_ lines: [String]) -> String {
         let own = lines.map { line in
             guard let end = line.firstIndex(of: "=") else { return line }

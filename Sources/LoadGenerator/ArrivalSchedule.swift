@@ -16,8 +16,8 @@ struct ArrivalSchedule {
     private let arrivals: Arrivals
     /// The average gap in nanoseconds.
     private let gap: Double
-    /// Nanoseconds from the start to the next request. A Double is exact to below a microsecond for years, so rounding errors
-    /// of the gaps do not add up.
+    /// Nanoseconds from the start to the next request. A Double is exact to below a microsecond for years, so rounding
+    /// errors of the gaps do not add up.
     private var offset: Double
     private var random: SeededRandom
 

@@ -3,8 +3,8 @@ import NIOCore
 
 /// One connection: sends requests, reads replies, and keeps when each request was sent.
 ///
-/// Starts with a handshake, AUTH if there is a token and PING, because the system also accepts connections over the server's
-/// limit, which the server closes afterwards.
+/// Starts with a handshake, AUTH if there is a token and PING, because the system also accepts connections over the
+/// server's limit, which the server closes afterwards.
 final class LoadConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

@@ -32,8 +32,8 @@ public struct LoadPlan: Sendable {
     public var distribution = Distribution.uniform
     public var request = LoadRequest.verb(.consume, messages: 1, keyShare: 0)
     public var seed: UInt64
-    /// The requests that may wait for answers in an open loop, over all connections; more are not sent and count as dropped.
-    /// Without this limit a slow server would fill the memory.
+    /// The requests that may wait for answers in an open loop, over all connections; more are not sent and count as
+    /// dropped. Without this limit a slow server would fill the memory.
     public var waitingMaximum = 100_000
 
     public init(seed: UInt64) {

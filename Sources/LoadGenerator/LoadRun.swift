@@ -13,7 +13,8 @@ public final class LoadRun: Sendable {
     private let plan: LoadPlan
     private let control = Mutex(Control())
 
-    /// Connections opened at a time. More would overflow the queue of a listening socket, and each overflow costs a second.
+    /// Connections opened at a time. More would overflow the queue of a listening socket, and each overflow costs a
+    /// second.
     private static let openingMaximum = 64
 
     public init(_ plan: LoadPlan) {

@@ -7,8 +7,8 @@ import Musl
 /// Finds the replies in a stream of bytes and classifies them. Buffers nothing but the first word of a reply.
 ///
 /// Reads all of RESP2, of which Headroom's framing is a part, because `bench` also measures other servers: `+text`,
-/// `-CODE text`, `:number`, `$length`, `*count`. Arrays may be nested to any depth, as one number counts the elements that are
-/// missing. That is why this is not `LineProtocol.ReplyFrameDecoder`, which buffers whole replies of Headroom.
+/// `-CODE text`, `:number`, `$length`, `*count`. Arrays may be nested to any depth, as one number counts the elements
+/// that are missing. That is why this is not `LineProtocol.ReplyFrameDecoder`, which buffers whole replies of Headroom.
 struct ReplyScanner {
     enum Reply: Equatable {
         case allowed
@@ -76,7 +76,8 @@ struct ReplyScanner {
     /// The kind of the reply, by its outermost element.
     private var reply = Reply.other
 
-    /// The next reply that ends in these bytes, or nil when they are used up. An incomplete reply continues in the next bytes.
+    /// The next reply that ends in these bytes, or nil when they are used up. An incomplete reply continues in the next
+    /// bytes.
     mutating func next(in bytes: UnsafeRawBufferPointer, at position: inout Int) throws(Malformed) -> Reply? {
         while position < bytes.count {
             if bulkLeft > 0 {

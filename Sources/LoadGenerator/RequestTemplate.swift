@@ -1,7 +1,7 @@
 import NIOCore
 
-/// The bytes of a request. Only the digits of the user and of the key differ between requests, and their lengths are fixed, so
-/// writing a request is a copy and a few digits.
+/// The bytes of a request. Only the digits of the user and of the key differ between requests, and their lengths are
+/// fixed, so writing a request is a copy and a few digits.
 struct RequestTemplate: Sendable {
     /// Characters of a user id before the number.
     static let userPrefixLength = 24

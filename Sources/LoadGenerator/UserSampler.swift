@@ -36,8 +36,8 @@ public enum Distribution: Sendable, Equatable, CustomStringConvertible {
 
 /// Draws user numbers, each in constant time with one random number.
 public struct UserSampler: Sendable {
-    /// One column of Walker's alias table. It has users instead of ranks, so that the permutation of the users is applied when
-    /// the table is made, not for each request.
+    /// One column of Walker's alias table. It has users instead of ranks, so that the permutation of the users is
+    /// applied when the table is made, not for each request.
     private struct Column {
         var user: UInt32
         var alias: UInt32

@@ -37,8 +37,8 @@ public enum FieldValue: Sendable, Equatable, Encodable {
 }
 
 extension Encodable {
-    /// One object on one line, names in alphabetical order. Characters that a terminal could take for a command are escaped,
-    /// which means the same in JSON.
+    /// One object on one line, names in alphabetical order. Characters that a terminal could take for a command are
+    /// escaped, which means the same in JSON.
     public func jsonLine() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

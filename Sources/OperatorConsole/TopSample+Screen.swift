@@ -15,7 +15,8 @@ public struct ScreenLine: Sendable, Equatable {
 }
 
 extension TopSample {
-    /// Lines that fit a terminal. A table that is too wide is split or loses columns; what still does not fit is cut off.
+    /// Lines that fit a terminal. A table that is too wide is split or loses columns; what still does not fit is cut
+    /// off.
     ///
     /// - Parameters:
     ///   - problem: an error since the sample was taken.
@@ -113,8 +114,8 @@ extension TopSample {
     }
 }
 
-/// A sentence in lines of at most `width`: broken after semicolons, or between words where a clause is longer. A word that is
-/// longer stays whole.
+/// A sentence in lines of at most `width`: broken after semicolons, or between words where a clause is longer. A word
+/// that is longer stays whole.
 func wrapped(_ text: String, _ width: Int) -> [String] {
     var lines: [String] = []
     let clauses = text.split(separator: "; ").map(String.init)

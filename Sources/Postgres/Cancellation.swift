@@ -3,8 +3,8 @@ import Dispatch
 
 /// A cancel request in progress.
 ///
-/// PQcancel opens a connection of its own and blocks without a deadline, so it runs on a thread of its own. There is at most
-/// one per connection; the connection's tcp_user_timeout applies to it, too.
+/// PQcancel opens a connection of its own and blocks without a deadline, so it runs on a thread of its own. There is at
+/// most one per connection; the connection's tcp_user_timeout applies to it, too.
 final class Cancellation: Sendable {
     private let end = DispatchSemaphore(value: 0)
 

@@ -45,8 +45,8 @@ public final class Connection {
 
     /// Connects, and applies the session settings and the role.
     ///
-    /// - Throws: `.connectFailed` within `connectTimeout`, also if the server refuses a session setting or the role, or a pooler
-    ///   shares the session with other clients.
+    /// - Throws: `.connectFailed` within `connectTimeout`, also if the server refuses a session setting or the role, or
+    ///   a pooler shares the session with other clients.
     public static func connect(_ options: ConnectionOptions) throws(PostgresError) -> Connection {
         let deadline = ContinuousClock.now + options.connectTimeout
         var attempt = try ConnectionAttempt(options)
@@ -94,10 +94,10 @@ public final class Connection {
 
     /// Waits for the current statement.
     ///
-    /// - Returns: nil at the instant `until`; then call it again, `cancel`, or `close`. With an instant in the past it checks
-    ///   without waiting.
-    /// - Throws: `.server` if the statement failed; the connection is ready for the next one. `.connectionLost`: the outcome of
-    ///   the statement is unknown.
+    /// - Returns: nil at the instant `until`; then call it again, `cancel`, or `close`. With an instant in the past it
+    ///   checks without waiting.
+    /// - Throws: `.server` if the statement failed; the connection is ready for the next one. `.connectionLost`: the
+    ///   outcome of the statement is unknown.
     public func awaitResult(until: ContinuousClock.Instant) throws(PostgresError) -> QueryResult? {
         guard state == .busy else { throw misuse("awaitResult without a current statement") }
         while true {
@@ -180,8 +180,8 @@ public final class Connection {
         }
     }
 
-    /// Of the results of several statements, keeps the first error; without an error the last result, or in a pipeline the one
-    /// with rows, because `BEGIN` and `COMMIT` have none.
+    /// Of the results of several statements, keeps the first error; without an error the last result, or in a pipeline
+    /// the one with rows, because `BEGIN` and `COMMIT` have none.
     private func keep(_ result: OpaquePointer) throws(PostgresError) {
         switch PQresultStatus(result) {
         case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:

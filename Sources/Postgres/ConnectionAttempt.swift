@@ -3,10 +3,10 @@ import Foundation
 
 /// Opens a libpq connection without blocking inside libpq.
 ///
-/// PQconnectPoll tries the hosts of the connection string in turn and checks `target_session_attrs`, but has no timeout: it
-/// waits for ever for a host that accepts the connection and then is silent (a stopped process, a full disk, a firewall),
-/// which would block a failover. So each host has a share of the time, and a host that exceeds it is removed for the rest of
-/// this attempt.
+/// PQconnectPoll tries the hosts of the connection string in turn and checks `target_session_attrs`, but has no
+/// timeout: it waits for ever for a host that accepts the connection and then is silent (a stopped process, a full
+/// disk, a firewall), which would block a failover. So each host has a share of the time, and a host that exceeds it is
+/// removed for the rest of this attempt.
 struct ConnectionAttempt {
     private let deadline: ContinuousClock.Instant
     private let share: Duration
@@ -132,8 +132,8 @@ struct ConnectionAttempt {
         silentHosts.isEmpty ? message : "\(message) (no answer from \(silentHosts.joined(separator: "; ")))"
     }
 
-    /// libpq reports no SQLSTATE for a failed connection, and the server's messages may be translated. These are the English
-    /// texts of the most common errors.
+    /// libpq reports no SQLSTATE for a failed connection, and the server's messages may be translated. These are the
+    /// English texts of the most common errors.
     private static func hint(for message: String) -> String? {
         if message.contains("Connection refused") || message.contains("No such file or directory") {
             return "is the server running, and does the connection string name its host and port?"

@@ -3,8 +3,9 @@ public struct ConnectionOptions: Sendable {
     /// A libpq connection string or URI. It may name several hosts and `target_session_attrs`. May hold a password:
     /// log only `redacted(conninfo:)`.
     public var conninfo: String
-    /// Limits the whole of `Connection.connect`, over all hosts: with n hosts, each has 1/n of it. It does not limit the
-    /// resolution of names (libpq calls getaddrinfo, which blocks): use addresses, or `hostaddr`, where that matters.
+    /// Limits the whole of `Connection.connect`, over all hosts: with n hosts, each has 1/n of it. It does not limit
+    /// the resolution of names (libpq calls getaddrinfo, which blocks): use addresses, or `hostaddr`, where that
+    /// matters.
     public var connectTimeout: Duration
     /// Shown in pg_stat_activity, unless the connection string has its own `application_name`.
     public var applicationName: String
@@ -12,8 +13,8 @@ public struct ConnectionOptions: Sendable {
     public var sessionSettings: [(String, String)]
     /// The role of the session, of which its login must be a member; nil is the login itself.
     public var role: String?
-    /// A schema whose owner becomes the role of a superuser's session, unless the owner is a superuser: otherwise the owner's
-    /// triggers and defaults would run with a superuser's rights. nil for sessions with a role.
+    /// A schema whose owner becomes the role of a superuser's session, unless the owner is a superuser: otherwise the
+    /// owner's triggers and defaults would run with a superuser's rights. nil for sessions with a role.
     public var actsAsOwnerOf: String?
 
     public init(

@@ -42,8 +42,9 @@ struct ConnectionParameters {
     mutating func setDefaults(_ options: ConnectionOptions) {
         self["client_encoding"] = "UTF8"  // required: results are decoded as UTF-8
         setDefault("application_name", options.applicationName)
-        // The loss of a silent peer (power, cable, firewall) is detected after 10 + 3 × 5 s by probes if the connection is
-        // idle, and otherwise after 10 s by unacknowledged data. The kernel's defaults are two hours and a quarter of an hour.
+        // The loss of a silent peer (power, cable, firewall) is detected after 10 + 3 × 5 s by probes if the connection
+        // is idle, and otherwise after 10 s by unacknowledged data. The kernel's defaults are two hours and a quarter
+        // of an hour.
         setDefault("keepalives", "1")
         setDefault("keepalives_idle", "10")
         setDefault("keepalives_interval", "5")

@@ -64,8 +64,8 @@ extension Connection {
         )
     }
 
-    /// Sets all settings in one round trip. Not by startup options (`-c role=…`): poolers refuse these, and the server's errors
-    /// about them have no SQLSTATE.
+    /// Sets all settings in one round trip. Not by startup options (`-c role=…`): poolers refuse these, and the
+    /// server's errors about them have no SQLSTATE.
     ///
     /// - Parameter process: the server process that must run the statement.
     /// - Returns: false if another process ran it, which then set nothing.

@@ -20,12 +20,12 @@ extension Connection {
         case last
     }
 
-    /// Runs the first or the last statement of a transaction together with its `BEGIN` or `COMMIT`, in one round trip. Prepares
-    /// the statement first, once per session.
+    /// Runs the first or the last statement of a transaction together with its `BEGIN` or `COMMIT`, in one round trip.
+    /// Prepares the statement first, once per session.
     ///
     /// - Returns: the statement's rows; its warnings include those of `COMMIT`.
-    /// - Throws: as `query(_:_:deadline:)` does. After `.server` the transaction may still be open: roll it back. `ROLLBACK`
-    ///   without a transaction does no harm.
+    /// - Throws: as `query(_:_:deadline:)` does. After `.server` the transaction may still be open: roll it back.
+    ///   `ROLLBACK` without a transaction does no harm.
     public func query(
         _ statement: PreparedQuery,
         _ parameters: borrowing Parameters = .init(),

@@ -12,8 +12,8 @@ public struct Warning: Sendable, Hashable {
 ///
 /// libpq calls `receive` within PQconsumeInput and PQgetResult, so on the connection's own thread.
 final class NoticeCollector {
-    /// A statement that raises a notice per row must not fill the memory. Warnings replace other notices, because they report
-    /// whether a commit reached the standby.
+    /// A statement that raises a notice per row must not fill the memory. Warnings replace other notices, because they
+    /// report whether a commit reached the standby.
     static let limit = 64
 
     private(set) var warnings: [Warning] = []
@@ -41,8 +41,8 @@ final class NoticeCollector {
         PQresultErrorField(result, Int32(field.asciiValue ?? 0)).map { String(cString: $0) }
     }
 
-    /// Call before the first statement: until then libpq prints notices to standard error. The collector must live as long as
-    /// the connection.
+    /// Call before the first statement: until then libpq prints notices to standard error. The collector must live as
+    /// long as the connection.
     func attach(to handle: OpaquePointer) {
         let receiver: PQnoticeReceiver = { context, result in
             guard let context, let result else { return }

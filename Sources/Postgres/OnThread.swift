@@ -1,7 +1,7 @@
 import Foundation
 
-/// Runs blocking work on a thread of its own and awaits it. For rare work: starting, migrating, tests. Not cancellable: the
-/// work must have deadlines of its own, as `Connection`'s methods do.
+/// Runs blocking work on a thread of its own and awaits it. For rare work: starting, migrating, tests. Not cancellable:
+/// the work must have deadlines of its own, as `Connection`'s methods do.
 public func onThread<Value: Sendable>(
     named name: String = "postgres.work",
     _ work: @escaping @Sendable () throws -> Value

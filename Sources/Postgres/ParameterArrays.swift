@@ -79,8 +79,9 @@ extension Parameters {
         }
     }
 
-    /// The binary form (PostgreSQL's array_recv): number of dimensions, whether there are NULLs, the elements' type; for each
-    /// dimension length and lower bound; then the elements, each after its length. The empty array has no dimension.
+    /// The binary form (PostgreSQL's array_recv): number of dimensions, whether there are NULLs, the elements' type;
+    /// for each dimension length and lower bound; then the elements, each after its length. The empty array has no
+    /// dimension.
     ///
     /// - Parameter writeElement: writes length and value of one element; false if it was NULL.
     @inlinable

@@ -1,5 +1,5 @@
-/// The parameters of one statement in PostgreSQL's binary format, one after the other in one buffer. The n-th value appended
-/// is `$n`.
+/// The parameters of one statement in PostgreSQL's binary format, one after the other in one buffer. The n-th value
+/// appended is `$n`.
 public struct Parameters: ~Copyable {
     @usableFromInline var bytes: UnsafeMutableRawPointer
     @usableFromInline var capacity: Int

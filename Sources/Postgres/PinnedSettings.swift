@@ -1,9 +1,10 @@
 extension Connection {
-    /// Settings of every session before its first other statement, independent of the defaults of server, database, role and
-    /// environment: names resolve to PostgreSQL's own functions and operators, and values have one text form.
+    /// Settings of every session before its first other statement, independent of the defaults of server, database,
+    /// role and environment: names resolve to PostgreSQL's own functions and operators, and values have one text form.
     /// `sessionSettings` come later and may replace one.
     ///
-    /// `default_transaction_read_only` is missing on purpose: managed databases turn it on when their disk is almost full.
+    /// `default_transaction_read_only` is missing on purpose: managed databases turn it on when their disk is almost
+    /// full.
     static let pinnedSettings = [
         // A user that may create objects in another schema could plant a function or operator there that matches a call
         // better than PostgreSQL's own. docs/security.md, "Planted objects".

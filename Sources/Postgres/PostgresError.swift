@@ -75,9 +75,9 @@ public struct PostgresError: Error, Sendable, Hashable {
 }
 
 extension PostgresError {
-    /// The server is not the one that the TLS settings of the connection string require. A retry does not help, and connecting
-    /// without TLS would help an attacker. libpq reports this only by its message, which is English because this process sets
-    /// no locale.
+    /// The server is not the one that the TLS settings of the connection string require. A retry does not help, and
+    /// connecting without TLS would help an attacker. libpq reports this only by its message, which is English because
+    /// this process sets no locale.
     public var isAboutServerIdentity: Bool {
         kind == .connectFailed && PostgresError.identityProblems.contains { message.contains($0) }
     }
@@ -154,8 +154,8 @@ extension PostgresError {
             return (PostgresError(.connectionLost, text(PQresultErrorMessage(result))), true)
         }
         let state = SQLState(rawValue: code)
-        // If a prepared statement is missing, or exists too early, a pooler shares the session by the transaction. The next
-        // connection detects this, and is refused.
+        // If a prepared statement is missing, or exists too early, a pooler shares the session by the transaction. The
+        // next connection detects this, and is refused.
         let isForeign = state == .invalidSQLStatementName || state == .duplicatePreparedStatement
         let isFatal = isClosing || isForeign
         let error = PostgresError(

@@ -8,15 +8,16 @@ import Musl
 
 /// The rows of one statement, in binary format. Rows and columns count from 0.
 ///
-/// A getter throws `SQLState.invalidStoredValue` for NULL and for a value of another type: an operator may have changed a
-/// column. `text` and `bytes` read any type, and NULL as empty. An index out of range is a programming error and traps.
+/// A getter throws `SQLState.invalidStoredValue` for NULL and for a value of another type: an operator may have changed
+/// a column. `text` and `bytes` read any type, and NULL as empty. An index out of range is a programming error and
+/// traps.
 public final class QueryResult: @unchecked Sendable {
     // Invariant: a PGresult is not changed after libpq has handed it out ("read-only after creation and can be passed
     // around between threads", manual section 34.20), all properties are constant, and only deinit frees it.
     private let result: OpaquePointer
 
-    /// Notices of the statement. A success with a warning 01000 about synchronous replication is a commit that no standby has
-    /// confirmed.
+    /// Notices of the statement. A success with a warning 01000 about synchronous replication is a commit that no
+    /// standby has confirmed.
     public let warnings: [Warning]
     public let rowCount: Int
     public let columnCount: Int
@@ -89,8 +90,8 @@ public final class QueryResult: @unchecked Sendable {
         (try integer(row, column, .bool) as UInt8) != 0
     }
 
-    /// An ordinal of `WITH ORDINALITY`, as an index from 0 into the array that was sent. The statement computes it, so another
-    /// type is a programming error and traps.
+    /// An ordinal of `WITH ORDINALITY`, as an index from 0 into the array that was sent. The statement computes it, so
+    /// another type is a programming error and traps.
     public func ordinal(_ row: Int, _ column: Int) -> Int {
         let bytes = bytes(row, column)
         precondition(bytes.count == 4, "column \(column) (\(columnName(column))) is not an integer")

@@ -16,8 +16,8 @@ public struct SQLState: RawRepresentable, Hashable, Sendable, CustomStringConver
 }
 
 extension SQLState {
-    /// The code of a WARNING without a code of its own, such as "canceling wait for synchronous replication": the statement
-    /// succeeds, but its commit is local only.
+    /// The code of a WARNING without a code of its own, such as "canceling wait for synchronous replication": the
+    /// statement succeeds, but its commit is local only.
     public static let warning = SQLState(rawValue: "01000")
     public static let divisionByZero = SQLState(rawValue: "22012")
     public static let foreignKeyViolation = SQLState(rawValue: "23503")
@@ -40,7 +40,8 @@ extension SQLState {
     public static let adminShutdown = SQLState(rawValue: "57P01")
     public static let crashShutdown = SQLState(rawValue: "57P02")
     public static let cannotConnectNow = SQLState(rawValue: "57P03")
-    /// Headroom's own: a stored value is out of range. Raised by the SQL functions, and thrown when a result is decoded.
+    /// Headroom's own: a stored value is out of range. Raised by the SQL functions, and thrown when a result is
+    /// decoded.
     public static let invalidStoredValue = SQLState(rawValue: "HR006")
     public static let noDataFound = SQLState(rawValue: "P0002")
     public static let programLimitExceeded = SQLState(rawValue: "54000")

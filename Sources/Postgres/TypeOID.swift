@@ -45,8 +45,8 @@ extension TypeOID {
 
 /// Converts between PostgreSQL's microseconds since 2000-01-01 and microseconds since 1970-01-01.
 ///
-/// PostgreSQL's last year, 294276, does not fit an Int64 that counts from 1970. Both conversions saturate, and the ends of Int64
-/// mean infinity and -infinity in both; so no external value can trap.
+/// PostgreSQL's last year, 294276, does not fit an Int64 that counts from 1970. Both conversions saturate, and the ends
+/// of Int64 mean infinity and -infinity in both; so no external value can trap.
 @usableFromInline
 enum Timestamp {
     @inlinable static var epochMicroseconds: Int64 { 946_684_800_000_000 }

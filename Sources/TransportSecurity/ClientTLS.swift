@@ -3,8 +3,8 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// A client's TLS settings. The client always checks that the service's certificate is signed by a trusted CA, and is for the
-/// name that it connects to.
+/// A client's TLS settings. The client always checks that the service's certificate is signed by a trusted CA, and is
+/// for the name that it connects to.
 public struct ClientTLS: Sendable {
     private let context: NIOSSLContext
     private let serverName: String?
@@ -24,8 +24,8 @@ public struct ClientTLS: Sendable {
         }
     }
 
-    /// - Parameter serverName: the name in the certificate, if it is not the host's name. A certificate for the address of the
-    ///   connection is accepted, too.
+    /// - Parameter serverName: the name in the certificate, if it is not the host's name. A certificate for the address
+    ///   of the connection is accepted, too.
     public init(_ files: Files, serverName: String? = nil) throws(TLSFileError) {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12

@@ -1,5 +1,5 @@
-/// The billing period of a row of `message_usage`: `YYYY-MM` for a monthly plan, else the plan's name (`trial`, `free`), because
-/// such an allowance never resets.
+/// The billing period of a row of `message_usage`: `YYYY-MM` for a monthly plan, else the plan's name (`trial`,
+/// `free`), because such an allowance never resets.
 public struct BillingPeriod: Hashable, Sendable {
     public let label: String
 

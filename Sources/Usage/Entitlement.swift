@@ -15,8 +15,8 @@ public final class Entitlement: Sendable {
     public let expiresAt: Instant?
     /// The last monthly plan before this one, or the one that has ended. A paywall can highlight it.
     public let previousPlan: String?
-    /// The plan after the store's next renewal, if it is another one. It is ignored by `==`, because it does not change what may
-    /// be sent now. Nil also if it was not looked up: only `USAGE` needs it.
+    /// The plan after the store's next renewal, if it is another one. It is ignored by `==`, because it does not change
+    /// what may be sent now. Nil also if it was not looked up: only `USAGE` needs it.
     public let nextPlan: String?
 
     public init(

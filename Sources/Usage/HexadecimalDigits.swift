@@ -1,17 +1,17 @@
-/// Reads and writes hexadecimal digits, eight digits per word and four words at a time. Ids are a large part of the cost of a
-/// request; byte by byte they would cost many times as much.
+/// Reads and writes hexadecimal digits, eight digits per word and four words at a time. Ids are a large part of the
+/// cost of a request; byte by byte they would cost many times as much.
 enum HexadecimalDigits {
     typealias Words = SIMD4<UInt64>
 
     private static var ones: UInt64 { 0x0101_0101_0101_0101 }
     private static var tops: UInt64 { 0x8080_8080_8080_8080 }
 
-    /// The 32 bits of each word's eight digits, in either case, with the first digit in the top byte. Nil if a byte is no
-    /// digit.
+    /// The 32 bits of each word's eight digits, in either case, with the first digit in the top byte. Nil if a byte is
+    /// no digit.
     @inline(__always)
     static func bits(of text: Words) -> Words? {
-        // Each sum sets the top bit of the bytes that are at least the character. Bytes from 0x80 on may carry into the next
-        // byte; they are faults themselves.
+        // Each sum sets the top bit of the bytes that are at least the character. Bytes from 0x80 on may carry into the
+        // next byte; they are faults themselves.
         let isDigit = atLeast("0", text) & ~atLeast(":", text)
         let lower = text | Words(repeating: ones &* 0x20)
         let isLetter = atLeast("a", lower) & ~atLeast("g", lower)

@@ -15,8 +15,8 @@ public struct MessageKey: Hashable, Sendable {
         self.text = text
     }
 
-    /// The key of an id of any length: `sha256:` and the SHA-256 of its UTF-8 bytes as 64 lower-case hexadecimal digits. Every
-    /// version of this library derives the same key from an id.
+    /// The key of an id of any length: `sha256:` and the SHA-256 of its UTF-8 bytes as 64 lower-case hexadecimal
+    /// digits. Every version of this library derives the same key from an id.
     ///
     /// - Throws: if the id is empty, because all messages without an id would have the same key.
     public init(digestOf id: String) throws(InvalidMessageKey) {

@@ -43,7 +43,8 @@ public final class Plan: Sendable {
         if case .trial = cycle { true } else { false }
     }
 
-    /// Whether a text can be a plan's name: lower-case ASCII, so that it can label a billing period and is never a month.
+    /// Whether a text can be a plan's name: lower-case ASCII, so that it can label a billing period and is never a
+    /// month.
     public static func isName(_ text: String) -> Bool {
         let bytes = text.utf8
         guard let first = bytes.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first), bytes.count <= 32

@@ -47,8 +47,8 @@ extension Plan {
         }
     }
 
-    /// Whether a subscription to this plan can be in `state`. Only monthly plans can be cancelled or have a billing issue; every
-    /// plan can expire or be revoked.
+    /// Whether a subscription to this plan can be in `state`. Only monthly plans can be cancelled or have a billing
+    /// issue; every plan can expire or be revoked.
     public func admits(_ state: SubscriptionState) -> Bool {
         switch state {
         case .trial, .free, .active: state == initialState

@@ -1,6 +1,7 @@
 /// The sentences for users, in a warm first person.
 ///
-/// `headroom migrate` writes them to the table `headroom.words`, so that SQL functions and the line protocol use the same ones.
+/// `headroom migrate` writes them to the table `headroom.words`, so that SQL functions and the line protocol use the
+/// same ones.
 public enum Sentence: String, Sendable, CaseIterable {
     case gentle
     case gentleLifetime = "gentle_lifetime"
@@ -79,8 +80,8 @@ public enum Sentence: String, Sendable, CaseIterable {
         }
     }
 
-    /// The sentence with its placeholders filled in. `UsageSnapshot.banner` and the properties below it only choose a sentence
-    /// for whose placeholders the snapshot has values.
+    /// The sentence with its placeholders filled in. `UsageSnapshot.banner` and the properties below it only choose a
+    /// sentence for whose placeholders the snapshot has values.
     func filled(from snapshot: UsageSnapshot, date: Instant? = nil) -> String {
         guard let template = Sentence.templates[self] else { preconditionFailure("templates has all cases") }
         let parts = number(in: snapshot) == 1 ? template.one : template.other

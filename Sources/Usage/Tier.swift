@@ -51,7 +51,8 @@ public enum Display: String, Sendable, CaseIterable {
     }
 }
 
-/// The state of a subscription at an instant, derived from the inputs in `headroom.subscriptions` and the database's clock.
+/// The state of a subscription at an instant, derived from the inputs in `headroom.subscriptions` and the database's
+/// clock.
 public enum SubscriptionState: String, Sendable, CaseIterable {
     case trial, active, cancelled
     case gracePeriod = "grace_period"

@@ -1,6 +1,7 @@
 /// A user's usage at one instant as the database has it; every answer is derived from it.
 ///
-/// The entitlement is a reference: a batch makes a snapshot per message, and the snapshots of a user share the entitlement.
+/// The entitlement is a reference: a batch makes a snapshot per message, and the snapshots of a user share the
+/// entitlement.
 public struct UsageSnapshot: Sendable, Equatable {
     public var entitlement: Entitlement
     /// Messages counted in this period.
@@ -168,16 +169,16 @@ extension UsageSnapshot {
         used = min(used + messages, UsageSnapshot.countMaximum)
     }
 
-    /// Seconds after which refused `messages` would be allowed. Nil if waiting does not help: in a trial, if access ends before
-    /// the reset, and for more messages than the allowance.
+    /// Seconds after which refused `messages` would be allowed. Nil if waiting does not help: in a trial, if access
+    /// ends before the reset, and for more messages than the allowance.
     public func retryAfterSeconds(_ refusal: DenialReason, messages: Int) -> Int64? {
         guard refusal == .limitReached, let availableAgainAt else { return nil }
         if let allowance = plan.allowance, messages > allowance { return nil }
         return availableAgainAt.secondsRoundedUp(since: observedAt)
     }
 
-    /// Day X of N of a trial. Day 1 is the first 24 hours, and the last day lasts beyond the end. The days of a trial with an end
-    /// of its own, such as a store's trial, follow from that end.
+    /// Day X of N of a trial. Day 1 is the first 24 hours, and the last day lasts beyond the end. The days of a trial
+    /// with an end of its own, such as a store's trial, follow from that end.
     public var trialDay: (day: Int, days: Int)? {
         guard case .trial(let planDays) = plan.cycle else { return nil }
         let days = expiresAt.map { max(1, -UsageSnapshot.days(from: $0, to: startedAt)) } ?? planDays

@@ -51,8 +51,8 @@ public struct UsageStatus: Sendable, Hashable {
     public var banner: String?
     /// The key was used before: this is the first outcome, and nothing was counted now.
     public var isReplayed: Bool
-    /// The service did not answer, and the message was allowed without being counted. The other fields have no limit, no texts,
-    /// a hidden counter, and empty names of plan and period.
+    /// The service did not answer, and the message was allowed without being counted. The other fields have no limit,
+    /// no texts, a hidden counter, and empty names of plan and period.
     public var isDegraded: Bool
 
     public init(

@@ -1,7 +1,7 @@
 /// A user of the chat product: a UUID, the only personal datum that Headroom stores.
 ///
-/// Two big-endian halves, so that `<` is the order of PostgreSQL's `uuid` type (byte by byte). All batches, resets and webhooks
-/// lock rows in this order, so that two instances cannot deadlock.
+/// Two big-endian halves, so that `<` is the order of PostgreSQL's `uuid` type (byte by byte). All batches, resets and
+/// webhooks lock rows in this order, so that two instances cannot deadlock.
 public struct UserID: Hashable, Sendable, Comparable {
     public let high: UInt64
     public let low: UInt64
@@ -21,8 +21,8 @@ extension UserID {
     /// Length of the text form, `8-4-4-4-12` hexadecimal digits.
     public static var textLength: Int { 36 }
 
-    /// Parses the text form, in either case. Nil for other spellings that PostgreSQL accepts, such as braces, `urn:` and missing
-    /// dashes, because they would look like another user in a log.
+    /// Parses the text form, in either case. Nil for other spellings that PostgreSQL accepts, such as braces, `urn:`
+    /// and missing dashes, because they would look like another user in a log.
     public init?(_ text: UnsafeRawBufferPointer) {
         guard text.count == UserID.textLength else { return nil }
         let dash = UInt8(ascii: "-")

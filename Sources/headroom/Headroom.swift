@@ -16,8 +16,8 @@ struct Headroom: AsyncParsableCommand {
         defaultSubcommand: ServeCommand.self
     )
 
-    /// The library's `main`, except that it escapes errors that quote foreign text, reports unknown commands, and ends quietly
-    /// when the reader of its output has ended.
+    /// The library's `main`, except that it escapes errors that quote foreign text, reports unknown commands, and ends
+    /// quietly when the reader of its output has ended.
     static func main() async {
         do {
             try UnknownCommand.check(Array(CommandLine.arguments.dropFirst()))

@@ -101,8 +101,8 @@ enum ProcessSetup {
         return (min(connections, left - http), http)
     }
 
-    /// Swift's crash report shows the memory that registers point to, which may hold a password or a token. It reads its
-    /// settings when a process starts, so this executes the program again in the same process.
+    /// Swift's crash report shows the memory that registers point to, which may hold a password or a token. It reads
+    /// its settings when a process starts, so this executes the program again in the same process.
     static func keepMemoryOutOfCrashReports() {
         let name = "SWIFT_BACKTRACE"
         let settings = getenv(name).map { String(cString: $0) } ?? ""

@@ -1,8 +1,8 @@
 import HeadroomServer
 import OperatorConsole
 
-/// Samples a service repeatedly: its state on one connection, and its busiest users on another, because that answer may take
-/// long.
+/// Samples a service repeatedly: its state on one connection, and its busiest users on another, because that answer may
+/// take long.
 actor ServiceWatch {
     private let address: ListenAddress
     private let access: ClientAccess

@@ -9,8 +9,8 @@ import Musl
 
 /// Flags that follow from the declarations of settings.
 ///
-/// ArgumentParser finds a type's flags by reflection and decodes their values by key: the mirror and the decoder here have
-/// an `Option` for each setting in place of a property.
+/// ArgumentParser finds a type's flags by reflection and decodes their values by key: the mirror and the decoder here
+/// have an `Option` for each setting in place of a property.
 protocol SettingsOptions: ParsableArguments, CustomReflectable {
     static var settings: [any SettingDefinition] { get }
     /// By the setting's name; without those that were not given.

@@ -6,7 +6,8 @@ import Glibc
 import Musl
 #endif
 
-/// Standard output of commands. Unlike `print` it throws when nothing can be written, so that `headroom top | head -2` ends.
+/// Standard output of commands. Unlike `print` it throws when nothing can be written, so that `headroom top | head -2`
+/// ends.
 enum StandardOutput {
     /// Nothing more can be written. The command ends.
     struct Failure: Error, CustomStringConvertible {
@@ -19,8 +20,8 @@ enum StandardOutput {
         }
     }
 
-    /// Makes a write to a pipe without a reader an error instead of the end of the process: the command must first stop a
-    /// private PostgreSQL that it has started.
+    /// Makes a write to a pipe without a reader an error instead of the end of the process: the command must first stop
+    /// a private PostgreSQL that it has started.
     ///
     /// - Returns: whether the signal was ignored before, as some service managers do for their children.
     static func ignorePipeSignal() -> Bool {

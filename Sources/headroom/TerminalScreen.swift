@@ -49,8 +49,8 @@ final class TerminalScreen: @unchecked Sendable {
         var settings = termios()
         if isatty(STDIN_FILENO) == 1, tcgetattr(STDIN_FILENO, &settings) == 0 {
             before = settings
-            // Keys arrive one by one, without echo. Ctrl-C is still a signal; Ctrl-Z is disabled, because it would leave the
-            // terminal in this state to the shell.
+            // Keys arrive one by one, without echo. Ctrl-C is still a signal; Ctrl-Z is disabled, because it would
+            // leave the terminal in this state to the shell.
             settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
             withUnsafeMutableBytes(of: &settings.c_cc) { $0[Int(VSUSP)] = 0 }
             tcsetattr(STDIN_FILENO, TCSANOW, &settings)

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A directory below /tmp that a watchdog deletes when the test process ends, also if that is killed. The watchdog also stops a
-/// PostgreSQL server in it.
+/// A directory below /tmp that a watchdog deletes when the test process ends, also if that is killed. The watchdog also
+/// stops a PostgreSQL server in it.
 public final class TemporaryDirectory: Sendable {
     public let path: String
     /// A file that is locked while this process lives. The watchdog waits for the lock.
@@ -23,7 +23,8 @@ public final class TemporaryDirectory: Sendable {
         close(lifeline)
     }
 
-    /// In a session of its own, so that Ctrl-C does not end it. `-QUIT` is PostgreSQL's immediate shutdown, which loses data.
+    /// In a session of its own, so that Ctrl-C does not end it. `-QUIT` is PostgreSQL's immediate shutdown, which loses
+    /// data.
     private static func startWatchdog(_ path: String) throws {
         let script = """
             flock --exclusive "$1/lifeline" true

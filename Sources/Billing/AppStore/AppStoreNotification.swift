@@ -77,8 +77,8 @@ public enum AppStoreNotification: StoreAdapter {
 
     /// - Parameter body: `{"signedPayload": "…"}`.
     /// - Returns: the payload to store, verified including its signed parts; `translate` accepts it.
-    /// - Throws: malformed, not UTF-8 or too large; unverified, if it does not come from the App Store; elsewhere, if it is
-    ///   for another app or environment.
+    /// - Throws: malformed, not UTF-8 or too large; unverified, if it does not come from the App Store; elsewhere, if
+    ///   it is for another app or environment.
     public static func sanitized(
         body: [UInt8],
         verifier: AppStoreVerifier

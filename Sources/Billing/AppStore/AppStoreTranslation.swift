@@ -3,8 +3,8 @@ import Usage
 /// The effects of each type of App Store notification. Unknown types have none. Neither have unknown subtypes, unless a
 /// case accepts every subtype.
 struct AppStoreTranslation {
-    /// `data.status`: the subscription's state when the notification was signed. It takes precedence over the type if they
-    /// disagree, because it reflects all events so far.
+    /// `data.status`: the subscription's state when the notification was signed. It takes precedence over the type if
+    /// they disagree, because it reflects all events so far.
     enum Status: Int64 {
         case active = 1
         case expired, billingRetry, gracePeriod, revoked
@@ -89,8 +89,8 @@ struct AppStoreTranslation {
         }
     }
 
-    /// A refund of a past period has no effect on the subscription; the status then is active. One-time purchases have no
-    /// status.
+    /// A refund of a past period has no effect on the subscription; the status then is active. One-time purchases have
+    /// no status.
     private func revocation() throws -> [BillingEffect] {
         switch status {
         case .active?: []
@@ -110,8 +110,8 @@ struct AppStoreTranslation {
         )
     }
 
-    /// A free introductory offer is a trial. Other offers are not: existing customers get them too, and would lose their
-    /// larger allowance.
+    /// A free introductory offer is a trial. Other offers are not: existing customers get them too, and would lose
+    /// their larger allowance.
     private func period() throws -> BillingEffect.Period {
         guard try transactionInfo?.integer("offerType") == 1 else { return .normal }
         return switch try transactionInfo?.text("offerDiscountType") {

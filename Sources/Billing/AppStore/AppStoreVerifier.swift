@@ -37,9 +37,9 @@ public final class AppStoreVerifier: Sendable {
         self.root = root
     }
 
-    /// The payload of a JWS. It is decoded only after verifying the header's algorithm, then the header's certificate chain,
-    /// then the signature by the chain's first certificate. The whole chain must have been valid at the payload's time of
-    /// signing.
+    /// The payload of a JWS. It is decoded only after verifying the header's algorithm, then the header's certificate
+    /// chain, then the signature by the chain's first certificate. The whole chain must have been valid at the
+    /// payload's time of signing.
     func payload(of compact: String, name: String) async throws(BillingError) -> PayloadFields {
         let signed = try SignedPayload(compact, name: name)
         // Accepting "none", or HMAC with the public key as its secret, would allow forged signatures.

@@ -20,8 +20,8 @@ enum CertificateChain {
     }
 
     /// Verifies that a chain is signed from the pinned root down, is valid as a whole at some time, has certificate
-    /// authorities where required, and has Apple's marker extensions. Every registered developer has certificates under the
-    /// same root; only those with the markers sign for the App Store.
+    /// authorities where required, and has Apple's marker extensions. Every registered developer has certificates under
+    /// the same root; only those with the markers sign for the App Store.
     ///
     /// - Parameter encoded: DER, the signer first.
     /// - Throws: an error that describes what is wrong with the chain.
@@ -87,8 +87,8 @@ struct CertificateChainError: Error {
     }
 }
 
-/// Checks Apple's marker extensions of the signer and the intermediate, with the object identifiers that Apple's libraries
-/// use; Apple's certification practice statements document them.
+/// Checks Apple's marker extensions of the signer and the intermediate, with the object identifiers that Apple's
+/// libraries use; Apple's certification practice statements document them.
 private struct AppleMarkerPolicy: VerifierPolicy {
     /// "Mac App Store Receipt Signing".
     private static let signer: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 6, 11, 1]

@@ -17,7 +17,8 @@ struct SignedPayload {
     let signedBytes: [UInt8]
     let signature: [UInt8]
 
-    /// - Throws: malformed, not UTF-8 or too large, if this is no JWS; unverified, if the App Store does not create such.
+    /// - Throws: malformed, not UTF-8 or too large, if this is no JWS; unverified, if the App Store does not create
+    ///   such.
     init(_ compact: String, name: String) throws(BillingError) {
         let parts = compact.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3 else {

@@ -1,5 +1,5 @@
-/// Why a request with an event is rejected. The text says what is wrong and what to do. The sender receives it, so it repeats
-/// no values; for a direct event it may repeat the name of an unknown field.
+/// Why a request with an event is rejected. The text says what is wrong and what to do. The sender receives it, so it
+/// repeats no values; for a direct event it may repeat the name of an unknown field.
 public struct BillingError: Error, Sendable, Equatable, CustomStringConvertible {
     public enum Kind: Sendable {
         /// Not in the format of the store.

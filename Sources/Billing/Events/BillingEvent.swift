@@ -4,8 +4,8 @@ import Usage
 ///
 /// Translated from the stored payload and nothing else, so that a replay gives the same event.
 public struct BillingEvent: Sendable, Equatable {
-    /// The sender's name in commands, paths and the database: see `DirectEvent.isSource`. Each store's folder declares its
-    /// own.
+    /// The sender's name in commands, paths and the database: see `DirectEvent.isSource`. Each store's folder declares
+    /// its own.
     public struct Source: RawRepresentable, Sendable, Hashable {
         public let rawValue: String
 

@@ -1,8 +1,9 @@
-/// Parses an untrusted JSON text (RFC 8259). Syntax and limits are checked in one pass over the same bytes. Foundation's
-/// decoder also accepts UTF-16 and UTF-32, in which a check of the bytes would see other commas and brackets.
+/// Parses an untrusted JSON text (RFC 8259). Syntax and limits are checked in one pass over the same bytes.
+/// Foundation's decoder also accepts UTF-16 and UTF-32, in which a check of the bytes would see other commas and
+/// brackets.
 ///
-/// A value costs some dozen bytes and a level costs a stack frame, and the largest permitted body has room for many of both:
-/// hence the limits.
+/// A value costs some dozen bytes and a level costs a stack frame, and the largest permitted body has room for many of
+/// both: hence the limits.
 struct JSONParser {
     /// Stores nest at most six levels.
     static let depthMaximum = 32

@@ -1,7 +1,7 @@
 import Usage
 
-/// The members of a JSON object in a store's payload, read by name and format. An error names the field by its path in the
-/// payload and never repeats its value.
+/// The members of a JSON object in a store's payload, read by name and format. An error names the field by its path in
+/// the payload and never repeats its value.
 ///
 /// null counts as absent. Unknown members are ignored, because stores add fields at any time.
 struct PayloadFields {
@@ -11,7 +11,8 @@ struct PayloadFields {
     static let wordLengthMaximum = 64
     /// Some customers have hundreds of aliases; the important ones come first.
     static let identitiesMaximum = 100
-    /// A subscription has at most 20 items, and an event has the first 10 lines of an invoice. More elements are dropped.
+    /// A subscription has at most 20 items, and an event has the first 10 lines of an invoice. More elements are
+    /// dropped.
     static let objectsMaximum = 50
 
     enum Format {
@@ -137,8 +138,8 @@ struct PayloadFields {
 
     /// These fields and no others, for storing.
     ///
-    /// - Parameter informative: fields that no effect depends on. If one has an unexpected format, it is dropped and the event
-    ///   is accepted; any other field throws.
+    /// - Parameter informative: fields that no effect depends on. If one has an unexpected format, it is dropped and
+    ///   the event is accepted; any other field throws.
     func stored(
         _ formats: KeyValuePairs<String, Format>,
         informative: Set<String> = []

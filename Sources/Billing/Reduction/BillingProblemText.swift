@@ -15,8 +15,8 @@ extension BillingProblem {
         }
     }
 
-    /// Why the event cannot be applied yet, as in the column `missing_prerequisite` of `headroom.billing_events`. Nil if a
-    /// field is missing or wrong.
+    /// Why the event cannot be applied yet, as in the column `missing_prerequisite` of `headroom.billing_events`. Nil
+    /// if a field is missing or wrong.
     public var missingPrerequisite: String? {
         switch self {
         case .unknownUser: "user"

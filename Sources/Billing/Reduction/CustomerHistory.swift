@@ -2,8 +2,8 @@ import Usage
 
 /// All recorded events and declarations of one customer: the input of `CustomerReducer`.
 ///
-/// Identities and transactions that occur in one event belong to one customer. So the giver and the receiver of a transfer
-/// are one customer, with several users.
+/// Identities and transactions that occur in one event belong to one customer. So the giver and the receiver of a
+/// transfer are one customer, with several users.
 public struct CustomerHistory: Sendable, Equatable {
     /// In any order.
     public var events: [RecordedEvent]
@@ -122,8 +122,8 @@ public struct UserRecord: Sendable, Equatable {
 }
 
 extension String {
-    /// Order by UTF-8 bytes, as PostgreSQL's collation "C": `<` uses Unicode's order, which treats some different ids as
-    /// equal.
+    /// Order by UTF-8 bytes, as PostgreSQL's collation "C": `<` uses Unicode's order, which treats some different ids
+    /// as equal.
     func precedes(_ other: String) -> Bool {
         utf8.lexicographicallyPrecedes(other.utf8)
     }

@@ -1,9 +1,10 @@
 import Usage
 
-/// Computes a customer's state from the recorded events. A pure function of the set of events, so the result does not depend
-/// on the order of arrival or on repetitions.
+/// Computes a customer's state from the recorded events. A pure function of the set of events, so the result does not
+/// depend on the order of arrival or on repetitions.
 public struct CustomerReducer {
-    /// An event may be dated at most one day after the database's clock. A later date would override all events until then.
+    /// An event may be dated at most one day after the database's clock. A later date would override all events until
+    /// then.
     static let aheadSecondsMaximum: Int64 = 86_400
 
     private typealias Transaction = Ownership.Transaction
@@ -95,9 +96,9 @@ public struct CustomerReducer {
 
     // MARK: Users of events
 
-    /// Records a problem for each event that cannot be applied, and returns the other events. An event is applied completely
-    /// or not at all. The owner of a refund may come from a purchase, and a purchase counts only if its event is applied.
-    /// Therefore this repeats until the set of applied events no longer changes.
+    /// Records a problem for each event that cannot be applied, and returns the other events. An event is applied
+    /// completely or not at all. The owner of a refund may come from a purchase, and a purchase counts only if its
+    /// event is applied. Therefore this repeats until the set of applied events no longer changes.
     private mutating func effectiveEvents() -> [RecordedEvent] {
         var keys: Set<RecordedEvent.Key> = []
         while true {

@@ -4,8 +4,8 @@ import Usage
 public struct CustomerState: Sendable, Equatable {
     /// Each user's subscriptions whose plan is known, in the order of their transactions.
     public var subscriptions: [UserID: [StoreSubscription]] = [:]
-    /// One for each user in the history, including users without events: a late event can move all of a user's events to
-    /// another user, and then the rows written before have to be removed.
+    /// One for each user in the history, including users without events: a late event can move all of a user's events
+    /// to another user, and then the rows written before have to be removed.
     public var users: [UserID: UserState] = [:]
     public var purchases: [MessagePurchase] = []
     /// In the order in which they happened.

@@ -88,9 +88,9 @@ struct OwnershipStep: Equatable {
 
 /// The present and earlier owners of each transaction.
 ///
-/// An event of a transaction names the owner at that instant. A transfer moves all transactions that its giver owns then, and
-/// an alias moves those of the other identities to the first. Events are evaluated in the order in which they happened, so
-/// the order of arrival does not matter.
+/// An event of a transaction names the owner at that instant. A transfer moves all transactions that its giver owns
+/// then, and an alias moves those of the other identities to the first. Events are evaluated in the order in which they
+/// happened, so the order of arrival does not matter.
 struct Ownership {
     struct Transaction: Hashable {
         var source: String

@@ -2,9 +2,9 @@ import Usage
 
 /// The trials that stores granted, and how an earlier trial of the user affects them.
 ///
-/// A user has one trial. If a user buys a trial after an earlier trial ended, the subscription gets the product's regular
-/// plan, because the store promised access. If a trial comes by a transfer, and the receiver's own trial has ended, the
-/// transferred trial has ended too.
+/// A user has one trial. If a user buys a trial after an earlier trial ended, the subscription gets the product's
+/// regular plan, because the store promised access. If a trial comes by a transfer, and the receiver's own trial has
+/// ended, the transferred trial has ended too.
 struct StoreTrials {
     private struct Trial {
         var startedAt: Instant
@@ -73,8 +73,8 @@ struct StoreTrials {
         return subscription
     }
 
-    /// The earlier trial of the owner (before the transfer) or of the buyer. Nil if there is none, or if the regular plan
-    /// replaces this trial.
+    /// The earlier trial of the owner (before the transfer) or of the buyer. Nil if there is none, or if the regular
+    /// plan replaces this trial.
     private func spentTrial(
         before transaction: Ownership.Transaction,
         _ trial: Trial,

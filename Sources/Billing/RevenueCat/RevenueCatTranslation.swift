@@ -77,8 +77,8 @@ struct RevenueCatTranslation {
         }
     }
 
-    /// - Parameter hasSeparateGraceEvent: a CANCELLATION accompanies a BILLING_ISSUE, and only the latter has the grace field.
-    ///   A missing field then leaves the grace period open. null means "no grace" in both.
+    /// - Parameter hasSeparateGraceEvent: a CANCELLATION accompanies a BILLING_ISSUE, and only the latter has the grace
+    ///   field. A missing field then leaves the grace period open. null means "no grace" in both.
     private func billingIssue(hasSeparateGraceEvent: Bool) throws -> BillingEffect {
         let until = try event.instant("grace_period_expiration_at_ms")
         let isOpen = hasSeparateGraceEvent && !event.has("grace_period_expiration_at_ms")

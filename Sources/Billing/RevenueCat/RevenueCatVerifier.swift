@@ -54,8 +54,8 @@ public struct RevenueCatVerifier: Sendable {
         try self.signature?.verify(signature, body: body, now: now)
     }
 
-    /// Compares with all digests in constant time, so that timing reveals neither the length nor the beginning of a secret.
-    /// A "Bearer" prefix is accepted although it is not configured.
+    /// Compares with all digests in constant time, so that timing reveals neither the length nor the beginning of a
+    /// secret. A "Bearer" prefix is accepted although it is not configured.
     private func isAuthorized(_ authorization: String?) -> Bool {
         guard let authorization else { return false }
         var candidates = [SHA256.hash(data: Array(authorization.utf8))]

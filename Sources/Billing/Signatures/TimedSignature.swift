@@ -3,9 +3,9 @@ import Usage
 
 /// Verifies that a body was signed with a shared secret, at a time close to now.
 ///
-/// The scheme of Stripe and RevenueCat: a header `t=<seconds since 1970>,v1=<hex>[,v1=<hex>…]`, where each
-/// `v1` is HMAC-SHA256 over `<t>.<body>`. One of them has to match. Other schemes are ignored, so that a sender cannot choose
-/// a weaker one.
+/// The scheme of Stripe and RevenueCat: a header `t=<seconds since 1970>,v1=<hex>[,v1=<hex>…]`, where each `v1` is
+/// HMAC-SHA256 over `<t>.<body>`. One of them has to match. Other schemes are ignored, so that a sender cannot choose a
+/// weaker one.
 struct TimedSignature: Sendable {
     /// While a secret is replaced, a delivery has a signature for each.
     private static let codesMaximum = 8

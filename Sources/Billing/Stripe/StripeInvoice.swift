@@ -28,8 +28,8 @@ struct StripeInvoice {
         }
     }
 
-    /// Whether it is for a new period. The subscription's own events cover a first period and a change within a period: they
-    /// have more information, for instance about a trial.
+    /// Whether it is for a new period. The subscription's own events cover a first period and a change within a period:
+    /// they have more information, for instance about a trial.
     var isForRenewal: Bool {
         get throws(BillingError) {
             switch try fields.word("billing_reason") {

@@ -9,8 +9,8 @@ struct StripeSubscription {
         case incompleteExpired = "incomplete_expired"
     }
 
-    /// Attributes that change with a payment, a trial or another product. A change of any other attribute means nothing for
-    /// payments.
+    /// Attributes that change with a payment, a trial or another product. A change of any other attribute means nothing
+    /// for payments.
     private static let paidAttributes: Set = [
         "status", "items", "plan", "quantity", "latest_invoice", "current_period_start", "current_period_end",
         "trial_start", "trial_end", "start_date", "billing_cycle_anchor", "pause_collection",
@@ -109,8 +109,8 @@ struct StripeSubscription {
         }
     }
 
-    /// The end of the paid time if the newest invoice is unpaid. Stripe begins a period before it charges for it, so the paid
-    /// time ends at the last period boundary before the event.
+    /// The end of the paid time if the newest invoice is unpaid. Stripe begins a period before it charges for it, so
+    /// the paid time ends at the last period boundary before the event.
     private var paidUntil: Instant {
         get throws {
             let period = try period
@@ -137,8 +137,8 @@ struct StripeSubscription {
         }
     }
 
-    /// A subscription that has ended, or is paused. The payment comes first: without it, an end before the known one would
-    /// count as the end of an earlier period.
+    /// A subscription that has ended, or is paused. The payment comes first: without it, an end before the known one
+    /// would count as the end of an earlier period.
     func ended(_ payment: BillingEffect.Kind, at end: Instant) throws -> [BillingEffect] {
         [try paid(payment, until: end), try effect(.expired, expires: end)]
     }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Adds the lanes' counts to the day's row in `headroom.daily_activity` every few seconds, apart from the lanes.
 ///
-/// A statistic that costs no message anything: counts that are not written when the process dies are lost. So are counts of a
-/// statement whose connection breaks, because repeating it could count them twice.
+/// A statistic that costs no message anything: counts that are not written when the process dies are lost. So are
+/// counts of a statement whose connection breaks, because repeating it could count them twice.
 public final class ActivityRecorder: Sendable {
     /// The time between writes, so a crash loses at most these counts.
     public static let interval = Duration.seconds(10)

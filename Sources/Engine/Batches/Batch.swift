@@ -1,6 +1,7 @@
 import Usage
 
-/// The requests that a lane executes together, sorted by user: every statement of every instance locks rows in this order.
+/// The requests that a lane executes together, sorted by user: every statement of every instance locks rows in this
+/// order.
 ///
 /// A pure value. Its answers equal those of executing the requests one after the other, users ascending and each user's
 /// requests in the order of arrival.
@@ -116,7 +117,8 @@ struct Batch {
         }
     }
 
-    /// Whether a request of these groups has expired. One that was answered "nothing was counted" must not be sent any more.
+    /// Whether a request of these groups has expired. One that was answered "nothing was counted" must not be sent any
+    /// more.
     func hasExpired(_ groups: some Sequence<Group>) -> Bool {
         guard expiredCount > 0 else { return false }
         return groups.contains { $0.range.contains { isExpired[$0] } }

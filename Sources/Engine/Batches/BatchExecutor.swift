@@ -2,13 +2,14 @@ import Logging
 import Postgres
 import Usage
 
-/// Executes a lane's batches: chooses the statement for each user, and makes answers of the results. `ExactlyOnceSender`
-/// sends the statements.
+/// Executes a lane's batches: chooses the statement for each user, and makes answers of the results.
+/// `ExactlyOnceSender` sends the statements.
 ///
 /// A user takes one of three paths:
 /// - the **fast path** counts with one statement that touches one row per user and joins nothing (this file);
 /// - the **read path** is for users with nothing to count, or with nothing left when last seen (`ReadPath`);
-/// - the **slow path** is for users that the other two found no usable row of, for holds and for repeated keys (`SlowPath`).
+/// - the **slow path** is for users that the other two found no usable row of, for holds and for repeated keys
+///   (`SlowPath`).
 struct BatchExecutor {
     typealias Deliver = ([Completion]) -> Void
 

@@ -4,11 +4,11 @@ import Usage
 
 /// Sends a lane's statements so that each takes effect once, however often the connection breaks.
 ///
-/// Each counting statement has a number. In its own transaction it advances the lane's receipt from the previous number to its
-/// own, and counts only if it did. After a connection loss the same number is sent again. If the lost transaction was
-/// committed, the statement does nothing, and the receipt has its counts; if it is still running on the server, the second
-/// waits for the receipt's row lock; if it starts later, it does nothing. Reading the receipt instead of sending again would be
-/// wrong: the lost transaction might commit afterwards.
+/// Each counting statement has a number. In its own transaction it advances the lane's receipt from the previous number
+/// to its own, and counts only if it did. After a connection loss the same number is sent again. If the lost
+/// transaction was committed, the statement does nothing, and the receipt has its counts; if it is still running on the
+/// server, the second waits for the receipt's row lock; if it starts later, it does nothing. Reading the receipt
+/// instead of sending again would be wrong: the lost transaction might commit afterwards.
 struct ExactlyOnceSender {
     enum Reply {
         case result(QueryResult)
@@ -16,8 +16,8 @@ struct ExactlyOnceSender {
         case counted([Int: Int])
         /// Every request was answered because its deadline passed.
         case allExpired
-        /// The deadline of some requests passed before anything was sent. Nothing was executed; the others are to be executed
-        /// without them.
+        /// The deadline of some requests passed before anything was sent. Nothing was executed; the others are to be
+        /// executed without them.
         case someExpired
         /// The database refused the statement, which had no effect.
         case rejected(PostgresError)
@@ -35,8 +35,8 @@ struct ExactlyOnceSender {
     let metrics: LaneMetrics
     let logger: Logger
 
-    /// Executes a counting statement once. Requests whose deadline passes meanwhile are answered `unknown`, or `unavailable`
-    /// if nothing was ever sent.
+    /// Executes a counting statement once. Requests whose deadline passes meanwhile are answered `unknown`, or
+    /// `unavailable` if nothing was ever sent.
     func execute(
         _ kind: StatementKind,
         _ query: PreparedQuery,
@@ -207,8 +207,9 @@ struct ExactlyOnceSender {
 
     // MARK: Receipts
 
-    /// The result of a statement about the lane's receipt, once the batch may have been committed; nil when every request
-    /// has been answered meanwhile. An error here is no refusal of the batch, whose effect has to be found out again.
+    /// The result of a statement about the lane's receipt, once the batch may have been committed; nil when every
+    /// request has been answered meanwhile. An error here is no refusal of the batch, whose effect has to be found out
+    /// again.
     private func awaitResult(
         of statement: PreparedQuery,
         _ connection: Connection,

@@ -26,8 +26,8 @@ extension BatchExecutor {
             batch,
             completions in
             guard batch.isDeniedThroughout(group, at: snapshot) else { return false }
-            // The slow path writes the limit that denies the message into a stale row: otherwise the next message would undo
-            // an operator's UPDATE of it, and a client that reads the table would show the previous limit.
+            // The slow path writes the limit that denies the message into a stale row: otherwise the next message would
+            // undo an operator's UPDATE of it, and a client that reads the table would show the previous limit.
             guard group.consumes == 0 || !isStale else { return false }
             let after = batch.answer(group, from: snapshot, into: &completions)
             executor.metrics.add(group.consumes, to: .blocked)
@@ -36,7 +36,8 @@ extension BatchExecutor {
         }
     }
 
-    /// Reads the snapshot of each group's user and answers with it; returns the groups for which `answer` returned false.
+    /// Reads the snapshot of each group's user and answers with it; returns the groups for which `answer` returned
+    /// false.
     @discardableResult
     mutating func readSnapshots(
         _ groups: ArraySlice<Batch.Group>,

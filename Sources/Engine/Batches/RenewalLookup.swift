@@ -3,8 +3,8 @@ import Usage
 
 /// Renewals in answers to `USAGE` in one batch with messages of the same user.
 extension BatchExecutor {
-    /// Delivers the completions of a counting statement, which returns no renewals. Answers that may show one are delivered
-    /// after a second statement has read it; the others are not delayed.
+    /// Delivers the completions of a counting statement, which returns no renewals. Answers that may show one are
+    /// delivered after a second statement has read it; the others are not delayed.
     ///
     /// A renewal may be newer than the rest of its answer, never older.
     mutating func deliverWithRenewals(_ completions: [Completion], of batch: Batch, deliver: Deliver) {

@@ -60,8 +60,8 @@ extension BatchExecutor {
         return free.isEmpty ? [] : executeAgain(&self, free[...], &batch)
     }
 
-    /// Answers the requests of a committed batch whose counts cannot be read. A client that sends a message again with its
-    /// key gets the message's own answer.
+    /// Answers the requests of a committed batch whose counts cannot be read. A client that sends a message again with
+    /// its key gets the message's own answer.
     func failUncertain(
         _ groups: ArraySlice<Batch.Group>,
         _ error: PostgresError,

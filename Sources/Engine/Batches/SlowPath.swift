@@ -3,8 +3,8 @@ import Usage
 
 /// The slow path: `headroom.perform_batch` resolves plan, state and period of each user, and handles keys and holds.
 extension BatchExecutor {
-    /// The most users in one statement. Each costs the database ten times what a counted one does, so hundreds of them in
-    /// one statement would delay the others.
+    /// The most users in one statement. Each costs the database ten times what a counted one does, so hundreds of them
+    /// in one statement would delay the others.
     private static let slowPathUsersMaximum = 128
 
     /// Answers all groups.

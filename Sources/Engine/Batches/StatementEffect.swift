@@ -17,7 +17,8 @@ enum StatementEffect {
         self =
             switch error.kind {
             case .connectionLost, .connectFailed, .timedOut, .misuse: .unknown
-            // Not unique: another session used the same new key at the same moment, and is committed by the next attempt.
+            // Not unique: another session used the same new key at the same moment, and is committed by the next
+            // attempt.
             case .server(.deadlockDetected), .server(.serializationFailure), .server(.uniqueViolation): .rolledBack
             case .server(.readOnlySQLTransaction): .readOnlyServer
             case .server(StatementEffect.receiptUnknown): .receiptLost

@@ -1,7 +1,7 @@
 import Usage
 
-/// A user and one subscription as the audit log records them, before or after an event. `headroom.subscription_record` adds
-/// the plan and the state of the user.
+/// A user and one subscription as the audit log records them, before or after an event. `headroom.subscription_record`
+/// adds the plan and the state of the user.
 struct AuditRecord: Encodable {
     struct Subscription: Encodable {
         var transaction: String

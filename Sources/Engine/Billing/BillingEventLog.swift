@@ -2,8 +2,8 @@ import Billing
 import Postgres
 import Usage
 
-/// Lists, shows and replays recorded billing events, with the rights of the database login. Blocks; run it on a thread of
-/// its own.
+/// Lists, shows and replays recorded billing events, with the rights of the database login. Blocks; run it on a thread
+/// of its own.
 public struct BillingEventLog: ~Copyable {
     public struct Entry: Sendable {
         public var source: String
@@ -98,8 +98,8 @@ public struct BillingEventLog: ~Copyable {
         return result.rowCount == 0 ? nil : try result.firstRow.textOrNil("payload")
     }
 
-    /// Applies a recorded event again, with its payload translated anew. If it was applied before and cannot be applied now,
-    /// nothing changes.
+    /// Applies a recorded event again, with its payload translated anew. If it was applied before and cannot be applied
+    /// now, nothing changes.
     public func replay(_ event: BillingEvent) throws(PostgresError) -> ReplayResult {
         let ledger = BillingLedger(connection, deadline: .now + BillingEventLog.timeout)
         guard let answer = try ledger.replay(event) else {

@@ -3,8 +3,8 @@ import Foundation
 import Postgres
 import Usage
 
-/// A customer as `headroom.lock_and_read_customer` returns it: the recorded events, and the present rows that follow from
-/// them.
+/// A customer as `headroom.lock_and_read_customer` returns it: the recorded events, and the present rows that follow
+/// from them.
 struct CustomerDocument: Decodable {
     struct Event: Decodable {
         var source: String

@@ -1,7 +1,7 @@
 import Postgres
 
-/// Maps the products and entitlements of stores to plans, with the rights of the database login. Blocks; run it on a thread
-/// of its own.
+/// Maps the products and entitlements of stores to plans, with the rights of the database login. Blocks; run it on a
+/// thread of its own.
 public struct ProductCatalog {
     /// A row of headroom.store_products, or of headroom.store_entitlements.
     public struct Mapping: Sendable, Equatable {

@@ -15,7 +15,8 @@ struct ChangePoll {
     private let configuration: EngineConfiguration
     private let invalidValues: InvalidValueLog
     private var catalog = PlanCatalog.empty
-    /// The transactions that were visible when the last round began (`pg_current_snapshot`); nil before the first round.
+    /// The transactions that were visible when the last round began (`pg_current_snapshot`); nil before the first
+    /// round.
     private var snapshot: String?
     private var planRevision: Int?
     /// The users that this round has not compared yet.

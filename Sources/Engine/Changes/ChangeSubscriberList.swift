@@ -1,8 +1,8 @@
 import DequeModule
 import Usage
 
-/// The users whose changes connections subscribe to, with the newest observation of each. No I/O inside; used by the change
-/// publisher's thread alone.
+/// The users whose changes connections subscribe to, with the newest observation of each. No I/O inside; used by the
+/// change publisher's thread alone.
 ///
 /// A user is read once for all subscribers, and each change is published once to each of them.
 struct ChangeSubscriberList {
@@ -90,8 +90,8 @@ struct ChangeSubscriberList {
         return giveUp(.subscribeFailed) { $0.deadline <= now }
     }
 
-    /// A row of the user cannot be read. Requests that wait for it fail; existing subscribers get the next change once the
-    /// row can be read again.
+    /// A row of the user cannot be read. Requests that wait for it fail; existing subscribers get the next change once
+    /// the row can be read again.
     mutating func fail(_ user: UserID, _ error: EngineError) {
         failed += giveUp(error) { $0.users.contains(user) }
     }
@@ -124,7 +124,8 @@ struct ChangeSubscriberList {
 
     // MARK: Reading
 
-    /// Removes the next users to read, each with the period of its newest row. `putBack` adds them again if reading fails.
+    /// Removes the next users to read, each with the period of its newest row. `putBack` adds them again if reading
+    /// fails.
     mutating func takeStale(atMost count: Int) -> [(user: UserID, period: String)] {
         var taken: [(UserID, String)] = []
         while taken.count < count, let user = stale.popFirst() {

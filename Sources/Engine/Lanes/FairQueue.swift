@@ -2,10 +2,10 @@ import DequeModule
 
 /// A queue for each connection with requests that wait for a lane. No I/O; part of `LaneQueue`.
 ///
-/// Batches are filled from the connections in turn, one request of each: a connection with one request waits for one batch,
-/// however many requests another has. This is deficit round robin with requests for bytes, because the time of a batch
-/// hardly depends on the requests in it. Requests of one connection keep their order, so those of one user on it do; between
-/// connections there is no order to keep, since both requests are under way.
+/// Batches are filled from the connections in turn, one request of each: a connection with one request waits for one
+/// batch, however many requests another has. This is deficit round robin with requests for bytes, because the time of a
+/// batch hardly depends on the requests in it. Requests of one connection keep their order, so those of one user on it
+/// do; between connections there is no order to keep, since both requests are under way.
 struct FairQueue {
     private struct Connection: Hashable {
         var mailbox: Int
@@ -19,8 +19,8 @@ struct FairQueue {
         var count: Int
     }
 
-    /// The requests of all queues are in one array, each linked to the next of its queue, so that a queue needs no memory of
-    /// its own.
+    /// The requests of all queues are in one array, each linked to the next of its queue, so that a queue needs no
+    /// memory of its own.
     private struct Node {
         var request: Request
         var next: Int
@@ -31,8 +31,8 @@ struct FairQueue {
     private var queues: [Queue] = []
     private var freeQueues: [Int] = []
     private var queueOfConnection: [Connection: Int] = [:]
-    /// Queues in the order of their turns: those whose first request is batched, and those whose first is single. In one
-    /// list, a queue that is skipped for now would lose its turn to those behind it again and again.
+    /// Queues in the order of their turns: those whose first request is batched, and those whose first is single. In
+    /// one list, a queue that is skipped for now would lose its turn to those behind it again and again.
     private var batchedTurns: Deque<Int> = []
     private var singleTurns: Deque<Int> = []
     private static let none = -1
@@ -100,7 +100,8 @@ struct FairQueue {
         return taken
     }
 
-    /// Removes the requests whose deadline has passed, and adds where their outcomes are delivered. A connection's requests wait in the order of their deadlines.
+    /// Removes the requests whose deadline has passed, and adds where their outcomes are delivered. A connection's
+    /// requests wait in the order of their deadlines.
     mutating func expire(at now: Deadline, into expired: inout [ReturnAddress]) {
         let waiting = Array(batchedTurns) + Array(singleTurns)
         batchedTurns.removeAll(keepingCapacity: true)

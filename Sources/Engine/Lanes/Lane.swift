@@ -3,9 +3,9 @@ import Postgres
 import Synchronization
 import Usage
 
-/// One database connection and its thread: it takes all requests that wait, executes them in one statement, answers them
-/// after the commit, and takes the requests that have arrived meanwhile. It waits for no further requests: an idle lane executes
-/// a batch of one at once, and under load batches grow by themselves.
+/// One database connection and its thread: it takes all requests that wait, executes them in one statement, answers
+/// them after the commit, and takes the requests that have arrived meanwhile. It waits for no further requests: an idle
+/// lane executes a batch of one at once, and under load batches grow by themselves.
 final class Lane: Sendable {
     private let queue: Mutex<LaneQueue>
     private let wake = WakePipe()
@@ -108,8 +108,8 @@ final class Lane: Sendable {
         link.close()
     }
 
-    /// All requests have the same time limit, so the deadline of one shows when it arrived. The first has waited longest,
-    /// except for those of connections that others took turns with.
+    /// All requests have the same time limit, so the deadline of one shows when it arrived. The first has waited
+    /// longest, except for those of connections that others took turns with.
     private func record(_ requests: [BatchedRequest]) {
         guard let first = requests.first else { return }
         metrics.batchSizes.record(UInt64(requests.count))

@@ -3,9 +3,9 @@ import DequeModule
 /// The requests that wait for one lane. No I/O: the lane and the event loops share it under a lock, and act on what it
 /// returns outside of the lock.
 ///
-/// Requests that fit into the next batch wait in one queue. Once it is full, each connection has a queue of its own, and the
-/// connections take turns (`FairQueue`), so that one with many requests does not delay the others. A request that would wait
-/// too long is refused at once; connections with many waiting requests are refused first.
+/// Requests that fit into the next batch wait in one queue. Once it is full, each connection has a queue of its own,
+/// and the connections take turns (`FairQueue`), so that one with many requests does not delay the others. A request
+/// that would wait too long is refused at once; connections with many waiting requests are refused first.
 struct LaneQueue {
     /// What the lane executes next.
     enum Work: Equatable {
@@ -17,8 +17,8 @@ struct LaneQueue {
     private enum State: Equatable {
         /// Requests are accepted. Can transition to: refusing, closed.
         case open
-        /// The database has been unreachable for longer than a request may wait; requests are refused at once instead of
-        /// after their deadline. Can transition to: open, closed.
+        /// The database has been unreachable for longer than a request may wait; requests are refused at once instead
+        /// of after their deadline. Can transition to: open, closed.
         case refusing
         /// Nothing is accepted any more; waiting requests are still executed. Final.
         case closed
@@ -140,8 +140,8 @@ struct LaneQueue {
         countBeforeShares = LaneQueue.countBeforeShares(capacity)
     }
 
-    /// Removes the requests whose deadline has passed, and returns where their outcomes are delivered. All requests have the
-    /// same time limit, so those of one connection wait in the order of their deadlines.
+    /// Removes the requests whose deadline has passed, and returns where their outcomes are delivered. All requests
+    /// have the same time limit, so those of one connection wait in the order of their deadlines.
     mutating func expire(at now: Deadline) -> [ReturnAddress] {
         var expired: [ReturnAddress] = []
         while let first = next.first, first.deadline <= now {

@@ -1,10 +1,10 @@
 import Usage
 
-/// A lane's cache of users: the period in which it expects a user's usage row, and the entitlement, which a counting statement
-/// then need not return.
+/// A lane's cache of users: the period in which it expects a user's usage row, and the entitlement, which a counting
+/// statement then need not return.
 ///
-/// Only hints: the row decides. A statement that finds no usable row there leaves the user to the slow path, and one that finds
-/// another entitlement returns it, so a wrong or missing entry costs time but never a wrong answer.
+/// Only hints: the row decides. A statement that finds no usable row there leaves the user to the slow path, and one
+/// that finds another entitlement returns it, so a wrong or missing entry costs time but never a wrong answer.
 struct UserCache {
     struct Entry {
         var entitlement: Entitlement
@@ -18,8 +18,8 @@ struct UserCache {
     }
     /// Avoids making and comparing a label for every batch.
     private var calendarMonthNumbers: (year: Int, month: Int)
-    /// Two generations, so that eviction needs no bookkeeping per user: when the recent one is full it becomes the older
-    /// one, and users that are not looked up while the next one fills are evicted.
+    /// Two generations, so that eviction needs no bookkeeping per user: when the recent one is full it becomes the
+    /// older one, and users that are not looked up while the next one fills are evicted.
     private var recent: [UserID: Entry] = [:]
     private var older: [UserID: Entry] = [:]
     /// Users that had nothing left when last seen. Reading them before counting saves a write that would fail.

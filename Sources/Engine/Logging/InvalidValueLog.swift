@@ -2,8 +2,8 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Logs each column with an invalid value once, and other reasons why a row is unreadable once per SQLSTATE, because a user
-/// with such a row may send many requests a second.
+/// Logs each column with an invalid value once, and other reasons why a row is unreadable once per SQLSTATE, because a
+/// user with such a row may send many requests a second.
 final class InvalidValueLog: Sendable {
     /// At most one for each column and SQLSTATE.
     private let reported = Mutex<Set<String>>([])

@@ -2,8 +2,8 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Logs the failures of periodic work, once per row of failures: the first is a warning, later ones are at level debug, and
-/// the next success is a notice.
+/// Logs the failures of periodic work, once per row of failures: the first is a warning, later ones are at level debug,
+/// and the next success is a notice.
 ///
 /// Failures to reach the database are always at level debug, because the lanes log them.
 final class RepeatedWorkLog: Sendable {

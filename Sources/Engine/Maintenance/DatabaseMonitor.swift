@@ -2,9 +2,9 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Reads the database's state and the tokens every few seconds, on a connection and a thread of its own: no request waits
-/// for it, and INFO never waits for the database. It also listens for changes of tokens and reads them at once; some
-/// poolers do not allow LISTEN, and then polling has to suffice.
+/// Reads the database's state and the tokens every few seconds, on a connection and a thread of its own: no request
+/// waits for it, and INFO never waits for the database. It also listens for changes of tokens and reads them at once;
+/// some poolers do not allow LISTEN, and then polling has to suffice.
 public final class DatabaseMonitor: Sendable {
     /// What the last poll found; all nil while the database is unavailable.
     public struct Facts: Sendable, Equatable {
@@ -14,8 +14,8 @@ public final class DatabaseMonitor: Sendable {
         public var schemaVersion: Int?
         /// Of the slowest standby; nil where there is none.
         public var replicationLagMilliseconds: Int64?
-        /// Settings with which a confirmed commit may be lost, as `name=value`: the server's, and the defaults of sessions
-        /// like ours. Nil while the database is unavailable.
+        /// Settings with which a confirmed commit may be lost, as `name=value`: the server's, and the defaults of
+        /// sessions like ours. Nil while the database is unavailable.
         public var durabilityRisks: [String]?
 
         public init() {}
@@ -77,8 +77,8 @@ public final class DatabaseMonitor: Sendable {
         session.close()
     }
 
-    /// Reads the database's state and the tokens. By separate statements: if one fails, or waits for a lock, the other still
-    /// succeeds.
+    /// Reads the database's state and the tokens. By separate statements: if one fails, or waits for a lock, the other
+    /// still succeeds.
     private func poll(in session: ReconnectingSession<Void>) {
         let connection: Connection
         do throws(PostgresError) {

@@ -1,8 +1,8 @@
 import Logging
 import Postgres
 
-/// Deletes old keys and the payloads of old billing events, apart from the lanes: on a connection of its own, a batch at a
-/// time.
+/// Deletes old keys and the payloads of old billing events, apart from the lanes: on a connection of its own, a batch
+/// at a time.
 public struct Housekeeper: Sendable {
     /// The tasks are independent: a failure of one does not stop the others.
     public enum MaintenanceTask: CaseIterable, Sendable {
@@ -30,8 +30,8 @@ public struct Housekeeper: Sendable {
         ]
     }
 
-    /// Deletes all that is old enough. Pauses between batches as long as each took, so that it uses at most half of a core of
-    /// the database.
+    /// Deletes all that is old enough. Pauses between batches as long as each took, so that it uses at most half of a
+    /// core of the database.
     ///
     /// - Returns: the number of deleted keys, or payloads.
     /// - Throws: when the database cannot be reached, or refuses.

@@ -1,8 +1,9 @@
-/// Counts whole numbers in buckets whose bounds are powers of two, and their sum. One thread records, any thread reads. The
-/// bucket of a number is a count of its leading zeros.
+/// Counts whole numbers in buckets whose bounds are powers of two, and their sum. One thread records, any thread reads.
+/// The bucket of a number is a count of its leading zeros.
 ///
-/// Not one type with the latencies' `LatencyBuckets`: these are sixteen times finer and truncate, while a size has to stand in
-/// the bucket that it bounds, as Prometheus' `le` includes it; to unify them would cost the latencies an addition per message.
+/// Not one type with the latencies' `LatencyBuckets`: these are sixteen times finer and truncate, while a size has to
+/// stand in the bucket that it bounds, as Prometheus' `le` includes it; to unify them would cost the latencies an
+/// addition per message.
 public final class DoublingHistogram: Sendable {
     /// Bucket n counts numbers above 2ⁿ⁻¹ and up to 2ⁿ; the last one also all larger numbers.
     public static let bucketCount = 33

@@ -3,13 +3,13 @@ import Usage
 
 /// A running scan of the usage table for one report: a range of pages at a time, each in a transaction of its own.
 ///
-/// One statement over the whole table would hold its snapshot for as long as it takes, and until then no old version of a
-/// popular user's row could be pruned: messages would get slower with every message.
+/// One statement over the whole table would hold its snapshot for as long as it takes, and until then no old version of
+/// a popular user's row could be pruned: messages would get slower with every message.
 struct PagedTableScan {
     /// 16 MB of a table: some 80,000 rows, and as many milliseconds at most.
     static let rangePages: Int64 = 2_048
-    /// Some 20,000 rows. Finding out whether a row's period is open may take an index scan each: 300 milliseconds for all
-    /// of them at most.
+    /// Some 20,000 rows. Finding out whether a row's period is open may take an index scan each: 300 milliseconds for
+    /// all of them at most.
     static let rangePagesOfOpen: Int64 = 512
     /// The largest page number that PostgreSQL has.
     private static let lastPage: Int64 = 4_294_967_294

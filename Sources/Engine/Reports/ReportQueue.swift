@@ -1,10 +1,10 @@
 import Usage
 
-/// The queue of report requests: one scan runs at a time, and all requests for the same report share it. No I/O inside; the
-/// report reader and the event loops share the queue under a lock.
+/// The queue of report requests: one scan runs at a time, and all requests for the same report share it. No I/O inside;
+/// the report reader and the event loops share the queue under a lock.
 ///
-/// A request never joins a running scan: the scan may have passed the row of a message that was counted before the request
-/// arrived. Such requests share the next scan.
+/// A request never joins a running scan: the scan may have passed the row of a message that was counted before the
+/// request arrived. Such requests share the next scan.
 struct ReportQueue {
     private struct Waiting {
         var query: ReportQuery
@@ -55,8 +55,8 @@ struct ReportQueue {
     /// Requests that have no outcome yet.
     var count: Int { waiting.reduce(running?.requests.count ?? 0) { $0 + $1.requests.count } }
 
-    /// The next step: the running scan continues while a request waits for it, else the next one starts. Nil when no request
-    /// waits.
+    /// The next step: the running scan continues while a request waits for it, else the next one starts. Nil when no
+    /// request waits.
     mutating func next() -> Step? {
         if let running, !running.requests.isEmpty { return .proceed(running.query) }
         running = waiting.isEmpty ? nil : waiting.removeFirst()

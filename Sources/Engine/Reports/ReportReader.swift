@@ -2,9 +2,9 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Scans the whole usage table for reports, apart from the lanes: on a connection and a thread of its own, one scan at a
-/// time. It pauses after each range of pages three times as long as the range took, so that it uses at most a quarter of a
-/// core of the database.
+/// Scans the whole usage table for reports, apart from the lanes: on a connection and a thread of its own, one scan at
+/// a time. It pauses after each range of pages three times as long as the range took, so that it uses at most a quarter
+/// of a core of the database.
 public final class ReportReader: Sendable {
     /// Requests that may wait: far more than there are dashboards.
     static let capacity = 1_024

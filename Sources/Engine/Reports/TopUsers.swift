@@ -12,8 +12,8 @@ struct TopUsers {
     /// Rows with fewer messages cannot be among the top users any more.
     private(set) var usedMinimum = 0
 
-    /// - Parameter rows: newer than those of earlier calls. A row that moved to a later page since is read twice, and then its
-    ///   newer version counts.
+    /// - Parameter rows: newer than those of earlier calls. A row that moved to a later page since is read twice, and
+    ///   then its newer version counts.
     mutating func merge(_ rows: [PeriodUsage]) {
         guard !rows.isEmpty else { return }
         for row in rows { byUser[row.user] = row }

@@ -57,16 +57,16 @@ struct DatabaseErrors {
     }
 }
 
-/// An application's `message_usage` may refer to a table of its users, such as Supabase's `auth.users`. A user that is missing
-/// there cannot have a row; the request succeeds once the user is added.
+/// An application's `message_usage` may refer to a table of its users, such as Supabase's `auth.users`. A user that is
+/// missing there cannot have a row; the request succeeds once the user is added.
 extension SQLState {
     /// Ours: replaces a foreign key's 23503 once the table that lacks the user is known.
     package static let unknownUser = SQLState(rawValue: "HR008")
 }
 
 extension Connection {
-    /// If a foreign key of `message_usage` refused a row, an error that names the table without the user; every other error as
-    /// it is, and this one too where the table cannot be looked up.
+    /// If a foreign key of `message_usage` refused a row, an error that names the table without the user; every other
+    /// error as it is, and this one too where the table cannot be looked up.
     func explaining(_ error: PostgresError, deadline: ContinuousClock.Instant) -> PostgresError {
         guard case .server(.foreignKeyViolation) = error.kind, error.table == "public.message_usage",
             let constraint = error.constraint, isUsable

@@ -1,7 +1,7 @@
 /// When a request is answered at the latest, to the nanosecond.
 ///
-/// Each request has one, in every queue and batch that it passes. `ContinuousClock.Instant` would be slow there: its layout is
-/// known only at run time, so that each copy of a value that contains one calls the runtime.
+/// Each request has one, in every queue and batch that it passes. `ContinuousClock.Instant` would be slow there: its
+/// layout is known only at run time, so that each copy of a value that contains one calls the runtime.
 public struct Deadline: Sendable, Hashable {
     private static let origin = ContinuousClock.now
     private let nanosecondsSinceOrigin: Int64

@@ -6,8 +6,8 @@ public struct ReturnAddress: Sendable, Hashable {
     public var mailboxIndex: Int { Int(storedMailboxIndex) }
     /// Four bytes and four for the time, because an address is copied with every request and every outcome.
     private let storedMailboxIndex: Int32
-    /// When the request was received, in microseconds of the mailbox's own clock, which may wrap; 0 where its latency is
-    /// not measured. The engine does not read it.
+    /// When the request was received, in microseconds of the mailbox's own clock, which may wrap; 0 where its latency
+    /// is not measured. The engine does not read it.
     public var receivedAtMicroseconds: UInt32
     public var connection: Int
     public var slot: UInt64

@@ -51,8 +51,8 @@ public enum Schema {
         public var hasChangedSentences: Bool
     }
 
-    /// Ensures that a service can run with this login: migrates if the login owns the schema, otherwise checks that the schema is
-    /// current. The connection cannot be used for anything else afterwards.
+    /// Ensures that a service can run with this login: migrates if the login owns the schema, otherwise checks that the
+    /// schema is current. The connection cannot be used for anything else afterwards.
     ///
     /// Blocks; run it on a thread of its own.
     ///

@@ -142,7 +142,8 @@ final class ReconnectingSession<Setup: Sendable> {
         opening = nil
     }
 
-    /// Sleeps until woken. An open session is closed when it was idle for the whole timeout, or when the server ends it.
+    /// Sleeps until woken. An open session is closed when it was idle for the whole timeout, or when the server ends
+    /// it.
     func sleepIdle(timeout: Duration) {
         guard let connection else {
             close()

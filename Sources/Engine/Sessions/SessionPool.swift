@@ -3,8 +3,8 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Database sessions for rare requests that may take long, apart from the lanes: each with a thread of its own, since libpq
-/// blocks. A session is opened when first needed and closed when idle.
+/// Database sessions for rare requests that may take long, apart from the lanes: each with a thread of its own, since
+/// libpq blocks. A session is opened when first needed and closed when idle.
 package final class SessionPool: Sendable {
     /// Why work was not done, or not completed.
     package enum Failure: Error, Sendable, Equatable {
@@ -22,7 +22,8 @@ package final class SessionPool: Sendable {
     private struct Job {
         var number: UInt64
         var deadline: ContinuousClock.Instant
-        /// Does the work, and returns a function that delivers the result. It is called when no error is possible any more.
+        /// Does the work, and returns a function that delivers the result. It is called when no error is possible any
+        /// more.
         var attempt: @Sendable (Connection) throws(PostgresError) -> @Sendable () -> Void
         var fail: @Sendable (Failure) -> Void
     }
@@ -67,7 +68,8 @@ package final class SessionPool: Sendable {
 
     /// Runs work in a session, as soon as one is free.
     ///
-    /// If the task is cancelled, waiting work is dropped. Work that has begun may still complete; its result is discarded.
+    /// If the task is cancelled, waiting work is dropped. Work that has begun may still complete; its result is
+    /// discarded.
     ///
     /// - Parameters:
     ///   - deadline: no work begins after it. The work itself must observe it too, as `Connection`'s methods do.

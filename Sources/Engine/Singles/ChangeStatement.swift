@@ -9,8 +9,8 @@ struct ChangeStatement {
     let author: ChangeAuthor?
     let unknownUsersPolicy: UnknownUsersPolicy
 
-    /// - Returns: whether the change's key had made it before, so that this request changed nothing; and the reply to the
-    ///   commit. A change that was made before under this number is not made again.
+    /// - Returns: whether the change's key had made it before, so that this request changed nothing; and the reply to
+    ///   the commit. A change that was made before under this number is not made again.
     func execute(
         lane: LaneID,
         number: Int64,

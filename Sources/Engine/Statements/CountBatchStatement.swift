@@ -49,8 +49,8 @@ struct CountBatchStatement {
         return parameters
     }
 
-    /// The counts of all users that were counted, and the rows of those whose entitlement the lane has not cached, or who
-    /// hold messages.
+    /// The counts of all users that were counted, and the rows of those whose entitlement the lane has not cached, or
+    /// who hold messages.
     struct Result {
         private let result: QueryResult
         private let counts: Int
@@ -59,8 +59,8 @@ struct CountBatchStatement {
 
         /// Nil when the statement did nothing, because its number had been counted before.
         ///
-        /// - Throws: if the function was replaced by one that returns something else. Which users were counted is unknown
-        ///   then; the same holds for `forEachCount`.
+        /// - Throws: if the function was replaced by one that returns something else. Which users were counted is
+        ///   unknown then; the same holds for `forEachCount`.
         init?(_ result: QueryResult) throws(PostgresError) {
             guard result.rowCount > 0 else { return nil }
             self.result = result
@@ -100,7 +100,8 @@ struct CountBatchStatement {
 
         var indices: Range<Int> { 1..<result.rowCount }
 
-        /// The index of the row's user in the arrays that were sent. The function returns it, which may have been replaced.
+        /// The index of the row's user in the arrays that were sent. The function returns it, which may have been
+        /// replaced.
         func index(_ row: Int, below count: Int) throws(PostgresError) -> Int {
             let index = Int(try result.int32(row, ordinal)) - 1
             guard (0..<count).contains(index) else {

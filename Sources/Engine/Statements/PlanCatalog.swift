@@ -1,8 +1,8 @@
 import Postgres
 import Usage
 
-/// All plans at one revision of `headroom.plans`. A usage row has the revision at which it was written; a lane that reads a
-/// newer one reads the plans again.
+/// All plans at one revision of `headroom.plans`. A usage row has the revision at which it was written; a lane that
+/// reads a newer one reads the plans again.
 struct PlanCatalog {
     let revision: Int32
     private let plans: [String: Plan]

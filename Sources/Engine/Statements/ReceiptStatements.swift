@@ -12,8 +12,8 @@ enum ReceiptStatement {
         return parameters
     }
 
-    /// What the batch with this number counted: message_count after it, by the index of the user in the arrays that were
-    /// sent. Nil when the receipt is of another batch.
+    /// What the batch with this number counted: message_count after it, by the index of the user in the arrays that
+    /// were sent. Nil when the receipt is of another batch.
     static func counts(_ result: QueryResult, number: Int64) throws(PostgresError) -> [Int: Int]? {
         let (numberColumn, countsColumn) = (try result.column("number"), try result.column("counts"))
         guard result.rowCount == 1, try result.int64(0, numberColumn) == number, !result.isNull(0, countsColumn) else {

@@ -1,8 +1,8 @@
 import Postgres
 import Usage
 
-/// A column whose values the service computes with. A check constraint keeps them in range, unless it was dropped or data was
-/// loaded without it.
+/// A column whose values the service computes with. A check constraint keeps them in range, unless it was dropped or
+/// data was loaded without it.
 struct StoredColumn: Sendable {
     let table: String
     let name: String
@@ -101,8 +101,8 @@ extension PostgresError {
 
     var isAboutInvalidValue: Bool { sqlState == .invalidStoredValue }
 
-    /// Data exceptions, constraint violations and errors raised by functions concern a row. Anything else, such as a missing
-    /// table or a full disk, concerns all rows, and trying halves would only repeat it.
+    /// Data exceptions, constraint violations and errors raised by functions concern a row. Anything else, such as a
+    /// missing table or a full disk, concerns all rows, and trying halves would only repeat it.
     var isAboutOneRow: Bool {
         guard case .server(let state) = kind else { return false }
         return state == .invalidStoredValue || state.isClass("22") || state.isClass("23") || state.isClass("P0")

@@ -1,8 +1,8 @@
 import Postgres
 import Usage
 
-/// Decodes the columns of an entitlement, which the results of count_batch, perform_batch, read_batch, read_watched_users
-/// and read_period have in common. Looks their positions up once per result.
+/// Decodes the columns of an entitlement, which the results of count_batch, perform_batch, read_batch,
+/// read_watched_users and read_period have in common. Looks their positions up once per result.
 struct EntitlementDecoder {
     let result: QueryResult
     private let plan, state, limit, startedAt, resetsAt, expiresAt, previousPlan, revision, clock: Int

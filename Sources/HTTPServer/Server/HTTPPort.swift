@@ -16,8 +16,8 @@ struct HTTPPort: Service {
     private static let readBytesMaximum = 4_096
     /// How many connections one iteration of the event loop accepts: a third of the places for new connections, so that
     /// new connections do not evict each other before their first request is read. The places must hold the connections
-    /// of this iteration, those of the iteration before, whose requests may not have been read yet, and connections that
-    /// have become idle meanwhile, which are evicted last.
+    /// of this iteration, those of the iteration before, whose requests may not have been read yet, and connections
+    /// that have become idle meanwhile, which are evicted last.
     private static func acceptedPerIteration(_ configuration: HTTPConfiguration) -> Int {
         max(1, min(16, configuration.newcomersMaximum / 3))
     }

@@ -3,7 +3,8 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// Runs subscriptions on a separate connection, because a RESP2 connection with subscriptions accepts no other requests.
+/// Runs subscriptions on a separate connection, because a RESP2 connection with subscriptions accepts no other
+/// requests.
 final class ChangesHub: Sendable {
     private struct State {
         var machine = SubscriptionStateMachine()
@@ -84,8 +85,8 @@ final class ChangesHub: Sendable {
         requester.pool.close()
     }
 
-    /// - Parameter generation: that of the connection that the event is about, if any. Events of an earlier connection are
-    ///   ignored.
+    /// - Parameter generation: that of the connection that the event is about, if any. Events of an earlier connection
+    ///   are ignored.
     private func handle(
         from generation: Int? = nil,
         _ event: (inout SubscriptionStateMachine) -> [SubscriptionStateMachine.Action]

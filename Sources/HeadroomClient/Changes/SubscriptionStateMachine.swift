@@ -2,8 +2,9 @@ import DequeModule
 
 /// Tracks the followers of each user, so that each follower gets the latest usage in spite of lost connections.
 ///
-/// A subscription reports changes from its confirmation on, so the usage is read once after it. A change that arrives during
-/// the read is newer than the subscription, and every later change arrives too: the result of the read is then dropped.
+/// A subscription reports changes from its confirmation on, so the usage is read once after it. A change that arrives
+/// during the read is newer than the subscription, and every later change arrives too: the result of the read is then
+/// dropped.
 struct SubscriptionStateMachine {
     enum Action: Equatable {
         /// Get a connection.

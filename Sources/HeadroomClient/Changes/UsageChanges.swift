@@ -1,10 +1,10 @@
 extension HeadroomClient {
-    /// A user's usage: the current one first, then each change, whether an instance, a store, an operator in psql or the
-    /// passing of time causes it.
+    /// A user's usage: the current one first, then each change, whether an instance, a store, an operator in psql or
+    /// the passing of time causes it.
     ///
-    /// A slow reader gets the latest usage, not every step to it. After a lost connection the usage is delivered again if it
-    /// differs, so the latest one is never missed. The sequence ends when the client shuts down, or when the service refuses
-    /// it permanently (a token without the scope `dashboard`, for example); the log has the reason.
+    /// A slow reader gets the latest usage, not every step to it. After a lost connection the usage is delivered again
+    /// if it differs, so the latest one is never missed. The sequence ends when the client shuts down, or when the
+    /// service refuses it permanently (a token without the scope `dashboard`, for example); the log has the reason.
     public func changes(of user: UserID) -> UsageChanges {
         UsageChanges(user: user, hubs: changesHubs)
     }

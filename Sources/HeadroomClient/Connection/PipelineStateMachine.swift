@@ -1,8 +1,8 @@
 import DequeModule
 import NIOCore
 
-/// Matches replies to the requests of one connection. Replies arrive in the order of the requests, one each, so the order
-/// alone identifies them.
+/// Matches replies to the requests of one connection. Replies arrive in the order of the requests, one each, so the
+/// order alone identifies them.
 ///
 /// A cancelled request keeps its slot until its reply has arrived.
 struct PipelineStateMachine<Waiter> {
@@ -112,8 +112,8 @@ struct PipelineStateMachine<Waiter> {
         return isDone
     }
 
-    /// Whether the connection accepts nothing more and no request waits. Missing replies to cancelled requests do not keep it
-    /// open.
+    /// Whether the connection accepts nothing more and no request waits. Missing replies to cancelled requests do not
+    /// keep it open.
     var isDone: Bool {
         if case .retiring = state { waiting == 0 } else { false }
     }

@@ -105,7 +105,8 @@ final class ConnectionPool: Sendable {
         state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(returning: .cancelled)
     }
 
-    /// One timer for all waiters: without a reachable endpoint there are thousands, and cancelling as many timers is slow.
+    /// One timer for all waiters: without a reachable endpoint there are thousands, and cancelling as many timers is
+    /// slow.
     private func scheduleExpiryCheck(at deadline: NIODeadline) {
         connector.group.any().scheduleTask(deadline: deadline) { [weak self] in self?.expire(deadline) }
     }

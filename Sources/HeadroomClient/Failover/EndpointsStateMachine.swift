@@ -112,8 +112,8 @@ struct EndpointsStateMachine<Connection> {
 
     /// The connection has closed, or accepts no more requests.
     ///
-    /// If the attempt to open it is still under way, no other attempt begins before `failed` reports the cause. That may be a
-    /// refused token, which fails all waiting requests: another connection would be refused as well.
+    /// If the attempt to open it is still under way, no other attempt begins before `failed` reports the cause. That
+    /// may be a refused token, which fails all waiting requests: another connection would be refused as well.
     mutating func closed(
         _ attempt: Attempt,
         now: NIODeadline,

@@ -21,8 +21,8 @@ public enum HoldOutcome<Result> {
     /// The body has run and took longer than the hold: nothing was counted. The caller can count now with
     /// ``HeadroomClient/consume(_:messages:key:deadline:)``, if the limit allows it.
     case expired(Result)
-    /// The body has run, and no answer says whether the messages are counted. If the error is transient, the client retries
-    /// until the hold expires.
+    /// The body has run, and no answer says whether the messages are counted. If the error is transient, the client
+    /// retries until the hold expires.
     case uncommitted(Result, HeadroomError)
 
     /// What the body returned; nil when it has not run.

@@ -4,12 +4,12 @@ import NIOCore
 extension HeadroomClient {
     /// Holds messages, runs a body, and counts the messages; gives them back when the body throws or is cancelled.
     ///
-    /// - A hold is not renewed. A body that takes longer than `ttl` is not interrupted, but its messages are not counted: the
-    ///   outcome is ``HoldOutcome/expired(_:)``. Choose a `ttl` longer than the model may take.
-    /// - The messages are given back before this throws, also in a cancelled task. Without an answer within the deadline, the
-    ///   client retries until the hold expires, and ``shutDown()`` waits for it.
-    /// - A body that returns in a cancelled task counts as cancelled, because a stream that is cut short ends like a complete
-    ///   one.
+    /// - A hold is not renewed. A body that takes longer than `ttl` is not interrupted, but its messages are not
+    ///   counted: the outcome is ``HoldOutcome/expired(_:)``. Choose a `ttl` longer than the model may take.
+    /// - The messages are given back before this throws, also in a cancelled task. Without an answer within the
+    ///   deadline, the client retries until the hold expires, and ``shutDown()`` waits for it.
+    /// - A body that returns in a cancelled task counts as cancelled, because a stream that is cut short ends like a
+    ///   complete one.
     /// - With ``UnreachablePolicy/allow`` the body also runs without an answer; its hold and decision are `isDegraded`.
     ///
     /// - Parameters:
@@ -79,8 +79,8 @@ extension HeadroomClient {
         }
     }
 
-    /// - Parameter holdExists: false if that is unknown. `NOTFOUND` is then retried for a while, because the reservation may
-    ///   still arrive.
+    /// - Parameter holdExists: false if that is unknown. `NOTFOUND` is then retried for a while, because the
+    ///   reservation may still arrive.
     private nonisolated(nonsending) func giveBack(
         _ user: UserID,
         key: MessageKey,

@@ -1,5 +1,5 @@
-/// The pause before the next attempt. Each failure doubles it, and a random part of up to half is taken off, so that clients
-/// that failed together do not retry together.
+/// The pause before the next attempt. Each failure doubles it, and a random part of up to half is taken off, so that
+/// clients that failed together do not retry together.
 struct Backoff: Sendable {
     let range: ClosedRange<Duration>
 

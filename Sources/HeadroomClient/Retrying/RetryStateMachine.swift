@@ -7,8 +7,8 @@ enum Repeatability: Sendable {
     case reading
     /// The request has a key, so it takes effect once.
     case keyed
-    /// The request could take effect twice, or undo a change made in between. It is sent again only while the service cannot
-    /// have received it.
+    /// The request could take effect twice, or undo a change made in between. It is sent again only while the service
+    /// cannot have received it.
     case once
 }
 
@@ -20,8 +20,8 @@ struct RetryStateMachine: Sendable {
     private let attemptTimeout: Duration
     private let backoff: Backoff
     private var attempts = 0
-    /// Whether to try another connection when this one is no longer authenticated: the token may have been replaced since it
-    /// was opened. One retry is enough, because each new connection presents the token.
+    /// Whether to try another connection when this one is no longer authenticated: the token may have been replaced
+    /// since it was opened. One retry is enough, because each new connection presents the token.
     private var mayAuthenticateAgain: Bool
     /// An attempt was sent, and its outcome is unknown.
     private var mayHaveTakenEffect = false

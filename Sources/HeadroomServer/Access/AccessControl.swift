@@ -4,10 +4,11 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Authenticates clients by the tokens that were last read from the database, and notifies the event loops of every change.
+/// Authenticates clients by the tokens that were last read from the database, and notifies the event loops of every
+/// change.
 ///
-/// `DatabaseMonitor` reads the tokens. While the database is unavailable, the last tokens stay valid until they expire. Until
-/// the tokens were read once, every client is refused, unless no token is required.
+/// `DatabaseMonitor` reads the tokens. While the database is unavailable, the last tokens stay valid until they expire.
+/// Until the tokens were read once, every client is refused, unless no token is required.
 package final class AccessControl: TokenObserver, Sendable {
     private struct State {
         var live: [LiveToken] = []
@@ -43,8 +44,8 @@ package final class AccessControl: TokenObserver, Sendable {
         state = Mutex(State(isRequired: isRequired, policy: policy))
     }
 
-    /// Reads the tokens for the first time. If they cannot be read, the service starts all the same, and refuses every client
-    /// until the monitor has read them; with `off` it accepts every client.
+    /// Reads the tokens for the first time. If they cannot be read, the service starts all the same, and refuses every
+    /// client until the monitor has read them; with `off` it accepts every client.
     func load(from databaseURL: String) async throws {
         do {
             let reading = try await TokenSnapshot.read(databaseURL: databaseURL)
@@ -86,8 +87,8 @@ package final class AccessControl: TokenObserver, Sendable {
         if state.withLock({ $0.freshness.read(at: .now) }) { logger.notice("the tokens can be read again") }
         change { state in
             state.live = reading.tokens
-            // A database that was restored, or failed over to a standby that lags, may have no token any more. That must not
-            // open the ports: only a restart does, which checks the address again.
+            // A database that was restored, or failed over to a standby that lags, may have no token any more. That
+            // must not open the ports: only a restart does, which checks the address again.
             let wasRequired = state.isLoaded && state.isRequired || state.portRequiresTokens
             state.isRequired = setting == .required || setting == .auto && (reading.wasEverCreated || wasRequired)
             state.isLoaded = true

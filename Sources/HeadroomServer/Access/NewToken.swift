@@ -1,7 +1,7 @@
 import Crypto
 
-/// A new token: 256 random bits, so that it cannot be guessed, after a prefix by which scanners of repositories and logs
-/// recognize a secret.
+/// A new token: 256 random bits, so that it cannot be guessed, after a prefix by which scanners of repositories and
+/// logs recognize a secret.
 public struct NewToken: Sendable {
     public static let prefix = "headroom_"
     private static let randomBytes = 32

@@ -4,9 +4,10 @@ import LineProtocol
 
 /// The live tokens.
 ///
-/// A presented token is hashed and compared with all bytes of every live digest, without a branch that depends on the result.
-/// So the duration reveals only the number of live tokens, and neither how much of a guess was right nor which token matched.
-/// Even a measurable comparison would only reveal bytes of the SHA-256 of a guess, which lead to no token.
+/// A presented token is hashed and compared with all bytes of every live digest, without a branch that depends on the
+/// result. So the duration reveals only the number of live tokens, and neither how much of a guess was right nor which
+/// token matched. Even a measurable comparison would only reveal bytes of the SHA-256 of a guess, which lead to no
+/// token.
 struct TokenList: Sendable {
     private var digests: ContiguousArray<SIMD4<UInt64>> = []
     private var tokens: ContiguousArray<(identity: Identity, expiresAt: ContinuousClock.Instant?)> = []

@@ -22,8 +22,8 @@ extension SettingDefinition {
 
 /// What an operator can set: by the flag `--name`, or by the environment variable `HEADROOM_NAME`.
 ///
-/// Each is declared once, in `Settings`. Its flag, environment variable, line of `--help`, range check and error text follow
-/// from the declaration, and a test compares docs/reference.md with it.
+/// Each is declared once, in `Settings`. Its flag, environment variable, line of `--help`, range check and error text
+/// follow from the declaration, and a test compares docs/reference.md with it.
 public struct Setting<Value: Sendable>: SettingDefinition {
     public let name: String
     public let defaultText: String?
@@ -32,8 +32,8 @@ public struct Setting<Value: Sendable>: SettingDefinition {
     public let isSecret: Bool
     private let parse: @Sendable (String?) -> Value?
 
-    /// - Parameter parse: the value of a text, or of no text where nothing is set and there is no default; nil if that is
-    ///   not allowed.
+    /// - Parameter parse: the value of a text, or of no text where nothing is set and there is no default; nil if that
+    ///   is not allowed.
     private init(
         _ name: String,
         defaultText: String? = nil,

@@ -7,8 +7,8 @@ import Usage
 /// The connections of one event loop, and what they share.
 ///
 /// Requests and outcomes cross threads in groups: all requests that one iteration of the event loop decodes go to each
-/// lane at once, and all outcomes of a batch return at once. On a busy service a lock, a wake-up and a task are paid per
-/// batch, not per message.
+/// lane at once, and all outcomes of a batch return at once. On a busy service a lock, a wake-up and a task are paid
+/// per batch, not per message.
 ///
 /// @unchecked Sendable: only `deliveries`, which has its own lock, is used outside the event loop.
 final class ConnectionGroup: Mailbox, @unchecked Sendable {

@@ -268,8 +268,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.push(answer)
     }
 
-    /// Writes the replies that are ready, decodes requests that have waited for that, and closes the connection after its
-    /// last reply.
+    /// Writes the replies that are ready, decodes requests that have waited for that, and closes the connection after
+    /// its last reply.
     func flush() {
         guard let context else { return }
         // Messages of subscriptions are written in portions. What a slow peer does not read stays in the state machine,

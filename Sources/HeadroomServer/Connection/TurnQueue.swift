@@ -1,7 +1,7 @@
 import DequeModule
 
-/// The connections of an event loop that have received more requests than it decodes at once. They take turns: in a turn,
-/// some of a connection's requests are decoded.
+/// The connections of an event loop that have received more requests than it decodes at once. They take turns: in a
+/// turn, some of a connection's requests are decoded.
 struct TurnQueue<Connection> {
     /// Connections that wait for their first turn.
     private var first: Deque<Connection> = []

@@ -3,8 +3,9 @@ import Synchronization
 
 /// How long answers took on one event loop: all of them since the start, and those of the last seconds.
 ///
-/// Only the sums since the start are counted. With the first answer of each second, a copy of them is stored. The answers
-/// of the last seconds are the difference between the sums and one of the copies, so no timer runs on an idle service.
+/// Only the sums since the start are counted. With the first answer of each second, a copy of them is stored. The
+/// answers of the last seconds are the difference between the sums and one of the copies, so no timer runs on an idle
+/// service.
 final class LatencyRecorder: Sendable {
     /// What "the last seconds" are: this many whole ones and the one that has begun.
     static let windowSeconds: UInt64 = 5

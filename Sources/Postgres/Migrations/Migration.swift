@@ -46,7 +46,8 @@ public struct SchemaFiles: Sendable {
     /// Prerequisites, such as roles.
     public var before: [Definition]
     public var migrations: [Migration]
-    /// One statement that renames an application's objects whose names the definitions need. Runs before the definitions.
+    /// One statement that renames an application's objects whose names the definitions need. Runs before the
+    /// definitions.
     public var renameConflicts: String?
     /// All applied whenever one of them, or a table, has changed.
     public var definitions: [Definition]

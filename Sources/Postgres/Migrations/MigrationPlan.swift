@@ -117,8 +117,8 @@ struct MigrationComparison {
         return record.definitions.keys.filter { !files.contains($0) }.sorted()
     }
 
-    /// An older binary must not restore functions that a newer one replaced. Definitions have no growing numbers, so their
-    /// releases are compared.
+    /// An older binary must not restore functions that a newer one replaced. Definitions have no growing numbers, so
+    /// their releases are compared.
     private func refuseNewerDatabase() throws(MigrationError) {
         let numbers = Set(files.migrations.map(\.number))
         if let unknown = record.migrations.last(where: { !numbers.contains($0.number) }) {

@@ -54,8 +54,8 @@ struct MigrationRecord {
         return try result.bool(0, 0) ? .current : .outdated
     }
 
-    /// Call only after `state`, with the lock held: CREATE … IF NOT EXISTS requires the right to create even if everything
-    /// exists, and a service's role need not have it.
+    /// Call only after `state`, with the lock held: CREATE … IF NOT EXISTS requires the right to create even if
+    /// everything exists, and a service's role need not have it.
     func create() throws(PostgresError) {
         try connection.execute(
             """
@@ -111,8 +111,8 @@ struct MigrationRecord {
         return rows
     }
 
-    /// The SHA-256 of each text in hexadecimal, as `sha256sum` prints it. The server computes it, so that this module needs no
-    /// cryptography.
+    /// The SHA-256 of each text in hexadecimal, as `sha256sum` prints it. The server computes it, so that this module
+    /// needs no cryptography.
     func checksums(of texts: [String]) throws(PostgresError) -> [String] {
         var parameters = Parameters()
         parameters.appendTexts(count: texts.count) { texts[$0] }

@@ -1,8 +1,8 @@
 /// Migrates a database to the schema of this binary.
 ///
-/// Any number of instances may start at once: an advisory lock admits one at a time, and the others find nothing to do. All
-/// work runs in one transaction: if the process is killed, nothing is applied. Missing migrations run first,
-/// in order. Then, if one of them or a definition has changed, all definitions run. A function or view that no file
+/// Any number of instances may start at once: an advisory lock admits one at a time, and the others find nothing to do.
+/// All work runs in one transaction: if the process is killed, nothing is applied. Missing migrations run first, in
+/// order. Then, if one of them or a definition has changed, all definitions run. A function or view that no file
 /// defines is dropped.
 public struct Migrator: Sendable {
     public let files: SchemaFiles
@@ -115,8 +115,8 @@ public struct Migrator: Sendable {
 // MARK: The lock
 
 extension Migrator {
-    /// A session's lock ends with the session, so that a killed instance blocks no other. It is taken within a transaction
-    /// only to limit the timeouts to it.
+    /// A session's lock ends with the session, so that a killed instance blocks no other. It is taken within a
+    /// transaction only to limit the timeouts to it.
     private func lock(_ connection: Connection) throws(MigrationError) {
         try inTransaction(connection) { () throws(MigrationError) in
             var key = Parameters()
@@ -151,8 +151,8 @@ extension Migrator {
 // MARK: The transaction
 
 extension Migrator {
-    /// Replaces the session's timeouts, which are meant for requests, within the transaction. Sets the search path, too, for a
-    /// session that was not opened by `Connection.connect`.
+    /// Replaces the session's timeouts, which are meant for requests, within the transaction. Sets the search path,
+    /// too, for a session that was not opened by `Connection.connect`.
     private func inTransaction<Value>(
         _ connection: Connection,
         _ body: () throws(MigrationError) -> Value

@@ -54,8 +54,8 @@ extension Migrator {
         throw .outdated(schema: schema)
     }
 
-    /// Inserts the row first: if the lock ever failed to exclude a second instance, the primary key would make that instance
-    /// wait and then fail before it changes anything.
+    /// Inserts the row first: if the lock ever failed to exclude a second instance, the primary key would make that
+    /// instance wait and then fail before it changes anything.
     private func apply(
         _ migration: Migration,
         checksum: String,
@@ -94,8 +94,8 @@ extension Migrator {
         notices.filter { $0.severity == "WARNING" && $0.sqlState == .warning }.map(\.message)
     }
 
-    /// Drops views without a file, and functions with the name of a definition whose row in the catalog is older than this
-    /// transaction. So the old version of a function whose parameters changed is dropped, too.
+    /// Drops views without a file, and functions with the name of a definition whose row in the catalog is older than
+    /// this transaction. So the old version of a function whose parameters changed is dropped, too.
     private func dropRemoved(
         _ comparison: MigrationComparison,
         _ record: MigrationRecord
@@ -133,8 +133,8 @@ extension Migrator {
         ORDER BY 1
         """
 
-    /// $1: the schema that is the product's own; $2: names of definitions, with those whose files were removed. The product's
-    /// functions belong to the schema's owner, or to the role that owns its SECURITY DEFINER functions.
+    /// $1: the schema that is the product's own; $2: names of definitions, with those whose files were removed. The
+    /// product's functions belong to the schema's owner, or to the role that owns its SECURITY DEFINER functions.
     private static let oldRoutines = """
         SELECT routines.oid::regprocedure::text
         FROM pg_proc AS routines JOIN pg_namespace AS namespace ON namespace.oid = routines.pronamespace

@@ -2,9 +2,9 @@ import Foundation
 
 /// The processes of one PostgreSQL cluster, found in /proc.
 ///
-/// postmaster.pid alone is no proof: after a crash another process may have its number, above all in containers, where numbers
-/// are small and begin again. A process belongs to the cluster if its name is postgres and its working directory is the
-/// cluster's, as for all of PostgreSQL's processes.
+/// postmaster.pid alone is no proof: after a crash another process may have its number, above all in containers, where
+/// numbers are small and begin again. A process belongs to the cluster if its name is postgres and its working
+/// directory is the cluster's, as for all of PostgreSQL's processes.
 struct ClusterProcesses: Sendable {
     /// Without symbolic links.
     let cluster: String
@@ -36,15 +36,16 @@ struct ClusterProcesses: Sendable {
         return name == "postgres\n" && FileSystem.resolved("/proc/\(process)/cwd") == cluster
     }
 
-    /// Ends processes of a crashed server and removes its pid file, so that a new server can start. Requires the start lock,
-    /// and `state` to be absent.
+    /// Ends processes of a crashed server and removes its pid file, so that a new server can start. Requires the start
+    /// lock, and `state` to be absent.
     ///
-    /// PostgreSQL refuses to start while a backend of the old server lives, because two servers must not write the same files.
-    /// Such a backend cannot commit without the other processes, so it is ended.
+    /// PostgreSQL refuses to start while a backend of the old server lives, because two servers must not write the same
+    /// files. Such a backend cannot commit without the other processes, so it is ended.
     func removeCrashed() async throws {
         try await endOrphans()
-        // PostgreSQL itself replaces a stale file unless a process has the number; `state` showed that such a process is not
-        // the cluster's. The data stays protected by PostgreSQL's check of shared memory, which does not need the file.
+        // PostgreSQL itself replaces a stale file unless a process has the number; `state` showed that such a process
+        // is not the cluster's. The data stays protected by PostgreSQL's check of shared memory, which does not need
+        // the file.
         if let number = recordedNumber, kill(number, 0) == 0 || errno == EPERM {
             try FileSystem.remove(pidFile)
         }

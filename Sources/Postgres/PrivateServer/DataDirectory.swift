@@ -8,8 +8,8 @@ import Foundation
 ///     HOME/start.lock      held while the server is being started or stopped
 ///     HOME/users.lock      shared by each process that uses the server
 ///
-/// HOME is the data directory. If PostgreSQL's account cannot reach it (a service of root below /root), HOME is a directory in
-/// /var/lib/headroom, and the data directory has a link to the cluster.
+/// HOME is the data directory. If PostgreSQL's account cannot reach it (a service of root below /root), HOME is a
+/// directory in /var/lib/headroom, and the data directory has a link to the cluster.
 struct DataDirectory: Sendable {
     let path: String
     let home: String

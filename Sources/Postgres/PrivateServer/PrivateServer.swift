@@ -3,10 +3,10 @@ import Logging
 
 /// The PostgreSQL that the service runs in its data directory if no database is configured.
 ///
-/// Several processes may use one data directory: the first starts the server, and the last to stop stops it. Each holds a
-/// shared file lock meanwhile, which the kernel releases if the process is killed. The locks and the adoption of a running
-/// server are needed because commands such as `headroom token` run beside a service, and because a killed service leaves its
-/// server running.
+/// Several processes may use one data directory: the first starts the server, and the last to stop stops it. Each holds
+/// a shared file lock meanwhile, which the kernel releases if the process is killed. The locks and the adoption of a
+/// running server are needed because commands such as `headroom token` run beside a service, and because a killed
+/// service leaves its server running.
 public actor PrivateServer {
     /// How to reach the running server.
     public struct Running: Sendable, Hashable {
@@ -28,16 +28,16 @@ public actor PrivateServer {
     static let stopLimitSeconds = 8
 
     private let dataDirectory: String
-    /// Whether a directory without a cluster gets one. A command in the wrong directory must not create an empty database
-    /// there.
+    /// Whether a directory without a cluster gets one. A command in the wrong directory must not create an empty
+    /// database there.
     private let createsCluster: Bool
     private let logger: Logger
     private let additionalSettings: [(name: String, value: String)]
     /// Set while this process uses the server. Changed only with the start lock held.
     private var use: (lock: DirectoryLock, directory: DataDirectory, programs: PostgresPrograms)?
 
-    /// - Parameter createsCluster: whether `start` creates a missing cluster; otherwise it throws `.clusterMissing`, and
-    ///   changes nothing.
+    /// - Parameter createsCluster: whether `start` creates a missing cluster; otherwise it throws `.clusterMissing`,
+    ///   and changes nothing.
     public init(dataDirectory: String, createsCluster: Bool, logger: Logger) {
         self.init(
             dataDirectory: dataDirectory,
@@ -60,8 +60,8 @@ public actor PrivateServer {
         self.additionalSettings = additionalSettings
     }
 
-    /// Starts or adopts the server, and waits until it accepts connections. A repeated call restarts a crashed server, and
-    /// otherwise changes nothing.
+    /// Starts or adopts the server, and waits until it accepts connections. A repeated call restarts a crashed server,
+    /// and otherwise changes nothing.
     public func start() async throws -> Running {
         if !createsCluster { try DataDirectory.requireCluster(in: dataDirectory) }
         let directory = try await DataDirectory.prepare(dataDirectory)

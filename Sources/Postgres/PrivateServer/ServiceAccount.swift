@@ -63,8 +63,8 @@ struct ServiceAccount: Sendable, Hashable {
 
     /// The program and arguments that run `program` as this account.
     ///
-    /// Uses the program setpriv instead of Subprocess's `userID`: that calls setgroups() between fork and exec, and glibc's
-    /// setgroups() waits for threads that a fork does not copy, sometimes for ever.
+    /// Uses the program setpriv instead of Subprocess's `userID`: that calls setgroups() between fork and exec, and
+    /// glibc's setgroups() waits for threads that a fork does not copy, sometimes for ever.
     func command(_ program: String, _ arguments: [String]) -> (program: String, arguments: [String]) {
         guard isOther else { return (program, arguments) }
         // Without root's groups.

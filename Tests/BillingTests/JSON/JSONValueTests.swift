@@ -107,8 +107,8 @@ struct JSONValueTests {
         let seed = SeededGenerator.newSeed()
         print("seed \(seed)")
         var random = SeededGenerator(seed: seed)
-        // Names of different lengths, so that a change does not repeat a name: of two members with one name Foundation checks
-        // only one.
+        // Names of different lengths, so that a change does not repeat a name: of two members with one name Foundation
+        // checks only one.
         let text = Array(#"{"event":{"id":"é\u00e9","numbers":[1,-2.5e3,true,null],"o":{"a":"\\"}}}"#.utf8)
         for end in 0..<text.count { #expect(failure(of: Array(text[..<end])) != nil) }
         for _ in 0..<20_000 {

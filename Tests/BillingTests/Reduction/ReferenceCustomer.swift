@@ -4,8 +4,8 @@ import Usage
 
 /// A reference model of `CustomerReducer`, written rule by rule and without regard to cost.
 ///
-/// This file has identities, ownership and outcomes. `ReferenceTrials` finds second trials, and `ReferenceReducer` applies
-/// effects to subscriptions.
+/// This file has identities, ownership and outcomes. `ReferenceTrials` finds second trials, and `ReferenceReducer`
+/// applies effects to subscriptions.
 struct ReferenceCustomer {
     /// Deliberate faults, to prove that the comparison detects them.
     enum Fault: CaseIterable, Sendable {
@@ -221,8 +221,8 @@ extension ReferenceCustomer {
 // MARK: One-time purchases of messages
 
 extension ReferenceCustomer {
-    /// A purchase counts only if no other effect of its event lacks a user, and such an effect may concern another purchase.
-    /// Therefore this repeats until nothing changes.
+    /// A purchase counts only if no other effect of its event lacks a user, and such an effect may concern another
+    /// purchase. Therefore this repeats until nothing changes.
     private mutating func findPurchases() {
         var found = purchasesMade()
         while found != purchases {

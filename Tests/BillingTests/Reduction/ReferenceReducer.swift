@@ -80,8 +80,8 @@ struct ReferenceReducer {
         return Name(user: user, transaction: transaction)
     }
 
-    /// A plan set by an operator overrides events that happened or arrived before. A subscription that was transferred to the
-    /// user since counts with all of its events.
+    /// A plan set by an operator overrides events that happened or arrived before. A subscription that was transferred
+    /// to the user since counts with all of its events.
     private func isInForce(_ effect: BillingEffect, _ event: RecordedEvent) -> Bool {
         guard let name = name(effect, event), let declaredAt = customer.history.users[name.user]?.declaredAt,
             fault != .ignoresDeclaredPlans

@@ -4,8 +4,8 @@ import Usage
 
 @testable import Engine
 
-/// The database returns a user's entitlement to a lane once. Every change of it, also by a plain UPDATE, must be in the next
-/// answer.
+/// The database returns a user's entitlement to a lane once. Every change of it, also by a plain UPDATE, must be in the
+/// next answer.
 @Suite("A cached entitlement")
 struct EntitlementVersionTests {
     /// Runs with Ada on the paid plan, whose entitlement the engine has cached.

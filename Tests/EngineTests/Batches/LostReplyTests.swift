@@ -4,7 +4,8 @@ import Usage
 
 @testable import Engine
 
-/// The connection breaks after the commit and before the reply: the request was counted, and the engine does not know it.
+/// The connection breaks after the commit and before the reply: the request was counted, and the engine does not know
+/// it.
 @Suite("A lost reply")
 struct LostReplyTests {
     private let noon = at("2026-11-30T12:00:00Z")

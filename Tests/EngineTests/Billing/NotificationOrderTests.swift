@@ -133,8 +133,8 @@ struct NotificationOrderTests {
         return Event(delivery.name(step.id), step.at, by: hasLists ? [] : identities, type: step.kind, effect)
     }
 
-    /// The rows of a delivery's users, with placeholders instead of ids. Without counts, because the usage that a transfer
-    /// moves depends on its time of arrival.
+    /// The rows of a delivery's users, with placeholders instead of ids. Without counts, because the usage that a
+    /// transfer moves depends on its time of arrival.
     private func state(_ delivery: Delivery, isUsed: Bool) -> String {
         """
         select jsonb_agg(jsonb_build_object(

@@ -21,7 +21,8 @@ struct KeyRaceTests {
         }
     }
 
-    /// Sends every engine the same request without waiting for any, and expects one first answer and only repetitions of it.
+    /// Sends every engine the same request without waiting for any, and expects one first answer and only repetitions
+    /// of it.
     private func race(_ engines: [EngineHarness], _ user: UserID, _ operation: EngineOperation) async throws -> Answer {
         let slots = engines.map { ($0, $0.submit([(user, operation)])) }
         var answers: [Answer] = []

@@ -25,7 +25,8 @@ struct OverloadTests {
         return batch.count
     }
 
-    /// A database that takes 20 ms for each batch of 100, which is 5,000 a second, gets this many new requests per batch.
+    /// A database that takes 20 ms for each batch of 100, which is 5,000 a second, gets this many new requests per
+    /// batch.
     ///
     /// - Returns: the most requests that waited, and how many were refused, after the first second.
     private func run(_ queue: inout LaneQueue, adding count: Int) -> (waiting: Int, refused: Int, taken: Int) {

@@ -180,7 +180,8 @@ struct ReportReaderTests {
         try await engine.running {
             try await database.psql.execute("begin; lock table public.message_usage in access exclusive mode")
             let slot = engine.submit(.report(billingPeriod("2026-11")))
-            // Not by pg_stat_activity: within a transaction it shows the sessions that there were when it was first read.
+            // Not by pg_stat_activity: within a transaction it shows the sessions that there were when it was first
+            // read.
             try await waitUntil("the scan waits for the lock") {
                 try await database.psql.number(
                     "select count(*) from pg_locks where not granted and relation = 'public.message_usage'::regclass"

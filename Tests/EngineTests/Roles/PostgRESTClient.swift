@@ -4,8 +4,8 @@ import TestSupport
 
 @testable import Engine
 
-/// Sends the statements of PostgREST for a request: in a transaction, one statement that sets the user, and one that accesses
-/// the table or the function. As its releases 11 to 13 do, but with literals for its untyped parameters.
+/// Sends the statements of PostgREST for a request: in a transaction, one statement that sets the user, and one that
+/// accesses the table or the function. As its releases 11 to 13 do, but with literals for its untyped parameters.
 struct PostgRESTClient {
     /// The body of the reply, or the SQLSTATE of the error.
     enum Reply: Equatable {

@@ -4,8 +4,8 @@ import Usage
 
 @testable import Engine
 
-/// Sessions that lock the same users must not deadlock. Users are locked in the order of their ids, and of each user the
-/// subscriber before the usage (docs/decisions/0003-lock-order.md).
+/// Sessions that lock the same users must not deadlock. Users are locked in the order of their ids, and of each user
+/// the subscriber before the usage (docs/decisions/0003-lock-order.md).
 @Suite("Two sessions that lock the same users")
 struct LockCycleTests {
     private func waitUntilBlocked(_ number: Int, _ database: TestDatabase) async throws {

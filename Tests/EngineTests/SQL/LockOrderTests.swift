@@ -89,8 +89,8 @@ struct LockOrderTests {
             """
         )
         try await session.execute("commit")
-        // No table scan. From the index the three rows, twice: they are counted, and their entitlement is read. Each user is
-        // looked up once per period.
+        // No table scan. From the index the three rows, twice: they are counted, and their entitlement is read. Each
+        // user is looked up once per period.
         #expect(reads.count == 2)
         #expect(reads[0] == "0")
         #expect((3...12).contains(Int(reads[1]) ?? 0), "\(reads[1]) entries were read")

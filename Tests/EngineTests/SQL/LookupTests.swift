@@ -4,8 +4,9 @@ import Testing
 
 @testable import Engine
 
-/// The key of a table of users begins with the bucket, which is the same in all rows. So for a join or EXISTS the planner may
-/// choose to read the whole index, and a prepared statement keeps a plan that was made when the table was small.
+/// The key of a table of users begins with the bucket, which is the same in all rows. So for a join or EXISTS the
+/// planner may choose to read the whole index, and a prepared statement keeps a plan that was made when the table was
+/// small.
 @Suite("A statement about some users")
 struct LookupTests {
     struct Reading: Sendable, CustomTestStringConvertible {

@@ -75,9 +75,9 @@ extension EngineError {
 }
 
 extension Outcome {
-    /// Without what is not specified. Of an answer about a period other than the current one, only the numbers are: the rest,
-    /// also the limit, is as its row was last written, which a read on the slow path may do. The start of a plan that never
-    /// resets is not shown.
+    /// Without what is not specified. Of an answer about a period other than the current one, only the numbers are: the
+    /// rest, also the limit, is as its row was last written, which a read on the slow path may do. The start of a plan
+    /// that never resets is not shown.
     func comparable(in current: BillingPeriod) -> Outcome {
         guard case .answer(var answer) = self else { return self }
         if answer.snapshot.period != current {

@@ -17,8 +17,8 @@ public enum TestServer {
         try await conninfo(of: createDatabase())
     }
 
-    /// Creates a database with the present schema, and returns its connection string. It is a copy of a template, because
-    /// migrating takes longer.
+    /// Creates a database with the present schema, and returns its connection string. It is a copy of a template,
+    /// because migrating takes longer.
     public static func migratedDatabase() async throws -> String {
         try await conninfo(of: createDatabase(template: template.value))
     }

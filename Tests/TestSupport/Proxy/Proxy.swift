@@ -220,7 +220,8 @@ public final class Proxy: Sendable {
                     other.writeAndFlush(chunk.bytes, promise: nil)
                     continue
                 }
-                // Tasks of an event loop are executed by deadline, and those with equal deadlines in the order of scheduling.
+                // Tasks of an event loop are executed by deadline, and those with equal deadlines in the order of
+                // scheduling.
                 other.eventLoop.scheduleTask(deadline: due) { other.writeAndFlush(chunk.bytes, promise: nil) }
             }
         }

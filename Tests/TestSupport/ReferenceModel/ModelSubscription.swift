@@ -2,8 +2,8 @@ import Usage
 
 /// A subscription as a store or an operator reported it, and the state that follows from it at an instant.
 ///
-/// It stores inputs only. State and access are derived, so no job has to run when a subscription, trial or grace period ends.
-/// Intervals are half-open: at `expiresAt` access has ended.
+/// It stores inputs only. State and access are derived, so no job has to run when a subscription, trial or grace period
+/// ends. Intervals are half-open: at `expiresAt` access has ended.
 public struct ModelSubscription: Sendable, Equatable {
     public var plan: Plan
     /// Start of the trial. Other plans do not use it.
@@ -50,8 +50,8 @@ extension ModelSubscription {
         }
     }
 
-    /// At least `expiresAt`: billing can fail before the paid time ends, and the user keeps access for it. Without any date there
-    /// is no grace period.
+    /// At least `expiresAt`: billing can fail before the paid time ends, and the user keeps access for it. Without any
+    /// date there is no grace period.
     private var graceEndsAt: Instant {
         guard let grace = graceUntil ?? expiresAt?.advanced(bySeconds: ModelSubscription.fallbackGraceSeconds) else {
             return Instant(microsecondsSince1970: .min)

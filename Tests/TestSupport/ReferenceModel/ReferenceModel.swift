@@ -2,16 +2,16 @@ import Usage
 
 /// The counting rules of the service in memory: one request at a time, with the clock as a parameter.
 ///
-/// Tests run the same scenarios on this model and on PostgreSQL and compare the answers. It is written for readability, not
-/// for speed.
+/// Tests run the same scenarios on this model and on PostgreSQL and compare the answers. It is written for readability,
+/// not for speed.
 public struct ReferenceModel: Sendable {
     /// A row of `message_usage`.
     struct Row: Sendable {
         var count: Int
         /// Nil is unlimited. An operator may have changed it.
         var limit: Int?
-        /// The plan's allowance when `limit` was last derived from it. `limit` stays as it is while the plan has the same
-        /// allowance, so an operator's plain UPDATE lasts until the plan changes.
+        /// The plan's allowance when `limit` was last derived from it. `limit` stays as it is while the plan has the
+        /// same allowance, so an operator's plain UPDATE lasts until the plan changes.
         var planLimit: Int?
         /// Messages granted in this period beyond the allowance. A change of plan keeps them.
         var granted = 0
@@ -67,7 +67,8 @@ extension ReferenceModel {
         guard snapshot.denialReason == nil else { return answer }
         let isCounted = answer.status == .allowed
         guard isCounted || rows[user]?[snapshot.period] != nil else { return answer }
-        // A refused message also writes the limit. Otherwise an operator who raises it would raise the old plan's limit.
+        // A refused message also writes the limit. Otherwise an operator who raises it would raise the old plan's
+        // limit.
         write(snapshot, of: user, isUsed: isCounted, at: now)
         return answer
     }
@@ -201,8 +202,8 @@ extension ReferenceModel {
         return Subscriber(subscription: subscription)
     }
 
-    /// The cycle at `now`, or the cycle of a later used row. After a change of the anchor day, `now` may belong to an earlier
-    /// month than the used row, and starting that month again would be a free reset.
+    /// The cycle at `now`, or the cycle of a later used row. After a change of the anchor day, `now` may belong to an
+    /// earlier month than the used row, and starting that month again would be a free reset.
     func currentCycle(of user: UserID, anchorDay: Int, at now: Instant) -> BillingCycle {
         let cycle = BillingCycle(containing: now, anchorDay: anchorDay)
         let latest = (rows[user] ?? [:]).keys.filter { $0.month != nil && !isUnused($0, of: user, at: now) }

@@ -183,7 +183,8 @@ extension ReferenceModel {
         return replayed(first, user: user, at: now)
     }
 
-    /// The first outcome, or that of the commit if there was one. The user had access then, so there is no denial reason.
+    /// The first outcome, or that of the commit if there was one. The user had access then, so there is no denial
+    /// reason.
     private func replayed(_ used: UsedKey, user: UserID, at now: Instant) -> Answer {
         var snapshot = snapshot(of: user, in: used.period, at: now) ?? snapshot(of: user, at: now)
         let numbers = used.committed ?? used.first

@@ -1,8 +1,8 @@
 import Usage
 
 extension ReferenceModel {
-    /// Whether a row was never used: no message was counted or is held, nothing was granted, and the limit is the plan's. Such a
-    /// row follows from the user's subscription alone.
+    /// Whether a row was never used: no message was counted or is held, nothing was granted, and the limit is the
+    /// plan's. Such a row follows from the user's subscription alone.
     func isUnused(_ period: BillingPeriod, of user: UserID, at now: Instant) -> Bool {
         guard let row = rows[user]?[period] else { return true }
         return row.count == 0 && row.released == 0 && row.granted == 0 && row.limit == row.planLimit

@@ -2,8 +2,8 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// Finds a port of 127.0.0.1 that no process uses or is assigned by the kernel: it is below the range from which the kernel
-/// chooses ports of outgoing connections and of listeners on port 0.
+/// Finds a port of 127.0.0.1 that no process uses or is assigned by the kernel: it is below the range from which the
+/// kernel chooses ports of outgoing connections and of listeners on port 0.
 public func freePort() async throws -> Int {
     let range = try String(contentsOfFile: "/proc/sys/net/ipv4/ip_local_port_range", encoding: .utf8)
     let lowest = range.split(whereSeparator: \.isWhitespace).first.flatMap { Int($0) } ?? 0

@@ -28,8 +28,8 @@ actor FigureCache<Key: Hashable & Sendable, Value: Sendable> {
     }
 
     /// - Parameters:
-    ///   - lifetime: a younger value is returned as it is. Slow loads extend it, so that loading takes at most a fifth of
-    ///     the time.
+    ///   - lifetime: a younger value is returned as it is. Slow loads extend it, so that loading takes at most a fifth
+    ///     of the time.
     ///   - timeout: how long to wait for a newer value.
     func figure(_ key: Key, freshFor lifetime: Duration, timeout: Duration) async -> Figure<Value> {
         if let entry = entries[key], entry.error == nil {
