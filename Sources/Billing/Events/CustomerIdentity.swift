@@ -4,7 +4,8 @@ import Usage
 /// How the database stores the customer id that an app store or billing system sends.
 ///
 /// A UUID may be the user's id, so it is stored as it is, in lower case. The app's developer chose any other id, often
-/// an e-mail address, so only its digest is stored: equal ids can be matched, and nobody can read them.
+/// an e-mail address, so only its digest is stored: equal ids have equal
+/// digests, and an id cannot be read from its digest.
 enum CustomerIdentity {
     static let digestPrefix = "sha256:"
     /// `headroom.forget_billing` replaces a forgotten user's id by one with this prefix.

@@ -2,7 +2,7 @@
 ///
 /// Each request has one, in every queue and batch that it passes. `ContinuousClock.Instant` would be slow there: its
 /// layout is known only at run time, so that each copy of a value that contains one calls the runtime.
-public struct Deadline: Sendable, Hashable {
+public struct Deadline: Sendable, Comparable {
     private static let origin = ContinuousClock.now
     private let nanosecondsSinceOrigin: Int64
 
@@ -13,9 +13,7 @@ public struct Deadline: Sendable, Hashable {
     }
 
     public var instant: ContinuousClock.Instant { Deadline.origin + .nanoseconds(nanosecondsSinceOrigin) }
-}
 
-extension Deadline: Comparable {
     public static func < (lhs: Deadline, rhs: Deadline) -> Bool {
         lhs.nanosecondsSinceOrigin < rhs.nanosecondsSinceOrigin
     }

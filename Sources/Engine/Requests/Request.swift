@@ -105,6 +105,9 @@ public struct Request: Sendable, Equatable {
     }
 }
 
+// The next two types have the same fields. One generic type for both would take 13 % more instructions in the queue and
+// up to 23 % more in a batch (script/microbench).
+
 /// A request that its lane executes together with others.
 struct BatchedRequest: Sendable, Equatable {
     var user: UserID

@@ -113,7 +113,7 @@
   });
   element("pause").hidden = false;
   listen();
-  // Nobody sees a hidden page, so it sends no requests.
+  // A hidden page sends no requests.
   let wasLive = true;
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
