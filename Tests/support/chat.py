@@ -137,6 +137,10 @@ class ChatBrowser(Browser):
     def is_shown(self, selector):
         return self.run("const e = document.querySelector(arguments[0]); return e !== null && e.checkVisibility()", selector)
 
+    def texts(self, selector):
+        """The texts of all elements, read at one instant: the page replaces them when a change arrives."""
+        return self.run("return [...document.querySelectorAll(arguments[0])].map(element => element.innerText)", selector)
+
     def wait_for(self, selector):
         return wait_until(lambda: self.is_shown(selector), lambda: f"{selector} shows; the page shows\n{self.text('body')}")
 

@@ -281,7 +281,7 @@ class Unreachable(FlowCase):
         for text in ("First", "Second"):
             self.browser.send_message(text)
             self.browser.wait_for_text("#conversation", text)
-        self.assertEqual([note.text.split("\n")[0] for note in self.browser.all(".note")], ["I'll send this when we're back."] * 2)
+        self.assertEqual([note.split("\n")[0] for note in self.browser.texts(".note")], ["I'll send this when we're back."] * 2)
         self.browser.write("and a third, not sent")
         self.browser.picture("chat-offline")
         self.assertEqual(self.browser.axe(), [])

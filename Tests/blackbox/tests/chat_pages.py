@@ -232,9 +232,8 @@ class ChatPages(ChatCase):
         self.assertEqual(self.browser.focus(), "sheet-title")
         self.assertEqual(self.browser.text("#sheet-title"), usage["label"])
         self.assertEqual(self.browser.text(".accessible"), usage["accessible"])
-        facts = dict(zip(
-            [term.text for term in self.browser.all(".facts dt")], [words.text for words in self.browser.all(".facts dd")]
-        ))  # fmt: skip
+        terms_and_words = self.browser.texts(".facts dt, .facts dd")
+        facts = dict(zip(terms_and_words[::2], terms_and_words[1::2]))
         is_unlimited = usage["remaining"] == "unlimited"
         used = number(usage["used"]) + ("" if is_unlimited else f" of {number(usage['limit'])}")
         remaining = "Unlimited" if is_unlimited else number(usage["remaining"])
@@ -260,10 +259,12 @@ class ChatPages(ChatCase):
         self.assert_accessible(state + "-sheet")
         self.browser.find("#manage").click()
         self.browser.wait_for("#choices")
-        choices = [(row.get_attribute("data-action"), row.get_attribute("data-plan")) for row in self.browser.all("#choices .row")]
-        self.assertEqual(choices, EXPECTED[state][3])
+        choices = self.browser.run(
+            "return [...document.querySelectorAll('#choices .row')].map(row => [row.dataset.action, row.dataset.plan ?? null])"
+        )
+        self.assertEqual([tuple(choice) for choice in choices], EXPECTED[state][3])
         self.assert_accessible(state + "-manage")
-        if LESS in choices:
+        if LESS in EXPECTED[state][3]:
             self.browser.find("#choices [data-action=downgrade]").click()
             self.browser.wait_for("#confirm")
             self.assert_accessible(state + "-downgrade")
