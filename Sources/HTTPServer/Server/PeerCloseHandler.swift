@@ -52,7 +52,8 @@ final class PeerCloseSignal: Sendable {
     ///
     /// A connection's requests are answered one after the other, so only one such work runs at a time.
     ///
-    /// - Throws: the work's error, or `Problem.peerClosed` if the peer has closed before the work starts or when it fails.
+    /// - Throws: the work's error, or `Problem.peerClosed` if the peer has closed before the work starts or when it
+    ///   fails.
     func cancellingOnClose<Value: Sendable>(
         _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
