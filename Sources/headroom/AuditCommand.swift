@@ -41,11 +41,7 @@ struct AuditCommand: AsyncParsableCommand {
             throw CommandFailure.notFound("there is no record of this user").exitCodeAfterPrinting()
         }
         let trail = AuditTrail(events)
-        if json {
-            try StandardOutput.print(lines: try trail.events.map { try $0.jsonLine() })
-        } else {
-            try StandardOutput.print(trail.text)
-        }
+        try StandardOutput.print(list: trail.events, asJSON: json, else: trail.text)
     }
 
     private static func failure(_ error: PostgresError) -> CommandFailure {

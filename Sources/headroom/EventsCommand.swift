@@ -58,11 +58,7 @@ struct EventsListCommand: AsyncParsableCommand {
             throw CommandFailure.notFound(failed ? "no event failed" : "no store has sent an event")
                 .exitCodeAfterPrinting()
         }
-        if json {
-            try StandardOutput.print(lines: try table.events.map { try $0.jsonLine() })
-        } else {
-            try StandardOutput.print(table.text)
-        }
+        try StandardOutput.print(list: table.events, asJSON: json, else: table.text)
     }
 }
 

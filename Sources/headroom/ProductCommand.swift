@@ -117,13 +117,11 @@ struct ProductListCommand: AsyncParsableCommand {
                 )
             }
         )
-        if json {
-            try StandardOutput.print(lines: try table.rows.map { try $0.jsonLine() })
-        } else {
-            try StandardOutput.print(
-                table.rows.isEmpty ? "no product is mapped; map one with headroom product map" : table.text
-            )
-        }
+        try StandardOutput.print(
+            list: table.rows,
+            asJSON: json,
+            else: table.rows.isEmpty ? "no product is mapped; map one with headroom product map" : table.text
+        )
     }
 }
 

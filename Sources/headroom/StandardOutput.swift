@@ -1,4 +1,5 @@
 import HeadroomServer
+import OperatorConsole
 
 #if canImport(Glibc)
 import Glibc
@@ -42,8 +43,10 @@ enum StandardOutput {
         guard number == 0 else { throw Failure(errorNumber: number) }
     }
 
-    /// Writes all lines in one call.
-    static func print(lines: [String]) throws(Failure) {
+    /// Prints a list in one write: an object of JSON a line (nothing for no rows), or `text`.
+    static func print(list: [some Encodable], asJSON: Bool, else text: @autoclosure () -> String) throws {
+        guard asJSON else { return try print(text()) }
+        let lines = try list.map { try $0.jsonLine() }
         if !lines.isEmpty { try print(lines.joined(separator: "\n")) }
     }
 }

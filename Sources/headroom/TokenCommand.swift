@@ -102,13 +102,11 @@ struct TokenListCommand: AsyncParsableCommand {
                 )
             }
         )
-        if json {
-            try StandardOutput.print(lines: try table.tokens.map { try $0.jsonLine() })
-        } else {
-            try StandardOutput.print(
-                table.tokens.isEmpty ? "there are no tokens; create one with headroom token create" : table.text
-            )
-        }
+        try StandardOutput.print(
+            list: table.tokens,
+            asJSON: json,
+            else: table.tokens.isEmpty ? "there are no tokens; create one with headroom token create" : table.text
+        )
     }
 }
 
