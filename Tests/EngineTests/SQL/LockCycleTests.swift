@@ -67,6 +67,65 @@ struct LockCycleTests {
         try await expectNoDeadlock(database)
     }
 
+    @Test("a first message locks its user before such a row also if a USAGE comes first")
+    func grantedRowAndUsage() async throws {
+        let database = try await TestDatabase.fresh()
+        let granted = user(1)
+        try await database.psql.execute("select grant_messages('\(granted)', 5)")
+        let batch = try await Session.open(database.conninfo)
+        let notification = try await Session.open(database.conninfo)
+        try await notification.execute("begin; select headroom.lock_subscriber('\(granted)')")
+        let first = Task {
+            try await batch.execute(
+                """
+                select headroom.perform_requests(
+                    '\(granted)', array['usage', 'consume'], array[null, 1], array[null, null], array[null, null]::integer[],
+                    'trial'
+                )
+                """
+            )
+        }
+        try await waitUntilBlocked(1, database)
+        try await notification.execute(
+            "select from message_usage where user_id = '\(granted)' for update; commit"
+        )
+        try await first.value
+        #expect(try await database.psql.number("select sum(message_count) from message_usage") == 1)
+        try await expectNoDeadlock(database)
+    }
+
+    @Test("a first message does not lock a row that a grant inserts meanwhile before its user")
+    func grantedMeanwhile() async throws {
+        let database = try await TestDatabase.fresh()
+        let granted = user(1)
+        let holder = try await Session.open(database.conninfo)
+        let batch = try await Session.open(database.conninfo)
+        let notification = try await Session.open(database.conninfo)
+        // The message reads this table after it has looked for a usage row.
+        try await holder.execute("begin; lock table headroom.plan_revision in access exclusive mode")
+        let first = Task { try await batch.execute(countStatement(granted)) }
+        try await waitUntilBlocked(1, database)
+        try await database.psql.execute(
+            "insert into message_usage (user_id, billing_period, message_count) values ('\(granted)', 'trial', 3)"
+        )
+        try await notification.execute("begin; select headroom.lock_subscriber('\(granted)')")
+        try await holder.execute("commit")
+        try await waitUntil("the message waits for the subscriber") {
+            try await database.psql.number(
+                """
+                select count(*) from pg_stat_activity
+                where datname = current_database() and wait_event = 'transactionid'
+                """
+            ) == 1
+        }
+        try await notification.execute(
+            "select from message_usage where user_id = '\(granted)' for update; commit"
+        )
+        try await first.value
+        #expect(try await database.psql.number("select message_count from message_usage") == 4)
+        try await expectNoDeadlock(database)
+    }
+
     @Test("a billing event releases its locked customer if others were merged meanwhile")
     func mergedCustomers() async throws {
         let database = try await TestDatabase.fresh()

@@ -12,8 +12,10 @@ create or replace function headroom.perform_requests(
 as $$
 declare
     v_now constant timestamptz := headroom.now();
+    v_may_create constant boolean := p_unknown_users_policy <> 'deny' and p_verbs && array['consume', 'reserve'];
     v_entitlement headroom.entitlement;
     v_row public.message_usage;
+    v_is_locked boolean;
     v_is_loaded boolean := false;
     v_is_changed boolean := false;
     v_used bigint;
@@ -33,11 +35,13 @@ begin
         -- Repeats only if another session created the subscriber or the usage row first.
         loop
             if not v_is_loaded then
-                perform headroom.lock_for_message(
-                    p_user_id, v_verb in ('consume', 'reserve') and p_unknown_users_policy <> 'deny'
-                );
+                v_is_locked := headroom.lock_for_message(p_user_id, v_may_create);
                 v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users_policy);
-                v_row := headroom.lock_usage(p_user_id, v_entitlement.billing_period);
+                -- A row that a grant has inserted since then is found when the first message inserts its own.
+                v_row := null;
+                if v_is_locked or not v_may_create then
+                    v_row := headroom.lock_usage(p_user_id, v_entitlement.billing_period);
+                end if;
                 v_held := 0;
                 v_holds_end_at := null;
                 if v_row.held > 0 then
