@@ -31,6 +31,13 @@ public struct BillingPeriod: Hashable, Sendable {
     /// Year and month of a monthly period; nil for other periods.
     public var month: (year: Int, month: Int)? { BillingPeriod.monthOf(label) }
 
+    /// The month before a monthly period; nil for other periods, and in the year 0.
+    public var previousMonth: BillingPeriod? {
+        guard let (year, month) = month, year > 0 else { return nil }
+        return month == 1
+            ? BillingPeriod(year: year - 1, month: 12) : BillingPeriod(year: year, month: month - 1)
+    }
+
     private static func monthOf(_ label: String) -> (year: Int, month: Int)? {
         let bytes = Array(label.utf8)
         guard bytes.count == 7, bytes[4] == UInt8(ascii: "-") else { return nil }

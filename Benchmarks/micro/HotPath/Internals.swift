@@ -175,7 +175,7 @@ struct BatchUnderTest {
     mutating func makeParameters() {
         let groups = batch.groups[...]
         let cached = groups.map { users.entry(of: $0.user) }
-        let statement = CountBatchStatement(groups, cached: cached, month: users.calendarMonth)
+        let statement = CountBatchStatement(groups, cached: cached, usual: [users.calendarMonth])
         let parameters = statement.parameters(lane: LaneID(high: 1, low: 2), number: 3)
         parameters.withBinaryFormat { keep($4) }
     }
@@ -225,7 +225,7 @@ extension QueryResult {
         // PostgreSQL's binary format of a bigint[]: a header, then each element after its length.
         let header = [1, 0, 20, Int32(messages.count), 1].flatMap { bytes($0) }
         let elements = messages.enumerated().flatMap { index, count in
-            bytes(Int32(8)) + bytes(Int64(index + 1) << 32 | (12 + count))
+            bytes(Int32(8)) + bytes(1 << 48 | Int64(index + 1) << 32 | (12 + count))
         }
         set(header + elements, 0, 13, of: result)
         return QueryResult(result, warnings: [])

@@ -71,6 +71,11 @@ struct BatchExecutor {
 
     // MARK: The fast path
 
+    /// Where the row of a user that is not cached is looked for. A month may have begun in the previous calendar month.
+    private var usualPeriods: [BillingPeriod] {
+        [users.calendarMonth] + (users.calendarMonth.previousMonth.map { [$0] } ?? []) + link.catalog.endlessPeriods
+    }
+
     /// Returns the groups that could not be counted.
     private mutating func count(
         _ groups: ArraySlice<Batch.Group>,
@@ -78,15 +83,15 @@ struct BatchExecutor {
         deliver: Deliver
     ) -> [Batch.Group] {
         let cached = groups.map { users.entry(of: $0.user) }
-        let statement = CountBatchStatement(groups, cached: cached, month: users.calendarMonth)
+        let statement = CountBatchStatement(groups, cached: cached, usual: usualPeriods)
         let reply = sender.execute(.count, statement.query, groups, of: &batch, deliver: deliver) {
             statement.parameters(lane: $0, number: $1)
         }
         switch reply {
         case .result(let result):
             return answer(result, statement, of: batch, deliver: deliver)
-        case .counted(let counts):
-            return answerCounted(counts, statement, of: &batch, deliver: deliver)
+        case .counted(let users):
+            return answerCounted(users, statement, of: &batch, deliver: deliver)
         case .allExpired:
             return []
         case .someExpired:
@@ -115,11 +120,16 @@ struct BatchExecutor {
             var entitlements = statement.cached.map { $0?.entitlement }
             var held: [Int: Int] = [:]
             if let rows = try counted.userRows() {
+                var periodOrdinals = Array(repeating: 0, count: groups.count)
+                try counted.forEachCount {
+                    if periodOrdinals.indices.contains($0.index) { periodOrdinals[$0.index] = $0.periodOrdinal }
+                }
                 for row in rows.indices {
                     let index = try rows.index(row, below: groups.count)
                     let group = groups[groups.startIndex + index]
+                    let period = try statement.periods.period(periodOrdinals[index])
                     do throws(PostgresError) {
-                        entitlements[index] = try learn(rows, row, of: group.user, statement.period(index))
+                        entitlements[index] = try learn(rows, row, of: group.user, period)
                         let holds = try rows.held(row)
                         if holds > 0 { held[index] = holds }
                     } catch {

@@ -6,10 +6,9 @@ extension BatchExecutor {
     /// The receipt has the count of each user. The row of a key has the `held` and `limit` of its first use. Everything
     /// else is read now.
     ///
-    /// - Parameter counts: each user's count after the batch, by the index of the group.
     /// - Returns: the groups that were not counted.
     mutating func answerCounted(
-        _ counts: [Int: Int],
+        _ users: [CountedUser],
         _ statement: CountBatchStatement,
         of batch: inout Batch,
         deliver: Deliver
@@ -17,14 +16,16 @@ extension BatchExecutor {
         let groups = statement.groups
         var counted: [Batch.Group] = []
         var rows: [UserID: (period: BillingPeriod, count: Int)] = [:]
-        for (index, count) in counts.sorted(by: { $0.key < $1.key }) {
-            // The index is out of range only if the receipt was edited by hand.
-            guard groups.indices.contains(groups.startIndex + index) else { continue }
-            let group = groups[groups.startIndex + index]
+        for user in users.sorted(by: { $0.index < $1.index }) {
+            // Out of range only if the receipt was edited by hand.
+            guard groups.indices.contains(groups.startIndex + user.index),
+                let period = try? statement.periods.period(user.periodOrdinal)
+            else { continue }
+            let group = groups[groups.startIndex + user.index]
             counted.append(group)
-            rows[group.user] = (statement.period(index), count)
+            rows[group.user] = (period, user.count)
         }
-        let uncounted = groups.enumerated().compactMap { counts[$0.offset] == nil ? $0.element : nil }
+        let uncounted = groups.filter { rows[$0.user] == nil }
         metrics.add(counted.reduce(0) { $0 + $1.messages }, to: .messages)
         guard let keys = readKeys(counted[...], of: &batch, deliver: deliver) else {
             batch.fail(counted, .unknown, metrics, deliver: deliver)

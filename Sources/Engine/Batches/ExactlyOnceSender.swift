@@ -12,8 +12,8 @@ import Usage
 struct ExactlyOnceSender {
     enum Reply {
         case result(QueryResult)
-        /// Counted by a connection that was lost; from the receipt: message_count after it, by the index of the group.
-        case counted([Int: Int])
+        /// Counted by a connection that was lost; from the receipt.
+        case counted([CountedUser])
         /// Every request was answered because its deadline passed.
         case allExpired
         /// The deadline of some requests passed before anything was sent. Nothing was executed; the others are to be

@@ -11,25 +11,22 @@ struct CountBatchStatement {
     let groups: ArraySlice<Batch.Group>
     /// What is cached of each group's user.
     let cached: [UserCache.Entry?]
-    /// The period in which a user that is not cached is expected.
-    let month: BillingPeriod
+    let periods: PeriodOrdinals
     let hasKeys: Bool
 
-    init(_ groups: ArraySlice<Batch.Group>, cached: [UserCache.Entry?], month: BillingPeriod) {
+    /// - Parameter usual: the periods in which the row of a user that is not cached is looked for.
+    init(_ groups: ArraySlice<Batch.Group>, cached: [UserCache.Entry?], usual: @autoclosure () -> [BillingPeriod]) {
         self.groups = groups
         self.cached = cached
-        self.month = month
+        periods = PeriodOrdinals(cached, usual: usual())
         hasKeys = groups.contains { $0.keyed != nil }
     }
 
     var query: PreparedQuery { hasKeys ? CountBatchStatement.keyed : CountBatchStatement.plain }
 
-    /// The period in which the row of the group at `index` is expected.
-    func period(_ index: Int) -> BillingPeriod { cached[index]?.entitlement.period ?? month }
-
     func parameters(lane: LaneID, number: Int64) -> Parameters {
         // Locals, because a closure that captures self copies all of it.
-        let (groups, cached, first) = (groups, cached, groups.startIndex)
+        let (groups, cached, periods, first) = (groups, cached, periods, groups.startIndex)
         var parameters = Parameters(capacity: 160 + groups.count * 64)
         parameters.append(uuid: lane.uuid)
         parameters.append(int64: number)
@@ -37,7 +34,6 @@ struct CountBatchStatement {
             let user = groups[first + $0].user
             return (user.high, user.low)
         }
-        let periods = PeriodOrdinals(cached, month)
         parameters.appendTexts(count: periods.labels.count) { periods.labels[$0] }
         parameters.appendInt32s(count: groups.count) { periods.ordinals[$0] }
         parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].messages) }
@@ -69,11 +65,10 @@ struct CountBatchStatement {
             observedAt = Instant(microsecondsSince1970: result.isNull(0, clock) ? 0 : try result.timestamp(0, clock))
         }
 
-        /// Calls `body` with the index of each user that was counted in the arrays that were sent, and with its
-        /// message_count after counting.
-        func forEachCount(_ body: (_ index: Int, _ count: Int) -> Void) throws(PostgresError) {
+        /// Calls `body` for each user that was counted.
+        func forEachCount(_ body: (CountedUser) -> Void) throws(PostgresError) {
             do throws(PostgresError) {
-                try result.forEachInt64(0, counts) { body(Int($0 >> 32) - 1, Int($0 & 0xFFFF_FFFF)) }
+                try result.forEachInt64(0, counts) { body(CountedUser($0)) }
             } catch {
                 throw result.isNull(0, counts)
                     ? PostgresError.replacedFunction("headroom.count_batch returned no counts") : error
@@ -119,16 +114,38 @@ struct CountBatchStatement {
     }
 }
 
-/// The few periods in which the rows of many users are expected, and each user's ordinal among them, from 1.
+/// A user that a batch counted, as `headroom.count_batch` returns it and the receipt stores it.
+struct CountedUser: Equatable {
+    /// In the arrays that were sent.
+    let index: Int
+    /// Of the period counted in, among the periods that were sent.
+    let periodOrdinal: Int
+    /// `message_count` afterwards.
+    let count: Int
+
+    init(_ entry: Int64) {
+        index = Int(entry >> 32 & 0xFFFF) - 1
+        periodOrdinal = Int(entry >> 48)
+        count = Int(entry & 0xFFFF_FFFF)
+    }
+}
+
+/// The few periods in which the rows of many users are expected, and each user's ordinal among them: from 1, or 0 for a
+/// user that is not cached, whose row may be in any of the periods.
 struct PeriodOrdinals {
     private(set) var labels: [String] = []
     private(set) var ordinals: [Int32] = []
 
-    init(_ cached: [UserCache.Entry?], _ month: BillingPeriod) {
+    init(_ cached: [UserCache.Entry?], usual: @autoclosure () -> [BillingPeriod]) {
         ordinals.reserveCapacity(cached.count)
         var last: Int32 = 0
+        var hasUnknown = false
         for entry in cached {
-            let label = (entry?.entitlement.period ?? month).label
+            guard let label = entry?.entitlement.period.label else {
+                hasUnknown = true
+                ordinals.append(0)
+                continue
+            }
             // Nearly always that of the user before.
             if last == 0 || labels[Int(last) - 1] != label {
                 if let index = labels.firstIndex(of: label) {
@@ -140,6 +157,15 @@ struct PeriodOrdinals {
             }
             ordinals.append(last)
         }
+        if hasUnknown { labels += usual().map(\.label).filter { !labels.contains($0) } }
+    }
+
+    /// - Throws: if the database returns another ordinal than one that was sent: the function was replaced.
+    func period(_ ordinal: Int) throws(PostgresError) -> BillingPeriod {
+        guard labels.indices.contains(ordinal - 1) else {
+            throw PostgresError.replacedFunction("headroom.count_batch returned a period that it was not given")
+        }
+        return BillingPeriod(storedLabel: labels[ordinal - 1])
     }
 }
 
@@ -164,14 +190,15 @@ extension Batch {
         let observedAt = counted.observedAt
         var isCounted = Array(repeating: false, count: groups.count)
         var countedGroups = 0
-        try counted.forEachCount { index, count in
+        try counted.forEachCount { user in
+            let index = user.index
             guard entitlements.indices.contains(index), let entitlement = entitlements[index] else { return }
             let group = groups[first + index]
             isCounted[index] = true
             countedGroups += 1
             let before = UsageSnapshot(
                 entitlement: entitlement,
-                used: count - group.messages,
+                used: user.count - group.messages,
                 held: held.isEmpty ? 0 : held[index] ?? 0,
                 observedAt: observedAt
             )

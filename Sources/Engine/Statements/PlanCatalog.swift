@@ -13,6 +13,7 @@ struct PlanCatalog {
         self.revision = revision
         self.invalid = invalid
         self.plans = Dictionary(plans.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        endlessPeriods = plans.filter { $0.cycle != .monthly }.map { BillingPeriod(planNamed: $0.name) }
     }
 
     static let empty = PlanCatalog(revision: -1, plans: [])
@@ -33,6 +34,9 @@ struct PlanCatalog {
         let newest = result.rowCount > 0 ? (try? result.int32(0, revision)) : nil
         self.init(revision: newest ?? 0, plans: plans, invalid: invalid)
     }
+
+    /// The periods of plans whose allowance never resets.
+    let endlessPeriods: [BillingPeriod]
 
     /// Those without a value out of range, by name.
     var all: [Plan] { plans.values.sorted { $0.name < $1.name } }

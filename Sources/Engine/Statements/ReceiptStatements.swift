@@ -12,18 +12,13 @@ enum ReceiptStatement {
         return parameters
     }
 
-    /// What the batch with this number counted: message_count after it, by the index of the user in the arrays that
-    /// were sent. Nil when the receipt is of another batch.
-    static func counts(_ result: QueryResult, number: Int64) throws(PostgresError) -> [Int: Int]? {
+    /// The users that the batch with this number counted. Nil when the receipt is of another batch.
+    static func counts(_ result: QueryResult, number: Int64) throws(PostgresError) -> [CountedUser]? {
         let (numberColumn, countsColumn) = (try result.column("number"), try result.column("counts"))
         guard result.rowCount == 1, try result.int64(0, numberColumn) == number, !result.isNull(0, countsColumn) else {
             return nil
         }
-        var counts: [Int: Int] = [:]
-        for case .some(let entry) in try result.int64s(0, countsColumn) {
-            counts[Int(entry >> 32) - 1] = Int(entry & 0xFFFF_FFFF)
-        }
-        return counts
+        return try result.int64s(0, countsColumn).compactMap(\.self).map(CountedUser.init)
     }
 }
 

@@ -101,14 +101,20 @@ struct UserCacheTests {
         }
     }
 
-    @Test("each user's period is named by its ordinal among the few there are")
-    func periodOrdinals() {
+    @Test("each user's period is named by its ordinal among the few there are; 0 for a user that is not cached")
+    func periodOrdinals() throws {
         let entitlement = ["trial", "trial", "2026-10", "trial"].map { snapshot($0).entitlement }
         var cached: [UserCache.Entry?] = entitlement.map { UserCache.Entry(entitlement: $0, version: nil) }
         cached.insert(nil, at: 1)
-        let periods = PeriodOrdinals(cached, november)
-        #expect(periods.labels == ["trial", "2026-11", "2026-10"])
-        #expect(periods.ordinals == [1, 2, 1, 3, 1])
-        #expect(PeriodOrdinals([], november).labels.isEmpty)
+        let periods = PeriodOrdinals(cached, usual: [november, BillingPeriod(planNamed: "trial")])
+        #expect(periods.labels == ["trial", "2026-10", "2026-11"])
+        #expect(periods.ordinals == [1, 0, 1, 2, 1])
+        let last = try periods.period(3)
+        #expect(last == november)
+        for unknown in [0, 4] {
+            let period = try? periods.period(unknown)
+            #expect(period == nil)
+        }
+        #expect(PeriodOrdinals([cached[0]], usual: [november]).labels == ["trial"])
     }
 }

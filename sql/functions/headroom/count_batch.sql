@@ -3,14 +3,16 @@
 -- ascending order of user_id.
 --
 -- p_users is ascending without duplicates. Each of the other arrays has one element per user. p_period_ordinals: the
--- ordinal in p_periods of the period in which the row is expected. p_messages: the number of messages to count.
+-- ordinal in p_periods of the period in which the row is expected; 0 if the caller does not know it, then the user's
+-- usable row in one of p_periods is counted in. p_messages: the number of messages to count.
 -- p_entitlement_versions: the entitlement_version that the caller has cached; the smallest bigint, which no row has, if
 -- none. p_keys: null, or the key of at most one request per user; p_key_messages: the messages of that request;
 -- p_key_sums: the messages of the user's requests up to and including that request.
 --
--- The first row contains all counts, as ordinal * 2^32 + message_count. One more row follows for each user whose cached
--- entitlement is out of date, or who holds messages. A user missing from the counts was not counted (no row, another
--- period, limit reached, no access, outdated row, or a used key) and takes the slow path: headroom.perform_batch.
+-- The first row contains all counts, as ordinal of the period * 2^48 + ordinal of the user * 2^32 + message_count. One
+-- more row follows for each user whose cached entitlement is out of date, or who holds messages. A user missing from
+-- the counts was not counted (no row, another period, limit reached, no access, outdated row, or a used key) and takes
+-- the slow path: headroom.perform_batch.
 --
 -- Each statement uses one table, so that a distributed database can execute it
 -- (docs/decisions/0026-sql-for-a-distributed-database.md). "= any" walks the index once in its order, which is the
@@ -29,7 +31,9 @@ declare
     -- Nearly all batches have one number of messages and one period. Looking up the element of each row takes a tenth
     -- of the time.
     v_messages constant bigint := case when p_messages[1] = all(p_messages) then p_messages[1] end;
-    v_has_one_period constant boolean := cardinality(p_periods) = 1;
+    v_has_one_period constant boolean := cardinality(p_periods) = 1 and 1 = all(p_period_ordinals);
+    v_period_ordinals integer[] := p_period_ordinals;
+    v_period text;
     v_users uuid[] := p_users;
     v_user uuid;
     v_ordinal integer := 0;
@@ -55,6 +59,26 @@ begin
         return;
     end if;
     select revised.revision into v_revision from headroom.plan_revision as revised;
+    if 0 = any(p_period_ordinals) then
+        -- A user has at most one usable row, so this finds the user's period. A user with several, after the clock was
+        -- set back for example, gets the ordinal -1, which no row has, and takes the slow path.
+        for v_user, v_period in
+            select usage.user_id, usage.billing_period from public.message_usage as usage
+            where usage.bucket = p_bucket and usage.billing_period = any(p_periods)
+                and usage.user_id = any((
+                    select array_agg(request.user_id)
+                    from unnest(p_users, p_period_ordinals) as request (user_id, period_ordinal)
+                    where request.period_ordinal = 0
+                )::uuid[])
+                and usage.usable_until > v_now
+        loop
+            v_ordinal := width_bucket(v_user, p_users);
+            v_period_ordinals[v_ordinal] := case v_period_ordinals[v_ordinal]
+                when 0 then array_position(p_periods, v_period) else -1
+            end;
+        end loop;
+        v_ordinal := 0;
+    end if;
     if p_keys is not null then
         -- Two sessions with the same new key both insert it below. The second session waits for the first and then
         -- fails with unique_violation. When it sends the batch again, it finds the key here.
@@ -78,7 +102,7 @@ begin
         where usage.bucket = p_bucket and usage.user_id = any(v_users) and usage.billing_period = any(p_periods)
             and (
                 v_has_one_period
-                or usage.billing_period = p_periods[p_period_ordinals[width_bucket(usage.user_id, p_users)]]
+                or usage.billing_period = p_periods[v_period_ordinals[width_bucket(usage.user_id, p_users)]]
             )
             and coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)])
                 + usage.message_count + usage.held <= coalesce(usage."limit", 2147483647)
@@ -94,7 +118,8 @@ begin
         while p_users[v_ordinal] <> v_user loop
             v_ordinal := v_ordinal + 1;
         end loop;
-        v_counted := v_counted || (v_ordinal::bigint << 32 | v_count);
+        v_counted := v_counted
+            || ((v_period_ordinals[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_count);
         if v_entitlement_version is distinct from p_entitlement_versions[v_ordinal] or v_held > 0 then
             v_returned_users := v_returned_users || v_user;
         end if;
@@ -114,7 +139,7 @@ begin
         select
             p_bucket, p_users[counted.ordinal], v_now, counted.generation, p_key_messages[counted.ordinal],
             counted.message_count - p_messages[counted.ordinal] + p_key_sums[counted.ordinal], counted.held,
-            counted."limit", 'c', 'c', p_periods[p_period_ordinals[counted.ordinal]], p_keys[counted.ordinal]
+            counted."limit", 'c', 'c', p_periods[v_period_ordinals[counted.ordinal]], p_keys[counted.ordinal]
         from unnest(v_key_ordinals, v_key_counts, v_key_held, v_key_limits, v_key_generations)
             as counted (ordinal, message_count, held, "limit", generation);
     end if;
@@ -133,7 +158,7 @@ begin
         from public.message_usage as usage
         where usage.bucket = p_bucket and usage.user_id = any(v_returned_users)
             and usage.billing_period = any(p_periods)
-            and usage.billing_period = p_periods[p_period_ordinals[width_bucket(usage.user_id, p_users)]];
+            and usage.billing_period = p_periods[v_period_ordinals[width_bucket(usage.user_id, p_users)]];
     end if;
 end
 $$;

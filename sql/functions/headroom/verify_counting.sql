@@ -43,7 +43,7 @@ begin
     where counted.counts is not null;
     select usage.message_count into v_used from public.message_usage as usage
     where usage.bucket = headroom.bucket_of(v_user) and usage.user_id = v_user and usage.billing_period = v_period;
-    if v_counts is distinct from array[(1::bigint << 32) + 1] or v_used is distinct from 1 then
+    if v_counts is distinct from array[(1::bigint << 48) + (1::bigint << 32) + 1] or v_used is distinct from 1 then
         raise exception 'message_usage does not keep what is counted: after the first message of a user, it has %',
             coalesce(v_used::text, 'no row')
             using errcode = 'HR009', hint = 'Look at its triggers and rules: \d message_usage lists them. '
