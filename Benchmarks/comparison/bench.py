@@ -10,12 +10,13 @@ from typing import Any
 
 from support.processes import collected_children_seconds, processor_seconds, resident_bytes
 
+from .ceiling import Ceiling
 from .figures import Sample, rounded
 from .generators import HeadroomBench, Pgbench, RedisBenchmark
 from .machine import print_progress
-from .peers import Headroom, Postgres, Redis
+from .peers import CountingPeer, Headroom, Postgres, Redis
 from .renewals import Renewals
-from .scenarios import USERS
+from .scenarios import USERS, samples_wanted
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Bench:
         self.postgres = Postgres(work)
         self.redis = Redis(work / "redis", work / "redis.log")
         self.headroom = Headroom(options.program, self.postgres, "bench", work)
-        self.services = [self.headroom]
+        self.ceiling = Ceiling(self.postgres, work)
+        self.services: list[Headroom | Ceiling] = [self.headroom, self.ceiling]
         self.redises = [self.redis]
         self.pgbench = Pgbench(self.postgres.pgbench, Path(self.postgres.home), work, options.seconds)
         self.redis_benchmark = RedisBenchmark(work, options.seconds)
@@ -51,7 +53,12 @@ class Bench:
         self.headroom.start()
         self.postgres.prepare_function(USERS)
         self.headroom.prepare(USERS)
-        self.settle("bench")
+        databases = ["bench"]
+        if any(name.startswith("ceiling") for name in samples_wanted(self.options.names, "main")):
+            self.ceiling.prepare(USERS)
+            self.ceiling.start()
+            databases.append(self.ceiling.database)
+        self.settle(*databases)
         self.postgres.create_wal_files()
 
     def settle(self, *databases: str) -> None:
@@ -88,14 +95,14 @@ class Bench:
     def by_pgbench(self, name: str, script: str, clients: int) -> None:
         self.observe(name, lambda: self.pgbench.measure(self.work / f"{script}.sql", clients, "bench"))
 
-    def by_headroom_bench(self, name: str, peer: Redis | Headroom, users: int, **how: Any) -> None:
+    def by_headroom_bench(self, name: str, peer: Redis | CountingPeer, users: int, **how: Any) -> None:
         def load() -> Sample:
             return self.headroom_bench.measure(peer.port, users, seed=self.round, **how)
 
         self.observe(name, load, peer)
 
     def by_redis_benchmark(
-        self, name: str, pipeline: int, users: int, request: list[str], peer: Redis | Headroom
+        self, name: str, pipeline: int, users: int, request: list[str], peer: Redis | CountingPeer
     ) -> None:
         """The number of requests that takes the time, by the rate of the run before; a short run comes first."""
         if not self.is_wanted(name):
@@ -105,7 +112,7 @@ class Bench:
             requests = self.redis_benchmark.requests_for(0) * 20
             first = self.redis_benchmark.measure(peer.port, pipeline, users, requests, request, peer.access)
             self._rates[name] = first["per_second"]
-            if isinstance(peer, Headroom):
+            if isinstance(peer, CountingPeer):
                 peer.counted("a first try", requests)
         requests = self.redis_benchmark.requests_for(self._rates[name])
         sample = self.observe(
@@ -128,16 +135,16 @@ class Bench:
         self.record(name, sample)
         print_progress(f"round {self.round} of {self.options.rounds}: {name} {sample['per_second']:,.0f} a second")
 
-    def observe(self, name: str, load: Callable[[], Sample], peer: Redis | Headroom | None = None) -> Sample:
+    def observe(self, name: str, load: Callable[[], Sample], peer: Redis | CountingPeer | None = None) -> Sample:
         """Runs a load and measures its costs; without a peer the load runs on PostgreSQL itself."""
         if not self.is_wanted(name):
             return {}
-        service = peer if isinstance(peer, Headroom) else None
+        service = peer if isinstance(peer, CountingPeer) else None
         redis = peer if isinstance(peer, Redis) else None
         processes = {"service": service.pid} if service else {"redis": redis.pid} if redis else {}
         if not redis:
             processes["postgres"] = self.postgres.pid
-        info = service.info() if service else {}
+        info = peer.info() if isinstance(peer, Headroom) else {}
         wal = 0 if redis else self.postgres.wal_position()
         before = {process: processor_seconds(pid) for process, pid in processes.items()}
         load_before = collected_children_seconds()
@@ -154,11 +161,12 @@ class Bench:
                 "resident_mb": rounded(memory.highest),
                 "resident_highest_mb": rounded(resident_bytes(service.pid, "VmHWM") / 1e6),
             }
-            after = service.info()
+            service.counted(name, messages)
+        if isinstance(peer, Headroom):
+            after = peer.info()
             batches = int(after["batches"]) - int(info["batches"])
             if batches > 0:
                 sample["batch"] = rounded((int(after["requests"]) - int(info["requests"])) / batches)
-            service.counted(name, messages)
         sample.pop("series", None)
         self.record(name, sample)
         print_progress(f"round {self.round} of {self.options.rounds}: {name} {sample['per_second']:,.0f} a second")

@@ -355,6 +355,7 @@ BLOCKS: dict[str, Callable[[Result], str]] = {
     "machine": machine,
     "goals": goals,
     "peers": peers,
+    "ceiling": table_of("ceiling"),
     "time": time_spent,
     "latency": latency,
     "keys": table_of("keys"),

@@ -193,18 +193,45 @@ def redis_version() -> str:
 # Headroom -------------------------------------------------------------------------------------------------------------
 
 
-class Headroom:
-    """A service on one database; verifies that each message was counted once."""
+class CountingPeer:
+    """A server with a database whose message_usage verifies that each message was counted once."""
 
     #: The flags with which redis-benchmark authenticates.
     access: tuple[str, ...] = ()
 
-    def __init__(self, program: Path, postgres: Postgres, database: str, work: Path) -> None:
-        self.program, self.postgres, self.database, self.work = program, postgres, database, work
-        self.service: Service | None = None
-        self.users = 0
+    def __init__(self, postgres: Postgres, database: str) -> None:
+        self.postgres, self.database = postgres, database
         #: The expected sum of message_count.
         self.sent = 0
+
+    @property
+    def port(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def pid(self) -> int:
+        raise NotImplementedError
+
+    def counted(self, what: str, messages: int) -> None:
+        """Fails the run if an answer was not counted, or counted twice."""
+        self.sent += messages
+        total = self.counts()
+        if total != self.sent:
+            raise Failure(f"after {what} message_count adds up to {total}, but {self.sent} messages were sent")
+
+    def counts(self) -> int:
+        statement = "select coalesce(sum(message_count), 0) from public.message_usage"
+        return int(self.postgres.sql(statement, database=self.database))
+
+
+class Headroom(CountingPeer):
+    """A service on one database."""
+
+    def __init__(self, program: Path, postgres: Postgres, database: str, work: Path) -> None:
+        super().__init__(postgres, database)
+        self.program, self.work = program, work
+        self.service: Service | None = None
+        self.users = 0
         self.token = ""
 
     def start(self, *settings: str, token: str = "", tls: Authority | None = None, http: str = "off") -> None:
@@ -341,14 +368,3 @@ class Headroom:
                 line.send("".join(f"CONSUME {numbered_user(number)}\n" for number in numbers))
                 allowed += sum(reply.startswith("+ALLOWED ") for reply in line.read_lines(len(numbers)))
         return allowed
-
-    def counted(self, what: str, messages: int) -> None:
-        """Fails the run if an answer was not counted, or counted twice."""
-        self.sent += messages
-        total = self.counts()
-        if total != self.sent:
-            raise Failure(f"after {what} message_count adds up to {total}, but {self.sent} messages were sent")
-
-    def counts(self) -> int:
-        statement = "select coalesce(sum(message_count), 0) from public.message_usage"
-        return int(self.postgres.sql(statement, database=self.database))

@@ -38,6 +38,10 @@ TITLES = {
     "redis_16": "Redis and Lua, 64 connections, 16 pipelined",
     "redis_zipf": "Redis and Lua, 64 × 16, users by Zipf's law",
     "redis_one_user": "Redis and Lua, 64 × 16, all on one user",
+    "ceiling_1": "C ceiling, 64 connections",
+    "ceiling_16": "C ceiling, 64 connections, 16 pipelined",
+    "ceiling_one_user": "C ceiling, 64 × 16, all on one user",
+    "ceiling_single": "C ceiling, 1 connection, one request at a time",
     "headroom_1": "Headroom, 64 connections",
     "headroom_16": "Headroom, 64 connections, 16 pipelined",
     "headroom_zipf": "Headroom, 64 × 16, users by Zipf's law",
@@ -186,6 +190,46 @@ SCENARIOS = (
             Goal("function_16", "Headroom 64 × 16 / function", "headroom_16_to_function", at_least=6),
             Goal("redis_1", "Headroom / Redis, 64 × 1", "headroom_1_to_redis_1", at_least=1),
             Goal("redis_16", "Headroom / Redis, 64 × 16", "headroom_16_to_redis_16", at_least=1),
+        ),
+    ),
+    Scenario(
+        "ceiling",
+        "main",
+        "the C ceiling",
+        (
+            "ceiling_1",
+            "headroom_1",
+            "ceiling_16",
+            "headroom_16",
+            "ceiling_one_user",
+            "headroom_one_user",
+            "ceiling_single",
+            "headroom_single",
+        ),
+        (
+            Ratio("headroom_1_to_ceiling", "Headroom / ceiling, 64 × 1", "headroom_1", "ceiling_1"),
+            Ratio("headroom_16_to_ceiling", "Headroom / ceiling, 64 × 16", "headroom_16", "ceiling_16"),
+            Ratio(
+                "headroom_one_user_to_ceiling",
+                "Headroom / ceiling, 64 × 16, one user",
+                "headroom_one_user",
+                "ceiling_one_user",
+            ),
+            Ratio(
+                "ceiling_single_to_headroom",
+                "ceiling / Headroom, one at a time, p50",
+                "ceiling_single",
+                "headroom_single",
+                "p50_ms",
+            ),
+        ),
+        (
+            Goal("ceiling_1", "Headroom / ceiling, 64 × 1", "headroom_1_to_ceiling", at_least=0.85),
+            Goal("ceiling_16", "Headroom / ceiling, 64 × 16", "headroom_16_to_ceiling", at_least=0.85),
+            Goal("ceiling_one_user", "Headroom / ceiling, one user", "headroom_one_user_to_ceiling", at_least=0.7),
+            Goal(
+                "ceiling_single", "p50, one at a time, ceiling / Headroom", "ceiling_single_to_headroom", at_least=0.6
+            ),
         ),
     ),
     Scenario(
@@ -366,7 +410,7 @@ SCENARIOS = (
     Scenario("soak", "soak", "full load for long, 64 × 16, 100,000 users", ("soak_minute",)),
 )
 STAGES = tuple(dict.fromkeys(row.stage for row in SCENARIOS))
-QUICK = ("function", "throughput", "one_user")
+QUICK = ("function", "throughput", "ceiling", "one_user")
 USUAL = tuple(row.name for row in SCENARIOS if row.name != "soak")
 
 

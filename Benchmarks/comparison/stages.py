@@ -48,8 +48,9 @@ def main_stage(bench: Bench) -> None:
 
 
 def _main_round(bench: Bench) -> None:
-    headroom, redis = bench.headroom, bench.redis
+    headroom, ceiling, redis = bench.headroom, bench.ceiling, bench.redis
     bench.by_pgbench("function_1", "function", 1)
+    bench.by_headroom_bench("ceiling_single", ceiling, USERS, connections=1, pipeline=1)
     bench.by_headroom_bench("headroom_single", headroom, USERS, connections=1, pipeline=1)
     for name, best, counts in (
         ("function", "function_best", CLIENTS),
@@ -62,6 +63,7 @@ def _main_round(bench: Bench) -> None:
     any_key = redis.request("usage:__rand_int__")
     for pipeline in (1, 16):
         bench.by_redis_benchmark(f"redis_{pipeline}", pipeline, USERS, any_key, redis)
+        bench.by_redis_benchmark(f"ceiling_{pipeline}", pipeline, USERS, ["CONSUME", ANY_USER], ceiling)
         bench.by_redis_benchmark(f"headroom_{pipeline}", pipeline, USERS, ["CONSUME", ANY_USER], headroom)
     # An open loop sends each message when it is due, so it is comparable to no pipelining; the more are due at once, the
     # more are sent in one write.
@@ -72,6 +74,7 @@ def _main_round(bench: Bench) -> None:
     bench.by_headroom_bench("redis_zipf", redis, USERS, command=command, distribution="zipf:1")
     bench.by_headroom_bench("headroom_zipf", headroom, USERS, distribution="zipf:1")
     bench.by_redis_benchmark("redis_one_user", 16, 1, redis.request(f"usage:{numbered_user(0)}"), redis)
+    bench.by_redis_benchmark("ceiling_one_user", 16, 1, ["CONSUME", numbered_user(0)], ceiling)
     bench.by_redis_benchmark("headroom_one_user", 16, 1, ["CONSUME", numbered_user(0)], headroom)
     for share in (0, 1):
         bench.by_headroom_bench(f"headroom_keys_{share}", headroom, USERS, key_share=share)
@@ -325,7 +328,7 @@ def soak_stage(bench: Bench) -> None:
     finally:
         over.set()
         watcher.join()
-    headroom.count_batch_row("the soak", load["messages"])
+    headroom.counted("the soak", load["messages"])
     for minute, sample in enumerate(soak_minutes(load["series"], before, states), start=1):
         bench.round = minute
         bench.record("soak_minute", sample)
