@@ -21,7 +21,8 @@ from .bench import Bench, Options
 from .machine import print_progress
 from .peers import redis_version
 from .report import print_report
-from .scenarios import QUICK, SCENARIOS, STAGES, USERS, USUAL, samples_wanted
+from .scenarios import QUICK, SCENARIOS, STAGES, USUAL, samples_wanted
+from .titles import USERS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/performance.md"

@@ -16,7 +16,8 @@ from .generators import HeadroomBench, Pgbench, RedisBenchmark
 from .machine import print_progress
 from .peers import CountingPeer, Headroom, Postgres, Redis
 from .renewals import Renewals
-from .scenarios import USERS, samples_wanted
+from .scenarios import samples_wanted
+from .titles import USERS
 
 
 @dataclass(frozen=True)

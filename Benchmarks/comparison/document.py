@@ -10,7 +10,8 @@ from support.processes import Failure
 
 from .figures import Sample
 from .result import Result
-from .scenarios import CURVE_CONNECTIONS, CURVE_ROWS, CURVE_USERS, SCENARIOS, TITLES, scenario_named
+from .scenarios import SCENARIOS, scenario_named
+from .titles import CURVE_CONNECTIONS, CURVE_ROWS, CURVE_USERS, TITLES
 
 BEGIN = "<!-- figures: begin {} -->"
 END = "<!-- figures: end {} -->"

@@ -13,7 +13,7 @@ from matplotlib import pyplot
 
 from .document import CURVES, PEERS, medians, whole
 from .result import Result
-from .scenarios import TITLES
+from .titles import TITLES
 
 # Pages are light or dark: the background is transparent, and these colours are readable on white and on black.
 INK = "#777777"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .document import short, whole
 from .result import Result
-from .scenarios import TITLES
+from .titles import TITLES
 
 WIDTH = 76
 

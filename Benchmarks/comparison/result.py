@@ -10,7 +10,8 @@ from typing import Any
 from support.processes import Failure
 
 from .figures import Sample
-from .scenarios import SCENARIOS, Scenario, scenario_named
+from .scenario import Scenario
+from .scenarios import SCENARIOS, scenario_named
 
 SCHEMA = 1
 

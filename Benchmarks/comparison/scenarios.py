@@ -1,157 +1,20 @@
-"""The scenarios of the comparison, each a row of the printed result: measurements with their ratios and goals.
-
-"64 × 16" means 64 connections with 16 requests in flight on each.
-"""
+"""The scenarios of the comparison, each a row of the printed result: measurements with their ratios and goals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from . import figures
-from .figures import Sample
-
-CLIENTS = (8, 16, 32, 64)
-#: Fewer clients are faster if all wait for the lock of one row.
-ONE_USER_CLIENTS = (1, 4, *CLIENTS)
-USERS = 100_000
-CURVE_CONNECTIONS = (1, 4, 16, 64, 256, 1024)
-CURVE_USERS = (1, 100, 10_000, 100_000)
-CURVE_ROWS = (100_000, 1_000_000, 10_000_000)
-IDLE_CONNECTIONS = 10_000
-FLUSH_MILLISECONDS = 5
-#: How the port is secured, in the order of measurement.
-PROTECTIONS = {"open": "open", "token": "with a token", "tls": "over TLS", "token_tls": "with a token, over TLS"}
-
-#: What each measurement is called in the output, by its name.
-TITLES = {
-    "function_1": "plpgsql function, 1 client",
-    **{f"function_{clients}": f"plpgsql function, {clients} clients" for clients in CLIENTS},
-    "function_best": "plpgsql function per message, best of 8, 16, 32, 64 clients",
-    **{
-        f"function_one_user_{clients}": f"plpgsql function, {clients} client{'s' * (clients > 1)}, one user"
-        for clients in ONE_USER_CLIENTS
-    },
-    "function_one_user": "plpgsql function, best of 1, 4, 8, 16, 32, 64 clients, all on one user",
-    "redis_1": "Redis and Lua, 64 connections",
-    "redis_16": "Redis and Lua, 64 connections, 16 pipelined",
-    "redis_zipf": "Redis and Lua, 64 × 16, users by Zipf's law",
-    "redis_one_user": "Redis and Lua, 64 × 16, all on one user",
-    "ceiling_1": "C ceiling, 64 connections",
-    "ceiling_16": "C ceiling, 64 connections, 16 pipelined",
-    "ceiling_one_user": "C ceiling, 64 × 16, all on one user",
-    "ceiling_single": "C ceiling, 1 connection, one request at a time",
-    "headroom_1": "Headroom, 64 connections",
-    "headroom_16": "Headroom, 64 connections, 16 pipelined",
-    "headroom_zipf": "Headroom, 64 × 16, users by Zipf's law",
-    "headroom_one_user": "Headroom, 64 × 16, all on one user",
-    "headroom_keys_0": "Headroom, 64 × 16, no keys",
-    "headroom_keys_1": "Headroom, 64 × 16, a new key on every request",
-    "headroom_single": "Headroom, 1 connection, one request at a time",
-    "headroom_half_load": "Headroom, 64 connections, half of what 64 × 16 brings, open loop",
-    "headroom_half_single": "Headroom, 64 connections, half of what 64 × 1 brings, open loop",
-    "function_undisturbed": "plpgsql function, 64 clients, the disk as it is",
-    "function_slow_disk": f"plpgsql function, 64 clients, {FLUSH_MILLISECONDS} ms a flush",
-    "redis_undisturbed": "Redis and Lua, 64 × 16, the disk as it is",
-    "redis_slow_disk": f"Redis and Lua, 64 × 16, {FLUSH_MILLISECONDS} ms a flush",
-    "headroom_undisturbed": "Headroom, 64 × 16, the disk as it is",
-    "headroom_slow_disk": f"Headroom, 64 × 16, {FLUSH_MILLISECONDS} ms a flush",
-    "headroom_alone": "Headroom, 64 × 16, no other connection",
-    "headroom_among_idle": f"Headroom, 64 × 16, and {IDLE_CONNECTIONS:,} idle connections",
-    **{
-        f"headroom_{kind}_{pipeline}": f"Headroom, 64 × {pipeline}, {words}"
-        for kind, words in PROTECTIONS.items()
-        for pipeline in (1, 16)
-    },
-    "headroom_quiet_full": "Headroom, 64 × 16, idle HTTP server",
-    "headroom_visited_full": "Headroom, 64 × 16, metrics scraped, dashboard open, up to 200 store events a second",
-    "headroom_quiet_half": "Headroom, open loop at half of that, idle HTTP server",
-    "headroom_visited_half": "Headroom, open loop at half of that, metrics scraped, dashboard open, up to 200 events/s",
-    "renewals_alone": "renewals on 8 connections, no messages",
-    "headroom_unrenewed_full": "Headroom, 64 × 16, no renewals",
-    "headroom_unrenewed_half": "Headroom, open loop at half of that, no renewals",
-    "headroom_renewed_half": "Headroom, open loop at half of that, 200 renewals a second",
-    **{f"headroom_rows_{count}": f"Headroom, 64 × 16, {count:,} users and rows" for count in CURVE_ROWS},
-    **{
-        f"headroom_rows_{count}_fresh": f"Headroom, 64 × 16, {count:,} users and rows, just after a checkpoint"
-        for count in CURVE_ROWS
-    },
-    **{f"headroom_connections_{count}": f"Headroom, {count:,} × 16" for count in CURVE_CONNECTIONS},
-    **{f"headroom_users_{count}": f"Headroom, 64 × 16, {count:,} user{'s' * (count > 1)}" for count in CURVE_USERS},
-    "soak_minute": "Headroom, 64 × 16, a minute of the soak",
-}
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A field of the measurement `above` divided by that of the measurement `below`."""
-
-    name: str
-    title: str
-    above: str
-    below: str
-    field: str = "per_second"
-
-
-@dataclass(frozen=True)
-class Goal:
-    """A target value: for a field's median in the measurement `of`, or, without a field, for the ratio `of`."""
-
-    name: str
-    title: str
-    of: str
-    field: str | None = None
-    at_least: float | None = None
-    at_most: float | None = None
-    unit: str = ""
-
-    @property
-    def bound(self) -> float:
-        bound = self.at_least if self.at_least is not None else self.at_most
-        assert bound is not None
-        return bound
-
-    def judge(self, medians: dict[str, Sample], ratios: dict[str, Any]) -> dict[str, Any] | None:
-        if self.field is None:
-            value = ratios[self.of]["median"] if self.of in ratios else None
-        else:
-            value = medians.get(self.of, {}).get(self.field)
-        if value is None:
-            return None
-        reached = value >= self.bound if self.at_least is not None else value <= self.bound
-        kind = "at_least" if self.at_least is not None else "at_most"
-        return {
-            "name": self.name,
-            "title": self.title,
-            kind: self.bound,
-            "unit": self.unit,
-            "value": value,
-            "reached": reached,
-        }
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A scenario of the comparison, not a row of a table in PostgreSQL."""
-
-    name: str
-    #: The part of the run that takes the measurements. Scenarios of one stage share them.
-    stage: str
-    title: str
-    #: The names of its measurements.
-    samples: tuple[str, ...]
-    ratios: tuple[Ratio, ...] = ()
-    goals: tuple[Goal, ...] = ()
-
-    def judge(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """Returns the medians and ratios of the samples, and whether each goal is reached."""
-        medians = figures.medians(samples)
-        found = ((ratio, figures.ratio(samples, ratio.above, ratio.below, ratio.field)) for ratio in self.ratios)
-        ratios = {ratio.name: {"title": ratio.title, **value} for ratio, value in found if value}
-        goals = [judged for judged in (goal.judge(medians, ratios) for goal in self.goals) if judged]
-        return {"medians": medians, "ratios": ratios, "goals": goals}
-
+from .scenario import Goal, Ratio, Scenario
+from .titles import (
+    CLIENTS,
+    CURVE_CONNECTIONS,
+    CURVE_ROWS,
+    CURVE_USERS,
+    FLUSH_MILLISECONDS,
+    IDLE_CONNECTIONS,
+    ONE_USER_CLIENTS,
+    PROTECTIONS,
+)
 
 SCENARIOS = (
     Scenario(

@@ -18,7 +18,7 @@ from .machine import free_gigabytes, print_progress, raise_descriptor_limit
 from .peers import Headroom, Redis
 from .renewals import CONNECTIONS as RENEWAL_CONNECTIONS
 from .renewals import Renewals
-from .scenarios import (
+from .titles import (
     CLIENTS,
     CURVE_CONNECTIONS,
     CURVE_ROWS,

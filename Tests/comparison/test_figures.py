@@ -3,7 +3,9 @@
 import unittest
 
 from comparison import figures
-from comparison.scenarios import SCENARIOS, STAGES, TITLES, USUAL, Goal, Ratio, Scenario, samples_wanted
+from comparison.scenario import Goal, Ratio, Scenario
+from comparison.scenarios import SCENARIOS, STAGES, USUAL, samples_wanted
+from comparison.titles import TITLES
 
 
 def sample(name, round, rate, **more):

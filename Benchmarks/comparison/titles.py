@@ -1,0 +1,74 @@
+"""The numbers of the measurements, and what each measurement is called.
+
+"64 × 16" means 64 connections with 16 requests in flight on each.
+"""
+
+CLIENTS = (8, 16, 32, 64)
+#: Fewer clients are faster if all wait for the lock of one row.
+ONE_USER_CLIENTS = (1, 4, *CLIENTS)
+USERS = 100_000
+CURVE_CONNECTIONS = (1, 4, 16, 64, 256, 1024)
+CURVE_USERS = (1, 100, 10_000, 100_000)
+CURVE_ROWS = (100_000, 1_000_000, 10_000_000)
+IDLE_CONNECTIONS = 10_000
+FLUSH_MILLISECONDS = 5
+#: How the port is secured, in the order of measurement.
+PROTECTIONS = {"open": "open", "token": "with a token", "tls": "over TLS", "token_tls": "with a token, over TLS"}
+
+#: What each measurement is called in the output, by its name.
+TITLES = {
+    "function_1": "plpgsql function, 1 client",
+    **{f"function_{clients}": f"plpgsql function, {clients} clients" for clients in CLIENTS},
+    "function_best": "plpgsql function per message, best of 8, 16, 32, 64 clients",
+    **{
+        f"function_one_user_{clients}": f"plpgsql function, {clients} client{'s' * (clients > 1)}, one user"
+        for clients in ONE_USER_CLIENTS
+    },
+    "function_one_user": "plpgsql function, best of 1, 4, 8, 16, 32, 64 clients, all on one user",
+    "redis_1": "Redis and Lua, 64 connections",
+    "redis_16": "Redis and Lua, 64 connections, 16 pipelined",
+    "redis_zipf": "Redis and Lua, 64 × 16, users by Zipf's law",
+    "redis_one_user": "Redis and Lua, 64 × 16, all on one user",
+    "ceiling_1": "C ceiling, 64 connections",
+    "ceiling_16": "C ceiling, 64 connections, 16 pipelined",
+    "ceiling_one_user": "C ceiling, 64 × 16, all on one user",
+    "ceiling_single": "C ceiling, 1 connection, one request at a time",
+    "headroom_1": "Headroom, 64 connections",
+    "headroom_16": "Headroom, 64 connections, 16 pipelined",
+    "headroom_zipf": "Headroom, 64 × 16, users by Zipf's law",
+    "headroom_one_user": "Headroom, 64 × 16, all on one user",
+    "headroom_keys_0": "Headroom, 64 × 16, no keys",
+    "headroom_keys_1": "Headroom, 64 × 16, a new key on every request",
+    "headroom_single": "Headroom, 1 connection, one request at a time",
+    "headroom_half_load": "Headroom, 64 connections, half of what 64 × 16 brings, open loop",
+    "headroom_half_single": "Headroom, 64 connections, half of what 64 × 1 brings, open loop",
+    "function_undisturbed": "plpgsql function, 64 clients, the disk as it is",
+    "function_slow_disk": f"plpgsql function, 64 clients, {FLUSH_MILLISECONDS} ms a flush",
+    "redis_undisturbed": "Redis and Lua, 64 × 16, the disk as it is",
+    "redis_slow_disk": f"Redis and Lua, 64 × 16, {FLUSH_MILLISECONDS} ms a flush",
+    "headroom_undisturbed": "Headroom, 64 × 16, the disk as it is",
+    "headroom_slow_disk": f"Headroom, 64 × 16, {FLUSH_MILLISECONDS} ms a flush",
+    "headroom_alone": "Headroom, 64 × 16, no other connection",
+    "headroom_among_idle": f"Headroom, 64 × 16, and {IDLE_CONNECTIONS:,} idle connections",
+    **{
+        f"headroom_{kind}_{pipeline}": f"Headroom, 64 × {pipeline}, {words}"
+        for kind, words in PROTECTIONS.items()
+        for pipeline in (1, 16)
+    },
+    "headroom_quiet_full": "Headroom, 64 × 16, idle HTTP server",
+    "headroom_visited_full": "Headroom, 64 × 16, metrics scraped, dashboard open, up to 200 store events a second",
+    "headroom_quiet_half": "Headroom, open loop at half of that, idle HTTP server",
+    "headroom_visited_half": "Headroom, open loop at half of that, metrics scraped, dashboard open, up to 200 events/s",
+    "renewals_alone": "renewals on 8 connections, no messages",
+    "headroom_unrenewed_full": "Headroom, 64 × 16, no renewals",
+    "headroom_unrenewed_half": "Headroom, open loop at half of that, no renewals",
+    "headroom_renewed_half": "Headroom, open loop at half of that, 200 renewals a second",
+    **{f"headroom_rows_{count}": f"Headroom, 64 × 16, {count:,} users and rows" for count in CURVE_ROWS},
+    **{
+        f"headroom_rows_{count}_fresh": f"Headroom, 64 × 16, {count:,} users and rows, just after a checkpoint"
+        for count in CURVE_ROWS
+    },
+    **{f"headroom_connections_{count}": f"Headroom, {count:,} × 16" for count in CURVE_CONNECTIONS},
+    **{f"headroom_users_{count}": f"Headroom, 64 × 16, {count:,} user{'s' * (count > 1)}" for count in CURVE_USERS},
+    "soak_minute": "Headroom, 64 × 16, a minute of the soak",
+}
