@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from support.processes import collected_children_seconds, processor_seconds, resident_bytes
 
 from .ceiling import Ceiling
-from .figures import Sample, rounded
+from .figures import Sample, combined, rounded
 from .generators import HeadroomBench, Pgbench, RedisBenchmark
 from .machine import print_progress
 from .peers import CountingPeer, Headroom, Postgres, Redis
@@ -75,6 +76,25 @@ class Bench:
             redis.stop()
         self.postgres.stop()
 
+    def rounds(self, measure: Callable[[], None]) -> None:
+        for number in range(1, self.options.rounds + 1):
+            self.round = number
+            # No timed checkpoint during a measurement, and equal conditions at the start of each round.
+            self.postgres.sql("checkpoint", seconds=900)
+            measure()
+
+    @contextmanager
+    def separate_service(self, database: str, *settings: str, http: str = "off") -> Iterator[Headroom]:
+        """A service on a database of its own."""
+        self.postgres.create_database(database)
+        service = Headroom(self.options.program, self.postgres, database, self.work)
+        self.services.append(service)
+        service.start(*settings, http=http)
+        yield service
+        service.stop()
+        self.services.remove(service)
+        self.postgres.sql(f"drop database {database}", seconds=900)
+
     # Measuring --------------------------------------------------------------------------------------------------------
 
     def is_wanted(self, *names: str) -> bool:
@@ -85,6 +105,10 @@ class Bench:
 
     def record(self, name: str, sample: Sample) -> None:
         self.samples.append({"name": name, "round": self.round, **sample})
+
+    def report(self, name: str, sample: Sample) -> None:
+        self.record(name, sample)
+        print_progress(f"round {self.round} of {self.options.rounds}: {name} {sample['per_second']:,.0f} a second")
 
     def best(self, name: str, best_name: str, clients: tuple[int, ...]) -> None:
         """The best of a round's client counts represents the round."""
@@ -133,13 +157,29 @@ class Bench:
         spent = {process: processor_seconds(pid) - before[process] for process, pid in processes.items()}
         events = sample["messages"]
         sample |= {f"{process}_ms": rounded(seconds * 1e3 / events) for process, seconds in spent.items()}
-        self.record(name, sample)
-        print_progress(f"round {self.round} of {self.options.rounds}: {name} {sample['per_second']:,.0f} a second")
+        self.report(name, sample)
+
+    def by_passes(
+        self, name: str, service: Headroom, load: Callable[[], Sample], before: Callable[[], None] = lambda: None
+    ) -> None:
+        """Repeats a load, each time after what has to happen before, until the passes together took the time."""
+        if not self.is_wanted(name):
+            return
+        passes: list[Sample] = []
+        while not passes or combined(passes)["messages"] < combined(passes)["per_second"] * self.options.seconds:
+            before()
+            passes.append(self._observed(name, load, service))
+        self.report(name, combined(passes))
 
     def observe(self, name: str, load: Callable[[], Sample], peer: Redis | CountingPeer | None = None) -> Sample:
         """Runs a load and measures its costs; without a peer the load runs on PostgreSQL itself."""
         if not self.is_wanted(name):
             return {}
+        sample = self._observed(name, load, peer)
+        self.report(name, sample)
+        return sample
+
+    def _observed(self, name: str, load: Callable[[], Sample], peer: Redis | CountingPeer | None) -> Sample:
         service = peer if isinstance(peer, CountingPeer) else None
         redis = peer if isinstance(peer, Redis) else None
         processes = {"service": service.pid} if service else {"redis": redis.pid} if redis else {}
@@ -169,8 +209,6 @@ class Bench:
             if batches > 0:
                 sample["batch"] = rounded((int(after["requests"]) - int(info["requests"])) / batches)
         sample.pop("series", None)
-        self.record(name, sample)
-        print_progress(f"round {self.round} of {self.options.rounds}: {name} {sample['per_second']:,.0f} a second")
         return sample
 
 

@@ -10,6 +10,7 @@ from support import processes
 from support.processes import Failure, free_port, run
 from support.waiting import wait_until
 
+from .machine import compiled
 from .peers import ALLOWANCE, CountingPeer, Postgres, users_sql
 
 SOURCE = Path(__file__).resolve().parents[1] / "ceiling/ceiling.c"
@@ -41,7 +42,7 @@ class Ceiling(CountingPeer):
     def prepare(self, users: int) -> None:
         """Compiles the server, and creates the rows."""
         libpq = run(["pkg-config", "--cflags", "--libs", "libpq"]).split()
-        run(["cc", "-O2", "-Wall", "-Wextra", "-pthread", "-o", str(self.program), str(SOURCE), *libpq], 60)
+        compiled(SOURCE, self.program, "-pthread", *libpq)
         self.postgres.create_database(self.database)
         self.postgres.sql(
             TABLE,

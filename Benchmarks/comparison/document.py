@@ -365,6 +365,10 @@ BLOCKS: dict[str, Callable[[Result], str]] = {
     "http": http,
     "renewals": renewals,
     "protected": table_of("protected"),
+    "cold": table_of("cold"),
+    "new-users": table_of("new_users"),
+    "new-month": table_of("new_month"),
+    "rotation": table_of("rotation"),
     "curves": curves,
     "soak": soak,
 }

@@ -44,6 +44,13 @@ def medians(samples: Sequence[Sample]) -> dict[str, Sample]:
     return {name: _median_of_objects([_numbers(sample) for sample in named(samples, name)]) for name in names}
 
 
+def combined(passes: Sequence[Sample]) -> Sample:
+    """Passes of one measurement as one sample: the rate over all of them, and medians of the other numbers."""
+    messages = sum(sample["messages"] for sample in passes)
+    seconds = sum(sample["messages"] / sample["per_second"] for sample in passes)
+    return {**_median_of_objects(passes), "per_second": rounded(messages / seconds, 6), "messages": messages}
+
+
 def _numbers(sample: Sample) -> Sample:
     return {key: value for key, value in sample.items() if key not in ("name", "round", "series")}
 

@@ -1,4 +1,4 @@
-"""The three load generators: their command lines and the parsing of their output."""
+"""The load generators: their command lines and the parsing of their output."""
 
 from __future__ import annotations
 
@@ -140,6 +140,34 @@ def parse_redis_benchmark(out: str) -> Sample:
     except (IndexError, ValueError) as error:
         raise Failure("redis-benchmark gave no figure") from error
     return {"per_second": rate, "p50_ms": p50, "p99_ms": p99}
+
+
+# Users in turn --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """A closed loop in which each user's turn comes once before any user's comes again (in_turn.c)."""
+
+    program: Path
+
+    def measure(
+        self, port: int, users: int, pipeline: int = PIPELINE, first: int = 0, among: int | None = None, cycles: int = 1
+    ) -> Sample:
+        """among: of how many users, scattered over which are those whose turn comes."""
+        numbers = (port, CONNECTIONS, pipeline, first, among or users, users, cycles * users)
+        out = run([str(self.program), *map(str, numbers)], 600)
+        return parse_in_turn(out, cycles * users)
+
+
+def parse_in_turn(out: str, messages: int) -> Sample:
+    try:
+        report = json.loads(out)
+        seconds = report.pop("seconds")
+        latencies = {name: rounded(report[name]) for name in ("p50_ms", "p99_ms", "p99_9_ms", "max_ms")}
+    except (ValueError, KeyError, TypeError) as error:
+        raise Failure(f"in_turn gave no figure: {out.strip()[:200]!r}") from error
+    return {"per_second": rounded(messages / seconds, 6), **latencies, "messages": messages}
 
 
 # headroom bench -------------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 /*
- * A closed loop like redis-benchmark's in which each user's turn comes once, in scattered order, before any user's comes
- * again. Other load generators draw users at random, so that some come twice before others come at all.
+ * A closed loop in which each user's turn comes once, in scattered order, before any user's turn comes again. The other
+ * load generators draw users at random: some come twice before others come at all.
  *
- * Message i is sent for the user FIRST + (i mod CYCLE) * STEP mod RANGE. Every reply must be +ALLOWED. Prints seconds and
+ * Message i is for user FIRST + (i mod CYCLE) * STEP mod RANGE. Every reply must be +ALLOWED. Prints the seconds and the
  * latencies as JSON.
  *
  * usage: in_turn PORT CONNECTIONS PIPELINE FIRST RANGE CYCLE MESSAGES
@@ -132,7 +132,8 @@ int main(int argc, char **argv)
     }
     const uint64_t connections = numbers[1];
     pipeline = numbers[2], first = numbers[3], range = numbers[4], cycle = numbers[5], messages = numbers[6];
-    if (pipeline < 1 || pipeline > PIPELINE_MAXIMUM || range % STEP == 0 || cycle < 1 || cycle > range || messages < 1) {
+    if (pipeline < 1 || pipeline > PIPELINE_MAXIMUM || range % STEP == 0 || cycle < 1 || cycle > range
+        || messages < 1) {
         fail("bad arguments");
     }
     microseconds = malloc(messages * sizeof *microseconds);

@@ -79,6 +79,13 @@ def raise_descriptor_limit() -> int:
     return limit
 
 
+def compiled(source: Path, program: Path, *flags: str) -> Path:
+    """Compiles a C source; returns the program."""
+    run(["cc", "-O2", "-Wall", "-Wextra", "-o", str(program), str(source), *flags], 60)
+    program.chmod(0o755)
+    return program
+
+
 def commit_of(root: Path) -> str:
     """The commit, with -dirty if there are uncommitted changes other than in documents."""
     git = ["git", "-C", str(root)]

@@ -13,7 +13,10 @@ from .titles import (
     FLUSH_MILLISECONDS,
     IDLE_CONNECTIONS,
     ONE_USER_CLIENTS,
+    PERIODS,
     PROTECTIONS,
+    ROTATION_USERS,
+    USERS,
 )
 
 SCENARIOS = (
@@ -259,6 +262,68 @@ SCENARIOS = (
             for kind in PROTECTIONS
             if kind != "open"
         ),
+    ),
+    Scenario(
+        "cold",
+        "restart",
+        "just after a restart",
+        tuple(
+            f"headroom_{kind}_{period}_{pipeline}"
+            for period in PERIODS
+            for pipeline in (1, 16)
+            for kind in ("cold", "warm")
+        ),
+        tuple(
+            Ratio(
+                f"cold_{period}_{pipeline}",
+                f"just after a restart / long after, 64 × {pipeline}, {words}",
+                f"headroom_cold_{period}_{pipeline}",
+                f"headroom_warm_{period}_{pipeline}",
+            )
+            for period, words in PERIODS.items()
+            for pipeline in (1, 16)
+        ),
+        tuple(
+            Goal(
+                f"cold_{period}_{pipeline}",
+                f"rate, just after a restart / long after, 64 × {pipeline}, {words}",
+                f"cold_{period}_{pipeline}",
+                at_least=0.8,
+            )
+            for period, words in PERIODS.items()
+            for pipeline in (1, 16)
+        ),
+    ),
+    Scenario(
+        "new_users",
+        "restart",
+        "each user new",
+        ("headroom_warm_own_16", "headroom_new_users"),
+        (Ratio("new_users", "new users / known users", "headroom_new_users", "headroom_warm_own_16"),),
+        (Goal("new_users", "rate, new users / known users", "new_users", at_least=0.4),),
+    ),
+    Scenario(
+        "new_month",
+        "month",
+        "each user's first message of a month",
+        ("headroom_within_month", "headroom_new_month"),
+        (Ratio("new_month", "first messages of a month / later ones", "headroom_new_month", "headroom_within_month"),),
+        (Goal("new_month", "rate, first messages of a month / later ones", "new_month", at_least=0.5),),
+    ),
+    Scenario(
+        "rotation",
+        "rotation",
+        "more users in turn than are cached",
+        ("headroom_rotation", "headroom_rotation_cached"),
+        (
+            Ratio(
+                "rotation",
+                f"{ROTATION_USERS:,} users in turn / {USERS:,}",
+                "headroom_rotation",
+                "headroom_rotation_cached",
+            ),
+        ),
+        (Goal("rotation", f"rate, {ROTATION_USERS:,} users in turn / {USERS:,}", "rotation", at_least=0.8),),
     ),
     Scenario(
         "connections",

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support.certificates import Authority
-from support.processes import Failure, resident_bytes, run
+from support.processes import Failure, resident_bytes
 from support.users import numbered_user
 
+from . import first_messages
 from .background_load import AUTHORIZATION, EVENTS_PER_SECOND, PRODUCT, BackgroundLoad
 from .bench import Bench
 from .figures import Sample, median, rounded
-from .machine import free_gigabytes, print_progress, raise_descriptor_limit
+from .machine import compiled, free_gigabytes, print_progress, raise_descriptor_limit
 from .peers import Headroom, Redis
 from .renewals import CONNECTIONS as RENEWAL_CONNECTIONS
 from .renewals import Renewals
@@ -35,16 +36,8 @@ ANY_USER = "00000000-0000-4000-8000-__rand_int__"
 ROWS_GIGABYTES = 28
 
 
-def rounds(bench: Bench, measure: Callable[[], None]) -> None:
-    for number in range(1, bench.options.rounds + 1):
-        bench.round = number
-        # No timed checkpoint during a measurement, and equal conditions at the start of each round.
-        bench.postgres.sql("checkpoint", seconds=900)
-        measure()
-
-
 def main_stage(bench: Bench) -> None:
-    rounds(bench, lambda: _main_round(bench))
+    bench.rounds(lambda: _main_round(bench))
 
 
 def _main_round(bench: Bench) -> None:
@@ -108,18 +101,14 @@ def slow_disk_stage(bench: Bench) -> None:
             bench.by_redis_benchmark(f"redis_{name}", 16, USERS, request, redis)
             bench.by_redis_benchmark(f"headroom_{name}", 16, USERS, ["CONSUME", ANY_USER], bench.headroom)
 
-    rounds(bench, measure)
+    bench.rounds(measure)
     slow_redis.stop()
     bench.postgres.restart()
     bench.headroom.wait_for_database()
 
 
 def slow_disk_library(work: Path) -> Path:
-    library = work / "slow_disk.so"
-    source = Path(__file__).with_name("slow_disk.c")
-    run(["cc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], 60)
-    library.chmod(0o755)
-    return library
+    return compiled(Path(__file__).with_name("slow_disk.c"), work / "slow_disk.so", "-shared", "-fPIC", "-ldl")
 
 
 # Idle connections -----------------------------------------------------------------------------------------------------
@@ -139,7 +128,7 @@ def idle_stage(bench: Bench) -> None:
             headroom.start(f"--connections-maximum={2 * IDLE_CONNECTIONS}", "--first-request-timeout-ms=3600000")
             bench.by_headroom_bench(name, headroom, USERS, idle_connections=idle)
 
-    rounds(bench, measure)
+    bench.rounds(measure)
     headroom.stop()
     headroom.start()
 
@@ -150,16 +139,11 @@ def idle_stage(bench: Bench) -> None:
 @contextmanager
 def store_service(bench: Bench, database: str, *settings: str) -> Iterator[Headroom]:
     """A service with a webhook, on a separate database, because it stores the events."""
-    bench.postgres.create_database(database)
-    service = Headroom(bench.options.program, bench.postgres, database, bench.work)
-    bench.services.append(service)
-    service.start(f"--revenuecat-authorization={AUTHORIZATION}", *settings, http="127.0.0.1:0")
-    service.prepare(USERS)
-    service.map_product("revenuecat", PRODUCT)
-    yield service
-    service.stop()
-    bench.services.remove(service)
-    bench.postgres.sql(f"drop database {database}", seconds=900)
+    settings = (f"--revenuecat-authorization={AUTHORIZATION}", *settings)
+    with bench.separate_service(database, *settings, http="127.0.0.1:0") as service:
+        service.prepare(USERS)
+        service.map_product("revenuecat", PRODUCT)
+        yield service
 
 
 def http_stage(bench: Bench) -> None:
@@ -176,7 +160,7 @@ def http_stage(bench: Bench) -> None:
             compare("full")
             compare("half", rate=bench.latest("headroom_quiet_full")["per_second"] / 2)
 
-        rounds(bench, measure)
+        bench.rounds(measure)
 
 
 # Renewals -------------------------------------------------------------------------------------------------------------
@@ -197,7 +181,7 @@ def renewals_stage(bench: Bench) -> None:
                 bench.by_headroom_bench("headroom_renewed_half", service, USERS, rate=half, may_refuse=True)
             bench.latest("headroom_renewed_half").update(renewals.figures())
 
-        rounds(bench, measure)
+        bench.rounds(measure)
         renewals.close()
 
 
@@ -236,7 +220,7 @@ def protected_stage(bench: Bench) -> None:
                 name = f"headroom_{kind}_{pipeline}"
                 bench.by_redis_benchmark(name, pipeline, USERS, ["CONSUME", ANY_USER], service)
 
-    rounds(bench, measure)
+    bench.rounds(measure)
     service.stop()
     bench.services.remove(service)
     bench.postgres.sql(f"drop database {database}", seconds=900)
@@ -268,7 +252,7 @@ def rows_stage(bench: Bench) -> None:
             # Until nearly every page has been written once since the checkpoint.
             bench.by_headroom_bench(f"headroom_rows_{count}", service, count, warmup=max(1, 15 * count // 10_000_000))
 
-    rounds(bench, measure)
+    bench.rounds(measure)
     for count in CURVE_ROWS[1:]:
         services[count].stop()
         bench.services.remove(services[count])
@@ -287,7 +271,7 @@ def curves_stage(bench: Bench) -> None:
         for count in CURVE_USERS:
             bench.by_headroom_bench(f"headroom_users_{count}", headroom, count)
 
-    rounds(bench, measure)
+    bench.rounds(measure)
 
 
 # The soak -------------------------------------------------------------------------------------------------------------
@@ -372,6 +356,9 @@ STAGES: dict[str, Callable[[Bench], None]] = {
     "http": http_stage,
     "renewals": renewals_stage,
     "protected": protected_stage,
+    "restart": first_messages.restart_stage,
+    "month": first_messages.month_stage,
+    "rotation": first_messages.rotation_stage,
     "rows": rows_stage,
     "curves": curves_stage,
     "soak": soak_stage,

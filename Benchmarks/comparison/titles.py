@@ -10,10 +10,16 @@ USERS = 100_000
 CURVE_CONNECTIONS = (1, 4, 16, 64, 256, 1024)
 CURVE_USERS = (1, 100, 10_000, 100_000)
 CURVE_ROWS = (100_000, 1_000_000, 10_000_000)
+NEW_USERS = 100_000
+#: Four times as many as the service caches.
+ROTATION_USERS = 4 * 262_144
 IDLE_CONNECTIONS = 10_000
 FLUSH_MILLISECONDS = 5
 #: How the port is secured, in the order of measurement.
 PROTECTIONS = {"open": "open", "token": "with a token", "tls": "over TLS", "token_tls": "with a token, over TLS"}
+
+#: Which period is open for the users.
+PERIODS = {"month": "the calendar month", "own": "a trial or an anchor day"}
 
 #: What each measurement is called in the output, by its name.
 TITLES = {
@@ -63,6 +69,17 @@ TITLES = {
     "headroom_unrenewed_full": "Headroom, 64 × 16, no renewals",
     "headroom_unrenewed_half": "Headroom, open loop at half of that, no renewals",
     "headroom_renewed_half": "Headroom, open loop at half of that, 200 renewals a second",
+    **{
+        f"headroom_{kind}_{period}_{pipeline}": f"Headroom, 64 × {pipeline}, {when}, {words}"
+        for period, words in PERIODS.items()
+        for pipeline in (1, 16)
+        for kind, when in (("cold", "just after a restart"), ("warm", "long after"))
+    },
+    "headroom_new_users": "Headroom, 64 × 16, each user new",
+    "headroom_within_month": "Headroom, 64 × 16, within a month",
+    "headroom_new_month": "Headroom, 64 × 16, each user's first message of a month",
+    "headroom_rotation": f"Headroom, 64 × 16, {ROTATION_USERS:,} users in turn",
+    "headroom_rotation_cached": f"Headroom, 64 × 16, {USERS:,} of {ROTATION_USERS:,} users in turn",
     **{f"headroom_rows_{count}": f"Headroom, 64 × 16, {count:,} users and rows" for count in CURVE_ROWS},
     **{
         f"headroom_rows_{count}_fresh": f"Headroom, 64 × 16, {count:,} users and rows, just after a checkpoint"
