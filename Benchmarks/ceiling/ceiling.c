@@ -268,6 +268,9 @@ static void start_lane(const char *conninfo)
 {
     struct lane *lane = calloc(1, sizeof *lane);
     lane->database = PQconnectdb(conninfo);
+    if (PQstatus(lane->database) != CONNECTION_OK) {
+        fail("connecting", PQerrorMessage(lane->database));
+    }
     /* A plan for the arrays of one batch would be made for each batch, and might read the whole table. */
     PQclear(PQexec(lane->database, "set plan_cache_mode = force_generic_plan"));
     PGresult *result = PQprepare(lane->database, "count", STATEMENT, 0, NULL);

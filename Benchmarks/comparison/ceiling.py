@@ -30,6 +30,11 @@ create table public.message_usage (
 """
 
 
+def compiled_ceiling(program: Path, *flags: str) -> Path:
+    libpq = run(["pkg-config", "--cflags", "--libs", "libpq"]).split()
+    return compiled(SOURCE, program, *flags, "-pthread", *libpq)
+
+
 class Ceiling(CountingPeer):
     """The server, and its table in a database of its own."""
 
@@ -41,8 +46,7 @@ class Ceiling(CountingPeer):
 
     def prepare(self, users: int) -> None:
         """Compiles the server, and creates the rows."""
-        libpq = run(["pkg-config", "--cflags", "--libs", "libpq"]).split()
-        compiled(SOURCE, self.program, "-pthread", *libpq)
+        compiled_ceiling(self.program)
         self.postgres.create_database(self.database)
         self.postgres.sql(
             TABLE,

@@ -176,6 +176,12 @@ class Merging(unittest.TestCase):
                 self.assertIn(ratio.title, text)
 
 
+class Readme(unittest.TestCase):
+    def test_it_describes_every_row(self):
+        text = (ROOT / "Benchmarks/comparison/README.md").read_text(encoding="utf-8")
+        self.assertEqual([row.name for row in SCENARIOS if f"| `{row.name}` |" not in text], [])
+
+
 class Soak(unittest.TestCase):
     def state(self, **more):
         return {

@@ -46,6 +46,17 @@ class Medians(unittest.TestCase):
         )
 
 
+    def test_passes_are_one_sample_whose_rate_is_that_of_all_of_them(self):
+        passes = [
+            {"per_second": 10, "messages": 100, "p50_ms": 1, "cpu_us": {"load": 2}},
+            {"per_second": 100, "messages": 100, "p50_ms": 3, "cpu_us": {"load": 4}},
+        ]
+        self.assertEqual(
+            figures.combined(passes),
+            {"per_second": 18.1818, "messages": 200, "p50_ms": 2, "cpu_us": {"load": 3}},
+        )
+
+
 class Ratios(unittest.TestCase):
     def test_they_are_taken_round_by_round(self):
         # The second round was slow for both: the ratio of the medians would be 2.0.
