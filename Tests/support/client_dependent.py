@@ -66,14 +66,16 @@ let package = Package(
         )
 
     def swift(self, command, *arguments):
-        """Runs `swift COMMAND` here, without the user's caches; returns what it printed."""
+        """Runs `swift COMMAND` here, without the user's caches; returns what it printed. Shows the progress if it takes long."""
+        log = self.directory / "swift.log"
         done = subprocess.run(
-            ["swift", command, "--package-path", self.directory, "--cache-path", self.cache, *arguments],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            [ROOT / "script/progress", self.directory.name, log, "swift", command, "--package-path", self.directory, "--cache-path",
+             self.cache, *arguments],
             timeout=LIMIT_SECONDS, env=environment(**local_git()), check=False,
         )  # fmt: skip
-        assert done.returncode == 0, f"swift {command} failed\n{done.stdout[-4000:]}"
-        return done.stdout
+        printed = log.read_text(encoding="utf-8", errors="replace")
+        assert done.returncode == 0, f"swift {command} failed\n{printed[-4000:]}"
+        return printed
 
     def packages(self):
         """The names of the fetched packages."""
