@@ -26,6 +26,8 @@ final class EngineHarness: Sendable {
             databaseURL: conninfo,
             unknownUsersPolicy: unknownUsersPolicy,
             lanes: lanes,
+            // No request is refused because this machine is slow.
+            queueWaitMaximum: requestTimeout,
             requestTimeout: requestTimeout,
             connectTimeout: waitLimit
         )
