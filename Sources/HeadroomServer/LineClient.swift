@@ -1,4 +1,3 @@
-import DequeModule
 import LineProtocol
 import NIOCore
 import NIOPosix
@@ -29,7 +28,7 @@ public struct LineClient: Sendable {
         public var code: String
         public var text: String
 
-        init(_ line: String) {
+        public init(_ line: String) {
             let words = line.dropFirst().split(separator: " ", maxSplits: 1)
             code = words.first.map(String.init) ?? ""
             text = words.count > 1 ? String(words[1]) : ""
@@ -38,8 +37,17 @@ public struct LineClient: Sendable {
         public var description: String { text.isEmpty ? code : "\(code) \(text)" }
     }
 
+    /// A reply as it was sent, without line ends.
+    public struct Reply: Sendable, Equatable {
+        /// Of a list, its elements; else one line.
+        public var lines: [String]
+        public var isList: Bool
+
+        public var isError: Bool { !isList && lines.first?.hasPrefix("-") == true }
+    }
+
     private let channel: any Channel
-    private let replies: NIOLoopBound<ReplyHandler>
+    private let replies: NIOLoopBound<LineReplyHandler>
 
     /// - Throws: `Unreachable` if nothing listens at `address`, no connection is made within `timeout`, or TLS fails;
     ///   `ErrorReply` if the service refuses the token; `TimedOut` or `ConnectionClosed` if it does not answer AUTH.
@@ -68,7 +76,7 @@ public struct LineClient: Sendable {
     ) async throws -> LineClient {
         let loop = MultiThreadedEventLoopGroup.singletonMultiThreadedEventLoopGroup.next()
         let handshake = loop.makePromise(of: Void.self)
-        let replies = try await loop.submit { NIOLoopBound(ReplyHandler(), eventLoop: loop) }.get()
+        let replies = try await loop.submit { NIOLoopBound(LineReplyHandler(), eventLoop: loop) }.get()
         if tls == nil { handshake.succeed() }
         let timer = loop.scheduleTask(in: .nanoseconds(timeout.nanoseconds)) { handshake.fail(TimedOut()) }
         defer { timer.cancel() }
@@ -105,10 +113,24 @@ public struct LineClient: Sendable {
 
     /// - Returns: the lines of the reply, without their line ends. The first line of a list, which has its count, is
     ///   left out.
-    /// - Throws: `TimedOut` after `timeout`, and closes the connection; `ConnectionClosed` if the service closed it;
-    ///   `ErrorReply` for a reply that begins with `-`.
+    /// - Throws: as `reply`; also `ErrorReply` for a reply that begins with `-`.
     public func request(_ request: String, timeout: Duration) async throws -> [String] {
-        let promise = channel.eventLoop.makePromise(of: [String].self)
+        let reply = try await reply(to: request, timeout: timeout)
+        if reply.isError { throw ErrorReply(reply.lines[0]) }
+        return reply.lines
+    }
+
+    /// - Parameter words: of any text; they are sent as an array.
+    public func request(words: [String], timeout: Duration) async throws -> [String] {
+        let array = words.map { "$\($0.utf8.count)\r\n\($0)\r\n" }.joined()
+        // The service ignores the empty line that follows.
+        return try await request("*\(words.count)\r\n\(array)", timeout: timeout)
+    }
+
+    /// - Throws: `TimedOut` after `timeout`, and closes the connection; if the service has closed it, the error that it
+    ///   sent before, else `ConnectionClosed`.
+    public func reply(to request: String, timeout: Duration) async throws -> Reply {
+        let promise = channel.eventLoop.makePromise(of: Reply.self)
         channel.eventLoop.execute { [channel, replies] in
             replies.value.expect(promise)
             let timer = channel.eventLoop.scheduleTask(in: .nanoseconds(timeout.nanoseconds)) {
@@ -118,13 +140,11 @@ public struct LineClient: Sendable {
             promise.futureResult.whenComplete { _ in timer.cancel() }
             channel.writeAndFlush(ByteBuffer(string: request + "\n"), promise: nil)
         }
-        let lines = try await withTaskCancellationHandler {
+        return try await withTaskCancellationHandler {
             try await promise.futureResult.get()
         } onCancel: { [channel] in
             channel.close(promise: nil)
         }
-        if lines.count == 1, lines[0].hasPrefix("-") { throw ErrorReply(lines[0]) }
-        return lines
     }
 
     public func close() async {
@@ -148,60 +168,6 @@ public struct LineClient: Sendable {
             throw error
         }
     }
-}
-
-/// Decodes replies and delivers them in the order of the requests.
-private final class ReplyHandler: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-
-    private var expected: Deque<EventLoopPromise<[String]>> = []
-    private var received = ByteBuffer()
-    private var decoder = ReplyFrameDecoder()
-    /// Set once the connection has failed: no more replies will come.
-    private var failure: (any Error)?
-
-    func expect(_ promise: EventLoopPromise<[String]>) {
-        if let failure { promise.fail(failure) } else { expected.append(promise) }
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var bytes = unwrapInboundIn(data)
-        received.writeBuffer(&bytes)
-        do {
-            while let frame = try decoder.next(in: &received) { expected.popFirst()?.succeed(lines(frame)) }
-        } catch {
-            fail(error)
-            context.close(promise: nil)
-        }
-        received.discardReadBytes()
-    }
-
-    private func lines(_ frame: ReplyFrameDecoder.Frame) -> [String] {
-        switch frame {
-        case .single(let element): [element.line]
-        case .list(let elements): elements.map(\.line)
-        }
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        fail(LineClient.ConnectionClosed())
-        context.fireChannelInactive()
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        fail(error)
-        context.close(promise: nil)
-    }
-
-    private func fail(_ error: any Error) {
-        failure = failure ?? error
-        while let promise = expected.popFirst() { promise.fail(error) }
-    }
-}
-
-extension ReplyElement {
-    /// The text after the byte that marks the element's kind: `+`, `-`, `:` or `$`.
-    fileprivate var line: String { String(UnicodeScalar(kind.rawValue)) + text }
 }
 
 extension Duration {

@@ -83,7 +83,7 @@ final class LoadConnection: ChannelInboundHandler {
                 var position = 0
                 while let reply = try scanner.next(in: bytes, at: &position) {
                     guard let sent = sentAt.popFirst() else {
-                        throw ReplyScanner.Malformed(description: "the server sent a reply without a request")
+                        throw ReplyScanner.Malformed(withoutRequest: reply)
                     }
                     replyCount += 1
                     worker.received(reply, sentAt: sent, now: now)

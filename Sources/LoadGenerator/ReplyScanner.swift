@@ -54,6 +54,20 @@ struct ReplyScanner {
 
     struct Malformed: Error, CustomStringConvertible {
         let description: String
+
+        init(description: String) {
+            self.description = description
+        }
+
+        /// Of an error, such as OVERLOADED where too many connections are open.
+        init(withoutRequest reply: Reply) {
+            description =
+                if case .error(let word) = reply {
+                    "the server sent -\(word) without a request"
+                } else {
+                    "the server sent a reply without a request"
+                }
+        }
     }
 
     /// Limits that no real server reaches.

@@ -178,7 +178,7 @@ struct LoadWorkerTests {
 
     @Test(
         "Another protocol, or a reply without a request, breaks the connection",
-        arguments: ["HTTP/1.1 400\r\n", "+OK\r\n+OK\r\n"]
+        arguments: ["HTTP/1.1 400\r\n", "+OK\r\n+OK\r\n", "+OK\r\n-OVERLOADED too many\r\n"]
     )
     func nonsense(_ reply: String) throws {
         let load = try VirtualLoad(plan(.closed(pipeline: 1), .seconds(100), connections: 1))
@@ -187,6 +187,7 @@ struct LoadWorkerTests {
         #expect(load.hasFinished)
         #expect(load.report.brokenConnections == 1)
         #expect(load.report.problems.first?.contains("the server closed it") == false)
+        #expect(load.report.problems.first?.contains("-OVERLOADED") == reply.contains("-OVERLOADED"))
     }
 
     @Test("An idle connection sends nothing, and its close is counted")
