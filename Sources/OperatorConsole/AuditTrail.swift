@@ -34,7 +34,8 @@ public struct AuditTrail: Sendable {
         self.events = events
     }
 
-    public var text: String {
+    /// - Parameter width: of the terminal; nil: none, so each event is a line.
+    public func text(width: Int?) -> String {
         var table = TextTable([.left, .left, .left, .left, .left])
         table.add("at", "what", "by", "why", "detail")
         for event in events {
@@ -46,6 +47,6 @@ public struct AuditTrail: Sendable {
                 printable(event.detail ?? "-")
             )
         }
-        return table.lines.joined(separator: "\n")
+        return table.records(width: width)
     }
 }

@@ -77,7 +77,8 @@ public struct EventTable: Sendable {
         self.events = events
     }
 
-    public var text: String {
+    /// - Parameter width: of the terminal; nil: none, so each event is a line.
+    public func text(width: Int?) -> String {
         var table = TextTable([.left, .left, .left, .left, .left, .left, .left])
         table.add("at", "source", "id", "type", "user", "outcome", "problem")
         for event in events {
@@ -91,7 +92,7 @@ public struct EventTable: Sendable {
                 printable(event.problem ?? "-")
             )
         }
-        return table.lines.joined(separator: "\n")
+        return table.records(width: width)
     }
 
     /// Indented JSON without characters that control a terminal.

@@ -45,7 +45,8 @@ public struct ProductTable: Sendable {
         self.rows = rows
     }
 
-    public var text: String {
+    /// - Parameter width: of the terminal; nil: none, so each row is a line.
+    public func text(width: Int?) -> String {
         var table = TextTable([.left, .left, .left, .left, .left, .right])
         table.add("source", "product", "plan", "trial", "intro", "messages")
         for row in rows {
@@ -58,6 +59,6 @@ public struct ProductTable: Sendable {
                 row.messages.map { grouped($0) } ?? "-"
             )
         }
-        return table.lines.joined(separator: "\n")
+        return table.records(width: width)
     }
 }

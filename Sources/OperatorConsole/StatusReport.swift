@@ -10,7 +10,10 @@ public struct StatusReport: Sendable {
         self.target = target
     }
 
-    public var text: String {
+    public var text: String { text(width: nil) }
+
+    /// - Parameter width: of the terminal; nil: none, so each subject is a line.
+    public func text(width: Int?) -> String {
         var table = TextTable([.left, .left])
         table.add("service", "\(info.text("version") ?? "?") at \(target), up \(duration(info.count("uptime_s")))")
         table.add("database", database)
@@ -18,12 +21,12 @@ public struct StatusReport: Sendable {
         table.add("connections", connections)
         table.add("answers", rates)
         table.add("", outcomes)
-        table.add("tiers", tiers)
+        table.add("", tiers)
         let verbs = info.counters("verb_")
         if !verbs.isEmpty { table.add("requests", StatusReport.list(verbs) { $0.uppercased() }) }
         let errors = info.counters("errors_")
         if !errors.isEmpty { table.add("errors", StatusReport.list(errors) { "-" + $0.uppercased() }) }
-        return table.lines.joined(separator: "\n")
+        return table.fields(width: width)
     }
 
     private var database: String {
@@ -62,7 +65,8 @@ public struct StatusReport: Sendable {
     }
 
     private var tiers: String {
-        Tiers.names.map { "\(grouped(info.count("tier_" + $0))) \($0)" }.joined(separator: ", ")
+        "by the user's tier: "
+            + Tiers.names.map { "\(grouped(info.count("tier_" + $0))) \($0)" }.joined(separator: ", ")
     }
 
     private static func list(_ counters: [(name: String, count: Int)], _ label: (String) -> String) -> String {

@@ -36,6 +36,41 @@ struct TextTable {
     }
 }
 
+extension TextTable {
+    /// A table of names and values, whose values are wrapped where a line would be wider.
+    ///
+    /// - Parameter width: of the terminal; nil: none, so each row is a line.
+    func fields(width: Int?) -> String {
+        guard let width, self.width > width else { return lines.joined(separator: "\n") }
+        let indent = (rows.map { $0[0].count }.max() ?? 0) + 2
+        return rows.flatMap { row in
+            let value = row[1].isEmpty ? [""] : wrapped(row[1], max(1, width - indent))
+            return value.enumerated().map { index, line in
+                (index == 0 ? row[0] : "").padding(to: indent) + line
+            }
+        }
+        .joined(separator: "\n")
+    }
+
+    /// A table whose first row has the columns' names. If it is too wide, each of the other rows becomes a list of
+    /// names and values, without those that are absent.
+    func records(width: Int?) -> String {
+        guard let width, self.width > width, let names = rows.first else { return lines.joined(separator: "\n") }
+        return rows.dropFirst().map { row in
+            var fields = TextTable([.left, .left])
+            for (name, value) in zip(names, row) where value != "-" { fields.add(name, value) }
+            return fields.fields(width: width)
+        }
+        .joined(separator: "\n\n")
+    }
+}
+
+extension String {
+    fileprivate func padding(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
+    }
+}
+
 /// Foreign text as one line that no terminal takes for a command: a value in a database may hold line ends and escapes.
 public func printable(_ text: String) -> String {
     String(

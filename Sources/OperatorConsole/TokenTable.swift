@@ -57,7 +57,8 @@ public struct TokenTable: Sendable {
         self.tokens = tokens
     }
 
-    public var text: String {
+    /// - Parameter width: of the terminal; nil: none, so each row is a line.
+    public func text(width: Int?) -> String {
         var table = TextTable([.right, .left, .left, .left, .left, .left, .left, .left])
         table.add("id", "name", "scopes", "state", "last used", "expires", "created", "by")
         for token in tokens {
@@ -72,6 +73,6 @@ public struct TokenTable: Sendable {
                 printable(token.createdBy)
             )
         }
-        return table.lines.joined(separator: "\n")
+        return table.records(width: width)
     }
 }

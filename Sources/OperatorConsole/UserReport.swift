@@ -10,7 +10,10 @@ public struct UserReport: Sendable, Encodable {
         self.history = history
     }
 
-    public var text: String {
+    public var text: String { text(width: nil) }
+
+    /// - Parameter width: of the terminal; nil: none, so each subject is a line.
+    public func text(width: Int?) -> String {
         var table = TextTable([.left, .left])
         table.add("user", usage.text("user") ?? "")
         table.add("plan", plan)
@@ -21,7 +24,7 @@ public struct UserReport: Sendable, Encodable {
         table.add("tier", "\(usage.text("tier") ?? ""), shown as \(usage.text("display") ?? "")")
         if let notice = usage.text("notice") { table.add("notice", notice) }
         if let banner = usage.text("banner") { table.add("banner", banner) }
-        let summary = table.lines.joined(separator: "\n")
+        let summary = table.fields(width: width)
         guard !history.isEmpty else { return summary + "\n\nno messages yet" }
         return summary + "\n\n" + periods
     }

@@ -41,7 +41,7 @@ struct AuditCommand: AsyncParsableCommand {
             throw CommandFailure.notFound("there is no record of this user").exitCodeAfterPrinting()
         }
         let trail = AuditTrail(events)
-        try StandardOutput.print(list: trail.events, asJSON: json, else: trail.text)
+        try StandardOutput.print(list: trail.events, asJSON: json, else: trail.text(width: Terminal.size?.width))
     }
 
     private static func failure(_ error: PostgresError) -> CommandFailure {

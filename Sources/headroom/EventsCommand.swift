@@ -11,8 +11,8 @@ struct EventsCommand: AsyncParsableCommand {
         abstract: "Show billing events, and apply them again.",
         discussion: """
             Connects to the database, not to a service. The database login must be granted headroom_operator or own the \
-            schema. Exit status 1 if there is nothing to show, some events still fail, or the database refuses; 69 if it \
-            cannot be reached.
+            schema. Exit status 1 if there is no such event, some still fail, or the database refuses; 69 if it cannot be \
+            reached.
             """,
         subcommands: [EventsListCommand.self, EventsShowCommand.self, EventsReplayCommand.self]
     )
@@ -54,11 +54,13 @@ struct EventsListCommand: AsyncParsableCommand {
                 )
             }
         )
-        guard !table.events.isEmpty else {
-            throw CommandFailure.notFound(failed ? "no event failed" : "no store has sent an event")
-                .exitCodeAfterPrinting()
-        }
-        try StandardOutput.print(list: table.events, asJSON: json, else: table.text)
+        let none =
+            failed ? "no event failed" : user == nil ? "no event has arrived" : "no event of this user has arrived"
+        try StandardOutput.print(
+            list: table.events,
+            asJSON: json,
+            else: table.events.isEmpty ? none : table.text(width: Terminal.size?.width)
+        )
     }
 }
 

@@ -13,13 +13,17 @@ struct MigrateCommand: AsyncParsableCommand {
 
     @OptionGroup var database: DatabaseOptions
 
-    @Flag(help: "Only show which files are applied. Exit status 1 when some are missing or different.")
+    @Flag(help: "Only show whether the schema is current, and what differs. Exit status 1 when something does.")
     var status = false
+
+    @Flag(help: "With --status: list all files of the schema with the times of their application.")
+    var verbose = false
 
     @Flag(help: "Only show the changes, and why. Exit status 1 when there are any.")
     var plan = false
 
     func validate() throws {
+        if verbose, !status { throw ValidationError("--verbose goes with --status") }
         if status, plan { throw ValidationError("give --status or --plan, not both") }
     }
 
@@ -54,9 +58,22 @@ struct MigrateCommand: AsyncParsableCommand {
 
     private func showStatus(_ setup: SchemaSetup) async throws {
         let files = try await setup.status()
-        for file in files { try StandardOutput.print(file.line) }
-        let isCurrent = files.allSatisfy { if case .applied = $0.state { true } else { false } }
-        if !isCurrent { throw ExitCode(1) }
+        let different = files.filter { !$0.isApplied }
+        let verdict =
+            if different.isEmpty {
+                "the schema is current: \(files.count) files are applied"
+            } else if files.allSatisfy(\.isPending) {
+                "there is no schema yet: headroom migrate creates it"
+            } else {
+                """
+                the schema is not current: \(different.count) of \(files.count) files differ; headroom migrate --plan shows \
+                what would change
+                """
+            }
+        try StandardOutput.print(verdict)
+        let listed = verbose ? files : files.allSatisfy(\.isPending) ? [] : different
+        for file in listed { try StandardOutput.print(file.line) }
+        if !different.isEmpty { throw ExitCode(1) }
     }
 }
 
@@ -72,14 +89,26 @@ extension MigrationPlan.Change {
 }
 
 extension MigrationStatus {
-    /// `tables/0001_message_usage.sql  applied 2026-11-21T09:30:00Z`
+    fileprivate var isApplied: Bool {
+        if case .applied = state { true } else { false }
+    }
+
+    fileprivate var isPending: Bool {
+        if case .pending = state { true } else { false }
+    }
+
+    /// `applied 2026-11-21T09:30:00Z  tables/0001_message_usage.sql`; the file comes last, so that columns are aligned.
     fileprivate var line: String {
-        func at(_ microseconds: Int64) -> String { Instant(microsecondsSince1970: microseconds).text }
+        func columns(_ word: String, _ microseconds: Int64?, _ remark: String = "") -> String {
+            let word = word + String(repeating: " ", count: "applied".count - word.count)
+            let at = microseconds.map { Instant(microsecondsSince1970: $0).text }
+            return "\(word) \(at ?? "-                   ")  \(file)\(remark)"
+        }
         return switch state {
-        case .applied(let microseconds): "\(file)  applied \(at(microseconds))"
-        case .pending: "\(file)  pending"
-        case .changed(let microseconds): "\(file)  applied \(at(microseconds)), as another version than this binary's"
-        case .unknown(let microseconds): "\(file)  applied \(at(microseconds)), unknown to this binary"
+        case .applied(let microseconds): columns("applied", microseconds)
+        case .pending: columns("pending", nil)
+        case .changed(let microseconds): columns("changed", microseconds, ": another version than this binary's")
+        case .unknown(let microseconds): columns("unknown", microseconds, ": this binary does not have it")
         }
     }
 }

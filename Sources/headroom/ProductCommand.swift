@@ -120,7 +120,8 @@ struct ProductListCommand: AsyncParsableCommand {
         try StandardOutput.print(
             list: table.rows,
             asJSON: json,
-            else: table.rows.isEmpty ? "no product is mapped; map one with headroom product map" : table.text
+            else: table.rows.isEmpty
+                ? "no product is mapped; map one with headroom product map" : table.text(width: Terminal.size?.width)
         )
     }
 }

@@ -15,7 +15,9 @@ struct StatusCommand: AsyncParsableCommand {
         try await options.withClient { client in
             let info = try ServiceInfo(lines: await client.request("INFO", timeout: .seconds(5)))
             try StandardOutput.print(
-                options.json ? try info.jsonLine() : StatusReport(info, target: options.target).text
+                options.json
+                    ? try info.jsonLine()
+                    : StatusReport(info, target: options.target).text(width: Terminal.size?.width)
             )
             guard info.isDatabaseReached else {
                 throw CommandFailure.databaseUnreachable("the service at \(options.target) cannot reach its database")

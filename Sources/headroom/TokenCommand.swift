@@ -105,7 +105,8 @@ struct TokenListCommand: AsyncParsableCommand {
         try StandardOutput.print(
             list: table.tokens,
             asJSON: json,
-            else: table.tokens.isEmpty ? "there are no tokens; create one with headroom token create" : table.text
+            else: table.tokens.isEmpty
+                ? "there are no tokens; create one with headroom token create" : table.text(width: Terminal.size?.width)
         )
     }
 }

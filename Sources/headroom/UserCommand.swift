@@ -1,6 +1,7 @@
 import ArgumentParser
 import HeadroomServer
 import OperatorConsole
+import Usage
 
 struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,10 +20,14 @@ struct UserCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await options.withClient { client in
-            let usage = try Record(await client.request("USAGE \(user.id)", timeout: .seconds(10)), status: "OK")
-            let history = try await client.request("HISTORY \(user.id) \(months)", timeout: .seconds(10))
-            let report = UserReport(usage: usage, history: try [Record](history, status: "PERIOD"))
-            try StandardOutput.print(options.json ? try report.jsonLine() : report.text)
+            let report = try await UserCommand.report(of: user.id, months: months, client)
+            try StandardOutput.print(options.json ? try report.jsonLine() : report.text(width: Terminal.size?.width))
         }
+    }
+
+    static func report(of user: UserID, months: Int, _ client: LineClient) async throws -> UserReport {
+        let usage = try Record(await client.request("USAGE \(user)", timeout: .seconds(10)), status: "OK")
+        let history = try await client.request("HISTORY \(user) \(months)", timeout: .seconds(10))
+        return UserReport(usage: usage, history: try [Record](history, status: "PERIOD"))
     }
 }

@@ -39,11 +39,22 @@ struct ServiceTests {
                 connections  12 now, 3,456 in all, 0 refused
                 answers      1234.5 a second, p50 0.81 ms, p99 2.43 ms
                              1,200,000 allowed, 30 blocked, 4 held, 5 ok, 3 errors
-                tiers        1,000,000 silent, 200,000 gentle, 9 prominent, 30 blocked
+                             by the user's tier: 1,000,000 silent, 200,000 gentle, 9 prominent, 30 blocked
                 requests     CONSUME 1,200,030, INFO 2
                 errors       -BADARG 3
                 """
         )
+    }
+
+    @Test("status fits the terminal if no word is longer", arguments: [40, 60, 80, 200])
+    func width(_ width: Int) throws {
+        let report = StatusReport(try ServiceInfo(lines: ServiceTests.lines), target: "127.0.0.1:6747")
+        let lines = report.text(width: width).split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count <= width })
+        // Each value begins in the same column.
+        #expect(lines.allSatisfy { Array($0).count > 13 && Array($0)[12] == " " && Array($0)[13] != " " })
+        let words = { (text: String) in text.split(whereSeparator: \.isWhitespace) }
+        #expect(words(report.text(width: width)) == words(report.text))
     }
 
     @Test("absent values are left out")

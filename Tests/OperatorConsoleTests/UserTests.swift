@@ -148,10 +148,24 @@ struct UserTests {
             ),
         ])
         #expect(
-            story.text == """
+            story.text(width: nil) == """
                 at                    what   by   why            detail
                 2026-03-15T09:30:00Z  reset  ann  -              count 5 → 0
                 2026-03-15T09:31:00Z  grant  bob   [2Jgone next  -
+                """
+        )
+        #expect(story.text(width: 80) == story.text(width: nil), "it fits")
+        #expect(
+            story.text(width: 24) == """
+                at      2026-03-15T09:30:00Z
+                what    reset
+                by      ann
+                detail  count 5 → 0
+
+                at      2026-03-15T09:31:00Z
+                what    grant
+                by      bob
+                why     [2Jgone next
                 """
         )
         #expect(try story.events[0].jsonLine().contains(#""reason":null"#))

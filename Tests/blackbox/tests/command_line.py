@@ -1,5 +1,6 @@
 """The command line: pipes, suggestions, terminals, completion, error messages."""
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -136,6 +137,25 @@ class Suggestions(unittest.TestCase):
                 self.assertIn("USAGE: headroom", ran.stdout)
 
 
+def on_terminal(columns, *arguments, **variables):
+    """The lines that a command prints on a terminal of this width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    process = processes.start(
+        [settings.binary, *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE, env=environment(**variables)
+    )
+    os.close(theirs)
+    seen = b""
+    # Reading fails once the last writer has closed the terminal.
+    with contextlib.suppress(OSError):
+        while chunk := os.read(ours, 65_536):
+            seen += chunk
+    os.close(ours)
+    _, errors = process.communicate(timeout=TIMEOUT_SECONDS)
+    assert process.returncode == 0, errors
+    return seen.decode().replace("\r\n", "\n").splitlines()
+
+
 class Screen:
     """`headroom top` on a terminal of a given size."""
 
@@ -195,6 +215,21 @@ class Terminals(Case):
                 if columns >= 80:
                     self.assertIn(self.blocked, text)
                     self.assertTrue(any(line.startswith("tier") and "outcome" in line for line in lines))
+
+    def test_commands_wrap_their_lines_to_the_terminal(self):
+        self.psql.run("set headroom.reason = 'the outage of the night before, ticket 4711'")
+        self.psql.run(f"select reset_usage('{self.blocked}')")
+        target, database = ["--target", f"127.0.0.1:{self.service.port}"], {"DATABASE_URL": self.database_url}
+        for arguments in (["status", *target], ["user", self.blocked, *target], ["audit", self.blocked]):
+            with self.subTest(arguments=arguments):
+                # Except in a pipe, where programs read lines.
+                whole = run(*arguments, env=database).stdout
+                self.assertGreater(max(map(len, whole.splitlines())), 60)
+                for columns in (60, 120):
+                    lines = on_terminal(columns, *arguments, **database)
+                    self.assertLessEqual(max(map(len, lines)), columns)
+                    for word in set(re.findall(r"[a-z_]{4,}", whole)) - {"detail"}:
+                        self.assertIn(word, "\n".join(lines))
 
     def test_colours_are_shown_unless_they_are_disabled(self):
         coloured = self.picture(100, TERM="xterm-256color")

@@ -105,6 +105,12 @@ class StoreCommands(Webhooks):
         self.assertGreater(text.count("\n"), 20, "indented")
         self.assertIn("there is no such event", self.run_command("events", "show", "revenuecat", "no", status=1).stderr)
 
+    def test_a_list_without_events_is_an_answer(self):
+        for flags, text in (([], "no event of this user has arrived\n"), (["--failed"], "no event failed\n"), (["--json"], "")):
+            with self.subTest(flags=flags):
+                ran = self.run_command("events", "list", "--user", self.user(), *flags)
+                self.assertEqual((ran.stdout, ran.stderr), (text, ""))
+
     def test_a_replay_of_everything_changes_nothing(self):
         user, _ = self.purchase()
         self.line.send_command(f"CONSUME {user} 7")
