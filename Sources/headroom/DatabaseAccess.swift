@@ -11,9 +11,10 @@ extension DatabaseOptions {
     }
 }
 
-extension ServeOptions {
+extension SettingsOptions {
+    /// Of the settings that hold a secret and were given as a flag.
     func warnAboutSecrets(_ logger: Logger) {
-        for setting in secretsOnTheCommandLine {
+        for setting in Self.settings where setting.isSecret && values[setting.name] != nil {
             logger.warning(
                 "every user of this machine can read a secret on the command line; set it in the environment or a file",
                 metadata: ["setting": "\(setting.name)"]
@@ -32,7 +33,7 @@ struct DatabaseAccess {
     ///
     /// - Parameter pruneOptions: further settings, of `headroom prune` alone.
     init(_ database: DatabaseOptions, _ pruneOptions: PruneOptions = PruneOptions()) throws {
-        let reader = SettingsReader(database, pruneOptions)
+        let reader = SettingsReader([database, pruneOptions])
         configuration = try ServerConfiguration(reader)
         // People read the output of a command, and the start of a private PostgreSQL does not interest them.
         logger = LogSetup.start(level: reader.isSet(Settings.logLevel) ? configuration.logLevel : .warning)

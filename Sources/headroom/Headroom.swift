@@ -9,11 +9,11 @@ struct Headroom: AsyncParsableCommand {
         abstract: "May this user send another message, and what should we tell them?",
         version: HeadroomVersion.current,
         subcommands: [
-            ServeCommand.self, MigrateCommand.self, RolesCommand.self, PruneCommand.self, PingCommand.self,
-            StatusCommand.self, UserCommand.self, ReportCommand.self, TopCommand.self, AuditCommand.self,
-            TokenCommand.self, ProductCommand.self, EventsCommand.self, BenchCommand.self,
-        ],
-        defaultSubcommand: ServeCommand.self
+            ServeCommand.self, AskCommand.self, MigrateCommand.self, RolesCommand.self, PruneCommand.self,
+            PingCommand.self, StatusCommand.self, UserCommand.self, ReportCommand.self, TopCommand.self,
+            AuditCommand.self,
+            PlanCommand.self, TokenCommand.self, ProductCommand.self, EventsCommand.self, BenchCommand.self,
+        ]
     )
 
     /// The library's `main`, except that it escapes errors that quote foreign text, reports unknown commands, and ends

@@ -13,7 +13,7 @@ struct PingCommand: AsyncParsableCommand {
     )
 
     @Argument(help: "host:port of the service (default: the environment variable HEADROOM_TARGET, if set).")
-    var address = TargetOptions.defaultTarget
+    var address = ServiceOptions.defaultTarget
     @OptionGroup(title: "Access") var accessOptions: AccessOptions
 
     func run() async throws {

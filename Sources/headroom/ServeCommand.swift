@@ -19,23 +19,30 @@ struct ServeCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var database: DatabaseOptions
-    @OptionGroup var options: ServeOptions
+    // A group for each subject, in the order of docs/reference.md.
+    @OptionGroup(title: "Database and log") var database: DatabaseOptions
+    @OptionGroup(title: "Connections") var connections: LinePortOptions
+    @OptionGroup(title: "Access") var access: ServiceAccessOptions
+    @OptionGroup(title: "Counting") var counting: CountingOptions
+    @OptionGroup(title: "HTTP") var http: HTTPOptions
+    @OptionGroup(title: "Webhooks of stores") var webhooks: WebhookOptions
+
+    private var options: [any SettingsOptions] { [database, connections, access, counting, http, webhooks] }
 
     func run() async throws {
-        var configuration = try ServerConfiguration(SettingsReader(database, options))
+        var configuration = try ServerConfiguration(SettingsReader(options))
         let logger = LogSetup.start(level: configuration.logLevel)
         ProcessSetup.preventCoreFiles()
         ProcessSetup.keepMemoryOutOfCrashReports()
-        let connections = ProcessSetup.raiseDescriptorLimit(
+        let allowed = ProcessSetup.raiseDescriptorLimit(
             connections: configuration.connectionsMaximum,
             httpConnections: configuration.http?.descriptorsMaximum ?? 0,
             logger: logger
         )
-        configuration.allowConnections(atMost: connections.line)
-        configuration.http?.allowDescriptors(atMost: connections.http)
+        configuration.allowConnections(atMost: allowed.line)
+        configuration.http?.allowDescriptors(atMost: allowed.http)
         database.warnAboutPassword(logger)
-        options.warnAboutSecrets(logger)
+        for each in options { each.warnAboutSecrets(logger) }
         let webhookEndpoints = try WebhookEndpoints(configuration.webhooks)
         // The service continues when the reader of its output ends.
         signal(SIGPIPE, SIG_IGN)
@@ -45,12 +52,8 @@ struct ServeCommand: AsyncParsableCommand {
         try await service.run { ready in
             print("ready listen=\(ready.listen) http=\(ready.http.map(\.description) ?? "off")")
             fflush(nil)
-            let (host, port) = (ready.listen.host, ready.listen.port)
             let example = "CONSUME 7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
-            let command =
-                ready.speaksTLS
-                ? "redis-cli -h \(host) -p \(port) --tls --cacert CA \(example)"
-                : "printf '\(example)\\n' | nc -N \(host) \(port)"
+            let command = ready.listen.askCommand(example, speaksTLS: ready.speaksTLS)
             let dashboard = ready.http.map { "dashboard:      \($0.dashboard(overTLS: httpHasTLS))\n" } ?? ""
             let text = """
                 try it:         \(command)
@@ -63,15 +66,9 @@ struct ServeCommand: AsyncParsableCommand {
 }
 
 extension ListenAddress {
-    /// For a browser on this machine. The wildcard address cannot be connected to.
+    /// For a browser on this machine.
     fileprivate func dashboard(overTLS: Bool) -> String {
-        let host =
-            switch host {
-            case "0.0.0.0": "127.0.0.1"
-            case "::": "::1"
-            default: host
-            }
-        return "\(overTLS ? "https" : "http")://\(ListenAddress(host: host, port: port))/dashboard"
+        "\(overTLS ? "https" : "http")://\(onThisMachine)/dashboard"
     }
 }
 

@@ -59,15 +59,31 @@ struct DatabaseOptions: SettingsOptions {
     var values: [String: String] = [:]
 }
 
-/// The settings that only `serve` takes.
-struct ServeOptions: SettingsOptions {
-    static let settings = Settings.ofServe
-    var values: [String: String] = [:]
+// The settings that only `serve` takes, by subject.
 
-    /// The settings that hold a secret and were given as a flag.
-    var secretsOnTheCommandLine: [any SettingDefinition] {
-        Self.settings.filter { $0.isSecret && values[$0.name] != nil }
-    }
+struct LinePortOptions: SettingsOptions {
+    static let settings = Settings.ofConnections
+    var values: [String: String] = [:]
+}
+
+struct ServiceAccessOptions: SettingsOptions {
+    static let settings = Settings.ofAccess
+    var values: [String: String] = [:]
+}
+
+struct CountingOptions: SettingsOptions {
+    static let settings = Settings.ofDatabase
+    var values: [String: String] = [:]
+}
+
+struct HTTPOptions: SettingsOptions {
+    static let settings = Settings.ofHTTP
+    var values: [String: String] = [:]
+}
+
+struct WebhookOptions: SettingsOptions {
+    static let settings = Settings.ofWebhooks
+    var values: [String: String] = [:]
 }
 
 /// The settings that only `prune` takes.
@@ -77,7 +93,7 @@ struct PruneOptions: SettingsOptions {
 }
 
 extension SettingsReader {
-    init(_ options: any SettingsOptions...) {
+    init(_ options: [any SettingsOptions]) {
         var flags: [String: String] = [:]
         for option in options { flags.merge(option.values) { $1 } }
         self.init(flags: flags, environment: SettingsReader.environment())

@@ -5,14 +5,13 @@ import LineProtocol
 import OperatorConsole
 import Usage
 
-/// The service that a command connects to.
-struct TargetOptions: ParsableArguments {
+/// The service that a command connects to, for commands that print its replies.
+struct ServiceOptions: ParsableArguments {
     @Option(help: "host:port of the service (default: the environment variable HEADROOM_TARGET, if set).")
-    var target = TargetOptions.defaultTarget
+    var target = ServiceOptions.defaultTarget
     @OptionGroup(title: "Access") var accessOptions: AccessOptions
-    @Flag(help: "JSON on standard output instead of text; docs/reference.md lists its names.") var json = false
 
-    /// For commands that only read. `bench` counts messages, so it ignores HEADROOM_TARGET.
+    /// `bench` counts many messages, so it ignores HEADROOM_TARGET.
     static var defaultTarget: String {
         let named = ProcessInfo.processInfo.environment["HEADROOM_TARGET"].flatMap { $0.isEmpty ? nil : $0 }
         return named ?? Settings.listen.defaultText ?? ""
@@ -62,6 +61,21 @@ struct TargetOptions: ParsableArguments {
     }
 }
 
+/// The service that a command connects to, and the form of its output.
+struct TargetOptions: ParsableArguments {
+    @OptionGroup var service: ServiceOptions
+    @Flag(help: "JSON on standard output instead of text; docs/reference.md lists its names.") var json = false
+
+    var target: String { service.target }
+
+    func address() throws -> ListenAddress { try service.address() }
+    func access() throws -> ClientAccess { try service.access() }
+
+    func withClient(_ work: (LineClient) async throws -> Void) async throws {
+        try await service.withClient(work)
+    }
+}
+
 /// The error text and exit status of a failed command. docs/reference.md, Commands, documents the statuses.
 struct CommandFailure {
     /// EX_USAGE of sysexits.h, as for any argument that cannot be used.
@@ -97,6 +111,13 @@ struct CommandFailure {
                 text: "\(peer) cannot be reached: \(error)"
             )
         }
+    }
+
+    /// For an error that is already printed: its status, and what the text does not say.
+    init(afterPrinting reply: LineClient.ErrorReply) {
+        self.init(reply, from: "the service")
+        if status == CommandFailure.usageStatus { status = 1 }
+        text = reply.code == "NOAUTH" ? "set HEADROOM_TOKEN, or give --token-file (headroom token create)" : nil
     }
 
     static func invalidArguments(_ text: String) -> CommandFailure { CommandFailure(status: usageStatus, text: text) }

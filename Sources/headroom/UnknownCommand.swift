@@ -2,7 +2,7 @@ import ArgumentParser
 import HeadroomServer
 import OperatorConsole
 
-/// Reports an unknown command. The library would report it as an argument of `serve`.
+/// Reports an unknown command, with the one that was meant. The library would call it an unexpected argument.
 enum UnknownCommand {
     /// - Throws: the exit status, after printing the error.
     static func check(_ words: [String]) throws(ExitCode) {

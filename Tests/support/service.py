@@ -130,9 +130,9 @@ def least_privileged(database_url):
     return database_url.replace(OWNER, BACKEND)
 
 
-def command(*arguments, database_url=None, timeout=TIMEOUT_SECONDS):
+def command(*arguments, database_url=None, timeout=TIMEOUT_SECONDS, env=None):
     """Runs another command of the binary."""
-    variables = {"DATABASE_URL": database_url} if database_url else {}
+    variables = {**({"DATABASE_URL": database_url} if database_url else {}), **(env or {})}
     return subprocess.run(
         [settings.binary, *arguments], capture_output=True, text=True, env=environment(**variables), cwd="/", timeout=timeout
     )

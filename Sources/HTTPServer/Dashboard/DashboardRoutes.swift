@@ -163,14 +163,17 @@ struct DashboardRoutes: RouteProvider {
         return user
     }
 
-    /// Without a command if the port is not known in advance (0), or needs TLS, which nc cannot speak.
+    /// Without a command if the port is not known in advance (0).
     private var firstSteps: FirstSteps {
         let listen = parts.configuration.listen
-        guard listen.port != 0, parts.tls == nil else { return FirstSteps(command: nil) }
-        let host = ["0.0.0.0", "::", "[::]"].contains(listen.host) ? "127.0.0.1" : listen.host
-        let token = parts.access.isRequired ? "AUTH TOKEN\\n" : ""
-        let request = "CONSUME 7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11\\n"
-        return FirstSteps(command: "printf '\(token)\(request)' | nc -N \(host) \(listen.port)")
+        guard listen.port != 0 else { return FirstSteps(command: nil) }
+        return FirstSteps(
+            command: listen.askCommand(
+                "CONSUME 7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11",
+                speaksTLS: parts.tls != nil,
+                requiresToken: parts.access.isRequired
+            )
+        )
     }
 
     // MARK: Errors

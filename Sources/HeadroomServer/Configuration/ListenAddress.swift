@@ -26,4 +26,25 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     public var description: String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
+
+    /// The same port for a program on this machine: a wildcard address cannot be connected to.
+    package var onThisMachine: ListenAddress {
+        switch host {
+        case "0.0.0.0": ListenAddress(host: "127.0.0.1", port: port)
+        case "::": ListenAddress(host: "::1", port: port)
+        default: self
+        }
+    }
+
+    /// The command that sends a request to this port, to be printed for a reader. `CA` and `TOKEN` stand for what only
+    /// the reader has.
+    package func askCommand(_ request: String, speaksTLS: Bool, requiresToken: Bool = false) -> String {
+        let target = onThisMachine
+        let isDefault = target.description == Settings.listen.defaultText
+        let words = [
+            requiresToken ? "HEADROOM_TOKEN=TOKEN" : nil, "headroom ask", isDefault ? nil : "--target \(target)",
+            speaksTLS ? "--tls-ca CA" : nil, "'\(request)'",
+        ]
+        return words.compactMap(\.self).joined(separator: " ")
+    }
 }

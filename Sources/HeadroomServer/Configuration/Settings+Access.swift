@@ -48,7 +48,7 @@ extension Settings {
             + "no untrusted machine can reach that address"
     )
 
-    static let ofAccess: [any SettingDefinition] = [
+    public static let ofAccess: [any SettingDefinition] = [
         authentication, authenticationTimeout, connectionsPerTokenMaximum, tlsCertificate, tlsKey, tlsClientCA,
         tlsHandshakeTimeout, trustedNetwork,
     ]

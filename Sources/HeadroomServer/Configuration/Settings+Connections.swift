@@ -95,7 +95,7 @@ extension Settings {
             + "rest. It also limits how long a connection stays open after its last reply if the client goes on sending"
     )
 
-    static let ofConnections: [any SettingDefinition] = [
+    public static let ofConnections: [any SettingDefinition] = [
         listen, eventLoops, connectionsMaximum, connectionsPerAddressMaximum, inFlightMaximum, subscriptionsMaximum,
         requestBytesMaximum, requestArgumentsMaximum, outputBytesMaximum, outputTimeout, idleTimeout,
         firstRequestTimeout, incompleteRequestTimeout, drainTimeout,

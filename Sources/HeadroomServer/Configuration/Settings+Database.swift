@@ -107,7 +107,7 @@ extension Settings {
             + "needed and closed after 30 s without work"
     )
 
-    static let ofDatabase: [any SettingDefinition] = [
+    public static let ofDatabase: [any SettingDefinition] = [
         unknownUsers, allowsWhenUnavailable, lanes, batchMaximum, queueMaximum, queueWait, requestTimeout,
         connectTimeout,
         reportTimeout, changesPoll, keysKeepDays, billingSessions,

@@ -49,7 +49,7 @@ extension Settings {
         "an HTTP connection is closed if it sends nothing for this long while the service waits for a request"
     )
 
-    static let ofHTTP: [any SettingDefinition] = [
+    public static let ofHTTP: [any SettingDefinition] = [
         http, httpTLS, httpConnectionsMaximum, httpConnectionsPerAddressMaximum, httpBodyBytesMaximum,
         httpRequestTimeout,
         httpIdleTimeout,

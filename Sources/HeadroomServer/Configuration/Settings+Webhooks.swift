@@ -77,7 +77,7 @@ extension Settings {
         "the environment of the stores whose events are accepted. Purchases in a sandbox cost nothing"
     )
 
-    static let ofWebhooks: [any SettingDefinition] = [
+    public static let ofWebhooks: [any SettingDefinition] = [
         revenueCatAuthorization, revenueCatAuthorizationFile, revenueCatSigningSecret, revenueCatSigningSecretFile,
         revenueCatSignatureWindow, appStoreBundleID, appStoreAppleID, appStoreRootCertificate, stripeSigningSecret,
         stripeSigningSecretFile, stripeSignatureWindow, stripeRefundRevokes, storeEnvironment,

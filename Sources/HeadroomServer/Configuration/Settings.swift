@@ -3,7 +3,4 @@ public enum Settings {
     /// In the order of `--help` and of docs/reference.md.
     public static let all: [any SettingDefinition] =
         ofEveryCommand + ofConnections + ofAccess + ofDatabase + ofHTTP + ofWebhooks
-
-    /// The settings that `serve` takes and other commands do not.
-    public static let ofServe = Array(all.dropFirst(ofEveryCommand.count))
 }

@@ -6,6 +6,7 @@ import time
 from support import processes
 from support.case import Case
 from support.kernel import fill
+from support.service import command
 from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer, Closed
 
@@ -103,6 +104,20 @@ class ConnectionLimits(Case):
                 with self.assertRaisesRegex(Closed, "^end; unfinished b''$"):
                     refused.read_line()
             self.assertEqual(connection.send_command("PING"), "+PONG")
+
+    def test_a_command_reports_that_there_are_too_many_connections(self):
+        service = self.serve("--connections-maximum", "1")
+        target = f"127.0.0.1:{service.port}"
+        with service.connect() as connection:
+            self.assertEqual(connection.send_command("PING"), "+PONG")
+            # The refusal may arrive before the request is written, after it, or between.
+            for _ in range(6):
+                for arguments in (["status"], ["user", self.user()], ["report"], ["ask", "PING"]):
+                    ran = command(*arguments, "--target", target)
+                    self.assertEqual(ran.returncode, 69, ran.stderr)
+                    # `ask` prints a reply on standard output, if it has sent a request before.
+                    told = ran.stderr + ran.stdout if arguments[0] == "ask" else ran.stderr
+                    self.assertIn("OVERLOADED retry_ms=1000 too many connections", told, arguments)
 
     def test_a_connection_too_many_that_sends_without_end_is_closed(self):
         service = self.serve("--connections-maximum", "1")

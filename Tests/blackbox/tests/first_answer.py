@@ -1,11 +1,14 @@
 """The first requests after the start of a service are answered as the documentation prints it."""
 
+import os
 import re
+import shutil
 import subprocess
 
-from support import processes
+from support import processes, settings
 from support.case import Case
-from support.service import command
+from support.printed import ROOT, blocks, pattern
+from support.service import command, environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
@@ -14,25 +17,45 @@ USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 class FirstAnswer(Case):
     SHARED = True
 
-    def netcat(self, request, *flags):
+    def run_in_a_new_clone(self, line):
+        """On a machine that has only what script/bootstrap requires and the base system: no nc, no Python, no Redis."""
+        clone = processes.directory(0o755)
+        os.makedirs(clone + "/.build")
+        os.symlink(os.path.dirname(settings.binary), clone + "/.build/release")
+        shutil.copytree(os.path.join(ROOT, "script"), clone + "/script")
+        os.makedirs(clone + "/bin")
+        for program in ("bash", "env", "dirname", "readlink"):
+            os.symlink(shutil.which(program), f"{clone}/bin/{program}")
+        variables = environment(PATH=clone + "/bin", HEADROOM_TARGET=f"127.0.0.1:{self.service.port}")
         return subprocess.run(
-            ["nc", *flags, "127.0.0.1", str(self.service.port)], input=request, capture_output=True, timeout=TIMEOUT_SECONDS
-        ).stdout
+            ["/bin/bash", "-c", line], cwd=clone, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=TIMEOUT_SECONDS,
+        )  # fmt: skip
 
-    def test_the_first_example_of_the_documentation_answers_through_netcat(self):
-        reply = self.netcat(f"CONSUME {USER}\n".encode(), "-N")
+    def test_the_first_example_of_the_documentation_needs_nothing_that_the_start_did_not_install(self):
+        printed = next(block for block in blocks("README.md") if block.lines[0].startswith("$ "))
+        self.assertEqual(printed.heading, "## Start")
+        ran = self.run_in_a_new_clone(printed.lines[0].removeprefix("$ "))
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertRegex(ran.stdout, rf"\A{pattern(printed.lines[1])}\n\Z")
         expected = (
             rf"\+ALLOWED user={USER} plan=trial state=trial tier=silent display=trial used=1 limit=100 remaining=99"
             r" period=trial expires=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) day=1 days=3"
-            r' banner="99 of 100 trial messages remaining"' + "\r\n"
+            r' banner="99 of 100 trial messages remaining"' + "\n"
         )
-        match = re.fullmatch(expected, reply.decode())
-        self.assertTrue(match, reply)
+        match = re.fullmatch(expected, ran.stdout)
+        self.assertTrue(match, ran.stdout)
         stored = self.psql.value(
             "select to_char((started_at + interval '3 days') at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
             f" from message_usage where user_id = '{USER}' and message_count = 1"
         )
         self.assertEqual(match[1], stored, "the trial ends three days after its first message")
+
+    def test_the_service_prints_a_command_that_answers(self):
+        line = re.search(r"(?m)^try it: +(.*)$", self.service.log())[1]
+        self.assertEqual(line, f"headroom ask --target 127.0.0.1:{self.service.port} 'CONSUME {USER}'")
+        ran = self.run_in_a_new_clone(f'PATH="$PWD/script:$PATH"; {line}')
+        self.assertRegex(ran.stdout, rf"\A\+ALLOWED user={USER} ")
 
     def test_printf_into_netcat_answers_every_line_and_ends(self):
         users = [self.user() for _ in range(3)]

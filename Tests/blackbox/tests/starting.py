@@ -5,12 +5,13 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 
 from support import processes, settings
 from support.case import Case
 from support.postgres import Cluster, as_postgres_user
-from support.service import Service, command
-from support.waiting import wait_until
+from support.service import Service, command, environment
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 
 class Starting(Case):
@@ -49,11 +50,13 @@ class Starting(Case):
 
     def test_migrate_status_lists_missing_files_and_changes_nothing(self):
         before = command("migrate", "--status", database_url=self.url)
-        self.assertEqual(before.returncode, 1, before.stderr)
-        lines = before.stdout.splitlines()
-        self.assertGreaterEqual(len(lines), 4)
-        for line in lines:
-            self.assertRegex(line, r"^(tables/\d{4}_\w+|functions/\w+/[\w.]+|\w+)\.sql  pending$")
+        self.assertEqual((before.returncode, before.stdout), (1, "there is no schema yet: headroom migrate creates it\n"))
+        lines = command("migrate", "--status", "--verbose", database_url=self.url).stdout.splitlines()
+        count = len(lines) - 1
+        self.assertGreaterEqual(count, 4)
+        self.assertEqual(lines[0] + "\n", before.stdout)
+        for line in lines[1:]:
+            self.assertRegex(line, r"^pending -                     (tables/\d{4}_\w+|functions/\w+/[\w.]+|\w+)\.sql$")
         plan = command("migrate", "--plan", database_url=self.url)
         self.assertEqual(plan.returncode, 1, plan.stderr)
         self.assertIn("apply tables/0002_message_usage.sql: not applied yet", plan.stdout)
@@ -63,9 +66,13 @@ class Starting(Case):
         self.assertEqual(command("migrate", database_url=self.url).returncode, 0)
         after = command("migrate", "--status", database_url=self.url)
         self.assertEqual(after.returncode, 0, after.stderr)
-        self.assertEqual(len(after.stdout.splitlines()), len(lines))
-        for line in after.stdout.splitlines():
-            self.assertRegex(line, r"^[\w./]+\.sql  applied \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertEqual(after.stdout, f"the schema is current: {count} files are applied\n")
+        verbose = command("migrate", "--status", "--verbose", database_url=self.url)
+        self.assertEqual((verbose.returncode, verbose.stdout.splitlines()[0]), (0, after.stdout.strip()))
+        self.assertEqual(len(verbose.stdout.splitlines()), count + 1)
+        for line in verbose.stdout.splitlines()[1:]:
+            self.assertRegex(line, r"^applied \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  [\w./]+\.sql$")
+        self.assertEqual(command("migrate", "--verbose", database_url=self.url).returncode, 64)
         again = command("migrate", database_url=self.url)
         self.assertEqual((again.returncode, again.stdout), (0, "the schema is current\n"))
         plan = command("migrate", "--plan", database_url=self.url)
@@ -76,8 +83,10 @@ class Starting(Case):
         session.run("create function headroom.old() returns integer language sql return 1")
         shown = command("migrate", "--status", database_url=self.url)
         self.assertEqual(shown.returncode, 1)
-        self.assertRegex(shown.stdout, r"functions/headroom/now.sql  applied \S+, as another version than this binary's\n")
-        self.assertRegex(shown.stdout, r"functions/headroom/old.sql  applied \S+, unknown to this binary\n")
+        self.assertRegex(shown.stdout, r"\Athe schema is not current: 2 of \d+ files differ; .*\n")
+        self.assertRegex(shown.stdout, r"\nchanged \S+Z  functions/headroom/now\.sql: another version than this binary's\n")
+        self.assertRegex(shown.stdout, r"\nunknown \S+Z  functions/headroom/old\.sql: this binary does not have it\n")
+        self.assertEqual(len(shown.stdout.splitlines()), 3, "only what differs is listed")
         plan = command("migrate", "--plan", database_url=self.url).stdout.splitlines()
         self.assertEqual(
             plan,
@@ -197,6 +206,24 @@ class Starting(Case):
         serve = command("serve", "--help").stdout
         for setting in ("listen", "database-url", "data-dir", "unknown-users", "when-unavailable", "log-level"):
             self.assertIn(f"--{setting}", serve)
+        # In groups, in the order of docs/reference.md.
+        titles = re.findall(r"(?m)^([A-Z ]+):$", serve)
+        groups = ["DATABASE AND LOG", "CONNECTIONS", "ACCESS", "COUNTING", "HTTP", "WEBHOOKS OF STORES"]
+        self.assertEqual([title for title in titles if title in groups], groups)
+        parts = dict(zip(titles, re.split(r"(?m)^[A-Z ]+:$", serve)[1:]))
+        for title, setting in (("CONNECTIONS", "listen"), ("ACCESS", "tls-key"), ("HTTP", "http-tls"), ("COUNTING", "lanes")):
+            self.assertIn(f"--{setting} ", parts[title])
+
+    def test_without_a_command_it_prints_help_and_starts_nothing(self):
+        directory = processes.directory()
+        ran = subprocess.run(
+            [settings.binary], cwd=directory, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=TIMEOUT_SECONDS,
+        )  # fmt: skip
+        self.assertEqual((ran.returncode, ran.stderr, os.listdir(directory)), (0, "", []))
+        self.assertEqual(ran.stdout, command("--help").stdout)
+        refused = command("--listen", "127.0.0.1:0")
+        self.assertEqual((refused.returncode, refused.stdout), (64, ""))
 
     def test_a_login_without_rights_on_the_schema_gets_an_error(self):
         session = self.cluster.session(self.name)

@@ -334,7 +334,7 @@ class TLS(Case):
             capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
         )  # fmt: skip
         self.assertTrue(outcome.stdout.startswith("ALLOWED "), outcome)
-        self.assertRegex(self.service.log(), r"try it: +redis-cli -h 127.0.0.1 -p \d+ --tls --cacert CA CONSUME ")
+        self.assertRegex(self.service.log(), r"try it: +headroom ask --target 127.0.0.1:\d+ --tls-ca CA 'CONSUME [0-9a-f-]+'\n")
         for protocol in (2, 3):
             client = redis.Redis(
                 host="localhost", port=self.service.port, protocol=protocol, ssl=True,

@@ -100,6 +100,6 @@ struct FailedEventsSection {
 
 /// Instructions for an installation that has counted no message yet.
 struct FirstSteps {
-    /// A shell command that counts a first message; nil where the port needs TLS.
+    /// A shell command that counts a first message; nil where the port is not known in advance.
     var command: String?
 }
