@@ -19,6 +19,8 @@ STUB = """\
 echo "$@" >> "$STUB/calls"
 echo 'Fetching https://github.com/apple/swift-nio.git'
 echo '[7/20] Compiling Engine Lane.swift'
+echo "warning: 'swift-nio': found 1 file(s) which are unhandled"
+echo '    /CMakeLists.txt'
 read -r status < "$STUB/status"
 exit "$status"
 """
@@ -80,7 +82,7 @@ class Building(unittest.TestCase):
     def test_a_failed_build_shows_the_compilers_output(self):
         build = self.start(86_400, "script/build", "--product", "headroom")
         self.assertEqual(self.end(build, 3), (1, ""))
-        self.assertRegex(self.errors.read_text(), r"\[7/20\] Compiling Engine Lane\.swift\nbuild: failed\n\Z")
+        self.assertRegex(self.errors.read_text(), r"\[7/20\] Compiling Engine Lane\.swift\n.*\n.*\nbuild: failed\n\Z")
 
     def test_an_interrupted_build_leaves_no_process(self):
         for number in (signal.SIGINT, signal.SIGTERM):
