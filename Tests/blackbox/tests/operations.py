@@ -2,8 +2,10 @@
 
 import os
 import re
+import shutil
 import subprocess
 
+import yaml
 from support import processes, settings
 from support.case import MID_MONTH, Case
 from support.postgres import SQLError
@@ -80,7 +82,7 @@ class Operations(Case):
                 arguments = ["psql", "-X", "-v", "ON_ERROR_STOP=1", "-P", "pager=off", "-f", directory + "/recipe.sql", address]
             ran = subprocess.run(
                 arguments, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=variables.get("cwd", directory),
-                env=environment(PATH=path, DATABASE_URL=address, **{k: v for k, v in variables.items() if k.isupper()}),
+                env=environment(**{"PATH": path, "DATABASE_URL": address, **{k: v for k, v in variables.items() if k.isupper()}}),
             )  # fmt: skip
             self.assertEqual(ran.returncode, 0, f"{heading}:\n{text}\n{ran.stdout}{ran.stderr}")
             output.append(ran.stdout)
@@ -114,6 +116,18 @@ class Operations(Case):
         self.assertRegex(output, r"2026-03 +\| +760 \| +800 \| +40 \| prominent")
         self.assertRegex(output, r"operator +\| paid")
 
+    def check_why_was_this_user_blocked(self, run):
+        self.set_count(USER, 800)
+        output = run(HEADROOM_TARGET=f"127.0.0.1:{self.service.port}")
+        self.assertRegex(output, rf"\+BLOCKED user={USER} .* reason=limit_reached .*\n")
+        self.assertRegex(output, r"\n2026-03-15T\S+ +plan +\S+ ")
+        with open(PAGE) as file:
+            section = file.read().split("### Why was this user blocked?\n")[1].split("\n### ")[0]
+        with open(os.path.join(os.path.dirname(PAGE), "reference.md")) as file:
+            documented = re.search(r"(?m)^\| `reason` \| of a refusal: ([^;]*);", file.read())[1]
+        listed = [reason for row in re.findall(r"(?m)^\| (`[^|]*) \|", section) for reason in re.findall("`(\\w+)`", row)]
+        self.assertLessEqual(set(re.findall(r"`(\w+)`", documented)), set(listed))
+
     def check_look_into_a_complaint(self, run):
         self.send_command(f"CONSUME {USER} 3 key=message-17")
         self.psql.run(f"update message_usage set message_count = 700 where user_id = '{USER}'")
@@ -129,6 +143,15 @@ class Operations(Case):
         self.assertRegex(run(), r"paid \| +0 \| +800")
         self.assertEqual(self.answer(f"CONSUME {USER}").used, 1)
         self.assertEqual(self.trail()[0][0], "reset")
+
+    def check_undo_a_reset(self, run):
+        self.set_count(USER, 700)
+        self.psql.run(f"select reset_usage('{USER}')")
+        self.send_command(f"CONSUME {USER} 2")
+        for _ in range(2):
+            run()
+            self.assertEqual(self.answer(f"CHECK {USER}").used, 702)
+        self.assertEqual(self.trail()[0][0], "update")
 
     def check_grant_messages(self, run):
         self.set_count(USER, 800)
@@ -258,6 +281,41 @@ class Operations(Case):
         finally:
             service.stop()
 
+    # The service
+
+    def check_run_it_under_systemd(self, run):
+        directory = processes.directory()
+        with open(directory + "/useradd", "w") as file:
+            file.write(f'#!/bin/sh\necho "${{0##*/}} $*" >> {directory}/calls\n')
+        os.symlink("useradd", directory + "/systemctl")
+        with open(directory + "/install", "w") as file:
+            file.write(f"#!/bin/sh\nexec {shutil.which('install')} $(echo \"$@\" | sed 's| /etc/| {directory}/etc/|')\n")
+        for name in ("useradd", "install"):
+            os.chmod(f"{directory}/{name}", 0o755)
+        path = os.pathsep.join([directory, os.environ["PATH"]])
+        run(cwd=os.path.join(os.path.dirname(PAGE), ".."), PATH=path)
+        with open(directory + "/calls") as file:
+            self.assertEqual(len(file.readlines()), 2)
+        self.assertEqual(os.stat(directory + "/etc/headroom/environment").st_mode & 0o777, 0o600)
+        with open(directory + "/etc/systemd/system/headroom.service") as file:
+            self.assertIn("\nUser=headroom\n", file.read())
+
+    def check_commands_in_a_container(self, run):
+        directory = processes.directory()
+        with open(directory + "/docker", "w") as file:
+            # docker compose exec SERVICE PROGRAM …
+            file.write(
+                '#!/bin/sh\nservice=$3\nshift 3\n'
+                'if [ "$service" = database ]; then shift 2; exec psql "$DATABASE_URL" "$@"; fi\nexec "$@"\n'
+            )
+        os.chmod(directory + "/docker", 0o755)
+        path = os.pathsep.join([directory, os.path.dirname(settings.binary), self.cluster.bin, os.environ["PATH"]])
+        output = run(PATH=path, HEADROOM_TARGET=f"127.0.0.1:{self.service.port}")
+        self.assertRegex(output, r"(?s)\Aservice +.*\nat +what .*\bplan\b.* billing_period \|")
+        with open(os.path.join(os.path.dirname(PAGE), "../docker-compose.yml")) as file:
+            services = yaml.safe_load(file)["services"]
+        self.assertLessEqual({"headroom", "database"}, set(services))
+
     # Monitoring
 
     def check_watch_it_with_prometheus(self, run):
@@ -331,7 +389,7 @@ class Operations(Case):
         url = self.cluster.url(self.cluster.new_database())
         missing = command("migrate", "--status", database_url=url)
         self.assertEqual(missing.returncode, 1, missing.stderr)
-        self.assertIn("tables/0002_message_usage.sql  pending", missing.stdout)
+        self.assertIn("there is no schema yet", missing.stdout)
         self.assertIn("applied tables/0002_message_usage.sql", run(url=url))
         self.assertEqual(command("migrate", "--status", database_url=url).returncode, 0)
         # It does not affect a running service.
