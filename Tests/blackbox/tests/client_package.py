@@ -2,6 +2,7 @@
 programs that compile."""
 
 import re
+import unittest
 
 from support import processes, settings
 from support.case import Case
@@ -54,6 +55,25 @@ func run(_ headroom: HeadroomClient, _ user: UserID, _ key: MessageKey?, _ perio
     _ = try await {call}
 }}
 """
+
+
+class Versions(unittest.TestCase):
+    """The pages name a version to depend on once there is one."""
+
+    PAGES = ("README.md", "docs/client-library.md", "Sources/HeadroomClient/Documentation.docc/GettingStarted.md")
+
+    def read(self, path):
+        return (ROOT / path).read_text(encoding="utf-8")
+
+    def test_pages_name_the_released_version_or_a_clone(self):
+        released = re.findall(r"(?m)^## \[(\d+\.\d+\.\d+)\]", self.read("CHANGELOG.md"))
+        current = re.search(r'current = "(.*)"', self.read("Sources/Engine/Schema/Version.swift"))[1]
+        self.assertIn(current, [*released[:1], *([] if released else ["0.1.0"])], "the newest in the changelog")
+        for page in self.PAGES:
+            with self.subTest(page=page):
+                (named,) = re.findall(r"\.package\(([^)]*headroom[^)]*?), traits:", self.read(page))
+                self.assertEqual(named.split(": ", 1)[0] == "path", not released, named)
+                self.assertEqual(re.findall(r'from: "(.*?)"', named), released[:1])
 
 
 class ClientPackage(Case):

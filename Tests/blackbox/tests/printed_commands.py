@@ -23,7 +23,7 @@ class Readme(unittest.TestCase):
     """Runs the blocks in order, as in a new clone, except that script/build uses the tests' build."""
 
     NOT_RUN = {
-        '.package(url: "https://github.com/…/headroom", from: "1.0.0", traits: ["TLS", "ServiceLifecycle"])': (
+        '.package(path: "../headroom", traits: ["TLS", "ServiceLifecycle"])': (
             "Swift; client_package.py resolves such a package, and Snippets/GettingStarted.swift, which is built, has the rest"
         ),
         "script/demo": "demo.py runs it",
@@ -32,7 +32,7 @@ class Readme(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        for program in ("nc", "redis-cli", "openssl"):
+        for program in ("redis-cli", "openssl"):
             if shutil.which(program) is None:
                 raise unittest.SkipTest(f"{program} is not installed; script/bootstrap --test does it")
         cls.network = OwnNetwork()
