@@ -76,7 +76,8 @@ extension Connection {
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Bool {
         // The role comes last, because it may have fewer rights to set the others than the login.
-        let settings = Connection.pinnedSettings + settings + (role.map { [("role", $0)] } ?? [])
+        let newer = serverVersion >= 170_000 ? Connection.pinnedSettingsSince17 : []
+        let settings = Connection.pinnedSettings + newer + settings + (role.map { [("role", $0)] } ?? [])
         var parameters = Parameters()
         parameters.append(int32: process)
         for (name, value) in settings {

@@ -22,5 +22,15 @@ extension Connection {
         ("extra_float_digits", "1"),
         ("standard_conforming_strings", "on"),
         ("transform_null_equals", "off"),
+        ("array_nulls", "on"),
+        // `on` changes how the names of objects are written, which the migrator compares.
+        ("quote_all_identifiers", "off"),
+        // Otherwise the server ends a session that waits for requests, or a transaction between two statements. Lanes
+        // and the migrator limit each of their statements.
+        ("idle_session_timeout", "0"),
+        ("idle_in_transaction_session_timeout", "0"),
     ]
+
+    /// Since PostgreSQL 17.
+    static let pinnedSettingsSince17 = [("transaction_timeout", "0")]
 }

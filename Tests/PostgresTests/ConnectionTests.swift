@@ -80,6 +80,27 @@ struct ConnectionTests {
         }
     }
 
+    @Test("no default of the role or database ends a session that waits, or changes what a statement means")
+    func pinnedSettings() async throws {
+        let settings = [
+            ("idle_session_timeout", "600000", "0"), ("idle_in_transaction_session_timeout", "600000", "0"),
+            ("array_nulls", "off", "on"), ("quote_all_identifiers", "on", "off"),
+            ("search_path", "public", "pg_catalog, pg_temp"),
+        ]
+        let conninfo = try await TestServer.emptyDatabase()
+        try await onThread {
+            let administrator = try Connection.connect(conninfo)
+            let name = try administrator.query("SELECT current_database()::text", deadline: soon).text(0, 0)
+            for (setting, value, _) in settings {
+                try administrator.execute("ALTER DATABASE \(name) SET \(setting) = \(value)", deadline: soon)
+            }
+            let connection = try Connection.connect(conninfo)
+            for (setting, _, pinned) in settings {
+                #expect(try connection.query("SHOW \(setting)", deadline: soon).text(0, 0) == pinned, "\(setting)")
+            }
+        }
+    }
+
     @Test("a role that is not granted is a connect failure with the command to run") func missingRole() async throws {
         let conninfo = try await TestServer.shared()
         try await onThread {
