@@ -1,7 +1,7 @@
 -- Trigger function: records when and by which role a token is created and revoked, and keeps an UPDATE from changing
 -- these columns.
 create or replace function headroom.stamp_token() returns trigger
-    language plpgsql set search_path = pg_catalog, pg_temp
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
     if tg_op = 'INSERT' then
@@ -17,7 +17,7 @@ begin
             raise exception 'a token must expire later than now' using errcode = 'invalid_parameter_value';
         end if;
         -- One session at a time, or two sessions could both add the last allowed token.
-        perform pg_advisory_xact_lock(hashtextextended('headroom.tokens', 0));
+        perform from headroom.token_lock for update;
         if (
             select count(*) from headroom.tokens
             where revoked_at is null and (expires_at is null or expires_at > headroom.now())
