@@ -57,15 +57,13 @@ struct CustomerChange: Encodable {
         var subscriptions: [SubscriptionRow]?
         /// Transactions that now belong to another user; nil if there are none.
         var removed: [String]?
-        var before: AuditRecord
-        var after: AuditRecord
 
         enum CodingKeys: String, CodingKey {
             case user
             case anchorDay = "anchor_day"
             case previousPlan = "previous_plan"
             case storeTrialStartedAt = "store_trial_started_at"
-            case subscriptions, removed, before, after
+            case subscriptions, removed
         }
     }
 
@@ -225,10 +223,5 @@ extension CustomerChange.User {
         guard !(isSame && changed.isEmpty && removedNames.isEmpty) else { return nil }
         subscriptions = changed.isEmpty ? nil : changed
         removed = removedNames.isEmpty ? nil : removedNames
-        // The audit log shows one of them.
-        let shown = changed.first?.originalTransactionId ?? removedNames.first
-        let isShown = { (subscription: SubscriptionRow) in subscription.originalTransactionId == shown }
-        before = AuditRecord(row.anchorDay, row.previousPlan, present.first(where: isShown))
-        after = AuditRecord(derived.anchorDay, derived.previousPlan, wanted.first(where: isShown))
     }
 }

@@ -2,9 +2,10 @@
 -- it. The caller has locked the subscriber. Locks the usage rows.
 --
 -- p_user: {"user", "anchor_day", "previous_plan", "store_trial_started_at", "subscriptions": those that changed,
--- "removed": original transaction ids, "before", "after": for the audit log, as in headroom.subscription_record}.
--- "subscriptions" and "removed" are absent if empty. The three members before them are absent if none of the three
--- changed.
+-- "removed": original transaction ids}. "subscriptions" and "removed" are absent if empty. The three members before
+-- them are absent if none of the three changed.
+--
+-- The audit log gets what the tables had before and have after, whatever the caller passes: operators may call this.
 create or replace function headroom.write_subscriptions(
     p_user jsonb, p_reason text, p_event_id text, out entitlement headroom.entitlement, out is_recorded boolean
 )
@@ -12,12 +13,17 @@ create or replace function headroom.write_subscriptions(
 as $$
 declare
     v_user_id constant uuid := (p_user ->> 'user')::uuid;
+    v_entitlement_before constant headroom.entitlement := headroom.entitlement(v_user_id, headroom.now(), 'deny');
+    v_rows_before constant jsonb := headroom.subscription_rows(v_user_id);
+    v_rows_after jsonb;
+    v_subscriber_before headroom.subscribers;
+    v_subscriber_after headroom.subscribers;
     v_before jsonb;
     v_after jsonb;
+    v_transaction text;
 begin
-    v_before := headroom.subscription_record(
-        p_user -> 'before', headroom.entitlement(v_user_id, headroom.now(), 'deny')
-    );
+    select * into v_subscriber_before from headroom.subscribers
+    where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id;
     if p_user ? 'anchor_day' then
         update headroom.subscribers as subscriber
         set anchor_day = written.anchor_day, previous_plan = written.previous_plan,
@@ -53,12 +59,39 @@ begin
     );
     entitlement := headroom.entitlement(v_user_id, headroom.now(), 'deny');
     perform headroom.apply_entitlement(v_user_id, entitlement);
-    v_after := headroom.subscription_record(p_user -> 'after', entitlement);
-    is_recorded := v_before is distinct from v_after;
-    perform headroom.record_change(
-        v_user_id, null, 'store_event', v_before,
-        -- A removed subscription is recorded as an empty object.
-        coalesce(v_after, case when v_before is not null then '{}'::jsonb end), p_reason, p_event_id
-    );
+    v_rows_after := headroom.subscription_rows(v_user_id);
+    select * into v_subscriber_after from headroom.subscribers
+    where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id;
+    is_recorded := false;
+    -- A row for each subscription that changed, nearly always one. null: only the subscriber, or nothing, changed.
+    for v_transaction in
+        select changed.transaction
+        from jsonb_object_keys(v_rows_before || v_rows_after) as changed (transaction)
+        where v_rows_before -> changed.transaction is distinct from v_rows_after -> changed.transaction
+        union all
+        select null where v_rows_before = v_rows_after
+        order by 1
+    loop
+        v_before := headroom.subscription_record(
+            v_entitlement_before, v_subscriber_before, v_rows_before -> v_transaction
+        );
+        v_after := headroom.subscription_record(entitlement, v_subscriber_after, v_rows_after -> v_transaction);
+        if v_before is not distinct from v_after then
+            -- Columns that the log has only if nothing else changed.
+            select
+                nullif(coalesce(v_before, '{}') || coalesce(jsonb_object_agg(old.key, old.value), '{}'), '{}'),
+                nullif(coalesce(v_after, '{}') || coalesce(jsonb_object_agg(old.key, new.value), '{}'), '{}')
+            into v_before, v_after
+            from jsonb_each(to_jsonb(v_subscriber_before) || coalesce(v_rows_before -> v_transaction, '{}')) as old
+            join jsonb_each(to_jsonb(v_subscriber_after) || coalesce(v_rows_after -> v_transaction, '{}')) as new
+                on new.key = old.key and new.value <> old.value;
+        end if;
+        is_recorded := is_recorded or v_before is distinct from v_after;
+        perform headroom.record_change(
+            v_user_id, null, 'store_event', v_before,
+            -- A removed subscription is recorded as an empty object.
+            coalesce(v_after, case when v_before is not null then '{}'::jsonb end), p_reason, p_event_id
+        );
+    end loop;
 end
 $$;
