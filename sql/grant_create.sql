@@ -1,13 +1,9 @@
--- Grants headroom_service CREATE on both schemas for a moment: `alter function … owner to headroom_service` requires
--- it. rights.sql revokes it in the same transaction.
+-- Grants headroom_owner CREATE on the schema public for a moment: `alter … owner to headroom_owner` requires it.
+-- rights.sql revokes it in the same transaction.
 do $$
-declare
-    v_schema text;
 begin
-    foreach v_schema in array array['headroom', 'public'] loop
-        if not has_schema_privilege('headroom_service', v_schema, 'CREATE') then
-            execute format('grant create on schema %I to headroom_service', v_schema);
-        end if;
-    end loop;
+    if not has_schema_privilege('headroom_owner', 'public', 'CREATE') then
+        grant create on schema public to headroom_owner;
+    end if;
 end
 $$;

@@ -1,15 +1,52 @@
--- Rights that concern all objects. Applied last, if anything was applied.
+-- Owners, and rights that concern all objects. Applied last, if anything was applied.
 --
 -- The file of a table, view or function grants the other rights on it.
 
+-- Owners: all objects of the schema belong to headroom_owner, and the views in public. The file of each function in
+-- public names its owner, because applications have functions there, too. An adopted message_usage keeps its owner.
+do $$
+declare
+    v_owner constant oid := 'headroom_owner'::regrole;
+    v_views constant regclass[] := '{public.monthly_usage, public.billing_period_report, public.audit_trail}';
+    v_object text;
+begin
+    if (select nspowner from pg_namespace where nspname = 'headroom') <> v_owner then
+        alter schema headroom owner to headroom_owner;
+    end if;
+    for v_object in
+        select format(
+            '%s %s', case relkind when 'v' then 'view' when 'S' then 'sequence' else 'table' end, oid::regclass
+        )
+        from pg_class
+        where (relnamespace = 'headroom'::regnamespace and relkind in ('r', 'v', 'S') or oid = any(v_views))
+            and relowner <> v_owner
+            -- The sequence of an identity column follows its table.
+            and not exists (
+                select from pg_depend
+                where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype in ('a', 'i')
+            )
+        union all
+        select format('routine %s', oid::regprocedure) from pg_proc
+        where pronamespace = 'headroom'::regnamespace and proowner <> v_owner
+        union all
+        -- Types other than those of rows and arrays.
+        select format('type %s', type.oid::regtype)
+        from pg_type as type left join pg_class as class on class.oid = type.typrelid
+        where type.typnamespace = 'headroom'::regnamespace and type.typowner <> v_owner and type.typcategory <> 'A'
+            and coalesce(class.relkind, 'c') = 'c'
+    loop
+        execute format('alter %s owner to headroom_owner', v_object);
+    end loop;
+end
+$$;
 -- Granted by grant_create.sql.
-revoke create on schema headroom, public from headroom_service;
+revoke create on schema public from headroom_owner;
 
 do $$
 declare
     v_functions constant text := (
         select string_agg(oid::regprocedure::text, ', ') from pg_proc
-        where pronamespace = 'public'::regnamespace and proowner = 'headroom_service'::regrole
+        where pronamespace = 'public'::regnamespace and proowner = 'headroom_owner'::regrole
     );
     v_views constant text := 'public.monthly_usage, public.billing_period_report, public.audit_trail';
     v_role text;
@@ -18,7 +55,8 @@ begin
     -- PUBLIC has no rights. Supabase grants the roles of its clients all rights on each new object in public: the
     -- rights that these roles keep are granted below.
     for v_role in
-        select 'public' union all select quote_ident(rolname) from pg_roles where rolname in ('anon', 'authenticated')
+        select 'public' union all
+        select quote_ident(rolname) from pg_roles where rolname in ('anon', 'authenticated', 'service_role')
     loop
         execute format('revoke all on function %s from %s', v_functions, v_role);
         execute format('revoke all on %s from %s', v_views, v_role);
@@ -26,8 +64,6 @@ begin
         execute format('revoke all on all tables in schema headroom from %s', v_role);
         execute format('revoke all on all sequences in schema headroom from %s', v_role);
         execute format('revoke all on all functions in schema headroom from %s', v_role);
-        -- Row level security does not restrict these.
-        execute format('revoke truncate, references, trigger on public.message_usage from %s', v_role);
     end loop;
     -- PUBLIC has USAGE on every new type, also on row types. An array type follows its element type.
     for v_type in
@@ -37,37 +73,29 @@ begin
     loop
         execute format('revoke all on type %s from public', v_type);
     end loop;
-    -- A function without SECURITY DEFINER has the rights of its caller. headroom_service owns the others.
-    execute format('grant execute on function %s to headroom_service', (
+    grant usage on schema headroom to headroom_service, headroom_operator, headroom_dashboard;
+    -- The service may execute everything. A trigger calls its function without this right.
+    execute format('grant execute on function %s, %s to headroom_service', v_functions, (
         select string_agg(oid::regprocedure::text, ', ') from pg_proc
-        where pronamespace = 'headroom'::regnamespace and not prosecdef
+        where pronamespace = 'headroom'::regnamespace and prorettype <> 'trigger'::regtype
     ));
     -- `headroom migrate` creates these tables; psql does not.
     if to_regclass('headroom.migrations') is not null then
-        grant select on headroom.migrations, headroom.definitions to headroom_service, headroom_operator;
+        grant select on headroom.migrations, headroom.definitions, headroom.installed_objects
+        to headroom_service, headroom_operator;
     end if;
 
     -- On Supabase, `authenticated` has the rights of headroom_user, `anon` none, and `service_role` those of a backend.
     -- They are granted directly, because these roles do not inherit rights.
     if exists (select from pg_roles where rolname = 'authenticated') then
-        grant select on public.message_usage to authenticated;
         grant execute on function
             headroom.requesting_user(),
             public.increment_and_check_usage(uuid, integer), public.increment_and_check_usage(uuid, text, integer)
         to authenticated;
-        -- Only once, because it locks the table.
-        if not exists (
-            select from pg_policy
-            where polrelid = 'public.message_usage'::regclass and polname = 'headroom_user'
-                and 'authenticated'::regrole = any(polroles)
-        ) then
-            alter policy headroom_user on public.message_usage to headroom_user, authenticated;
-        end if;
     end if;
     if exists (select from pg_roles where rolname = 'service_role') then
         execute format('grant execute on function %s to service_role', v_functions);
         execute format('grant select on %s to service_role', v_views);
-        grant select, insert, update, delete on public.message_usage to service_role;
         grant usage on headroom.generations, headroom.entitlement_versions to service_role;
         grant execute on function
             headroom.now(), headroom.bucket_of(uuid), headroom.held_messages(uuid, text, integer),

@@ -28,7 +28,7 @@ begin
                 ('grant_messages', 'uuid, integer, text, text'),
                 ('forget_user', 'uuid')
             )
-            and (v_is_first or procedures.proowner <> 'headroom_service'::pg_catalog.regrole)
+            and (v_is_first or procedures.proowner <> 'headroom_owner'::pg_catalog.regrole)
         union all
         select pg_catalog.format(
             case relations.relkind when 'v' then 'view %s' when 'm' then 'materialized view %s' else 'table %s' end,
@@ -38,9 +38,7 @@ begin
         where relations.relnamespace = 'public'::pg_catalog.regnamespace
             and relations.relname in ('monthly_usage', 'audit_trail', 'billing_period_report')
             and relations.relkind in ('v', 'm', 'r', 'p', 'f')
-            and (v_is_first or relations.relowner <> (
-                select nspowner from pg_catalog.pg_namespace where nspname = 'headroom'
-            ))
+            and (v_is_first or relations.relowner <> 'headroom_owner'::pg_catalog.regrole)
     loop
         if v_name like 'table %' then
             raise exception '% has the name of a view of Headroom''s: rename it, then migrate again', v_name

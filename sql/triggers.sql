@@ -27,23 +27,31 @@ create or replace trigger notify_tokens_changed
     after insert or delete or update of name, scopes, digest, expires_at, revoked_at
     on headroom.tokens for each statement execute function headroom.notify_tokens_changed();
 
--- The service's functions record their own changes. A counted message only pays for the comparison of the role.
+-- The service's functions record their own changes. A counted message only pays for the first comparison. A change by
+-- a trigger of somebody else is made in that role, and recorded.
 create or replace trigger record_manual_change after insert or update or delete on headroom.subscribers
-    for each row when (current_user <> 'headroom_service') execute function headroom.record_manual_change();
+    for each row when (current_user <> 'headroom_service' and current_user <> 'headroom_owner')
+    execute function headroom.record_manual_change();
+create or replace trigger delete_subscriptions before delete on headroom.subscribers
+    for each row when (current_user <> 'headroom_service' and current_user <> 'headroom_owner')
+    execute function headroom.delete_subscriptions();
 create or replace trigger restore_spent_trial after insert on headroom.subscribers
     for each row execute function headroom.restore_spent_trial();
 create or replace trigger record_manual_change after insert or update or delete on headroom.subscriptions
-    for each row when (current_user <> 'headroom_service') execute function headroom.record_manual_change();
+    for each row when (current_user <> 'headroom_service' and current_user <> 'headroom_owner')
+    execute function headroom.record_manual_change();
 
 create or replace trigger record_manual_change after insert or update or delete on public.message_usage
-    for each row when (current_user <> 'headroom_service') execute function headroom.record_manual_change();
+    for each row when (current_user <> 'headroom_service' and current_user <> 'headroom_owner')
+    execute function headroom.record_manual_change();
 create or replace trigger end_holds after delete on public.message_usage
     for each row when (old.held > 0) execute function headroom.end_holds();
 -- AFTER, because a BEFORE trigger would lock each row first, with a WAL record per message.
 create or replace trigger start_new_generation after update of message_count on public.message_usage
     for each row when (new.message_count < old.message_count and new.released = old.released)
     execute function headroom.start_new_generation();
--- The fast path updates none of these columns, so it never fires this trigger.
+-- The fast path updates none of these columns, so it never fires this trigger. Not a comparison of rows, which a dump
+-- would write otherwise.
 create or replace trigger advance_entitlement_version
     after update of
         "limit", plan, state, started_at, resets_at, expires_at, previous_plan, plan_revision
@@ -51,11 +59,11 @@ create or replace trigger advance_entitlement_version
     for each row when (
         new.entitlement_version is not distinct from old.entitlement_version
         and (
-            new."limit", new.plan, new.state, new.started_at, new.resets_at, new.expires_at, new.previous_plan,
-            new.plan_revision
-        ) is distinct from (
-            old."limit", old.plan, old.state, old.started_at, old.resets_at, old.expires_at, old.previous_plan,
-            old.plan_revision
+            new."limit" is distinct from old."limit" or new.plan is distinct from old.plan
+            or new.state is distinct from old.state or new.started_at is distinct from old.started_at
+            or new.resets_at is distinct from old.resets_at or new.expires_at is distinct from old.expires_at
+            or new.previous_plan is distinct from old.previous_plan
+            or new.plan_revision is distinct from old.plan_revision
         )
     )
     execute function headroom.advance_entitlement_version();

@@ -72,7 +72,8 @@ public struct HeadroomService: Sendable {
         _ tls: TLSContexts?,
         _ whenReady: @escaping @Sendable (Ready) -> Void
     ) async throws {
-        try await SchemaSetup(databaseURL: databaseURL, logger: logger).prepare()
+        try await SchemaSetup(databaseURL: databaseURL, logger: logger)
+            .prepare(isPrivate: privateServer != nil)
         let access = AccessControl(
             configuration.authentication,
             connectionsPerTokenMaximum: configuration.connectionsPerTokenMaximum,

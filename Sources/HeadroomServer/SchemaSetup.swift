@@ -34,15 +34,24 @@ public struct SchemaSetup: Sendable {
         logger.notice("schema migrated", metadata: ["migration.changes": "\(applied.summary)"])
     }
 
-    /// Makes sure that the service can run: migrates if this login owns the schema, otherwise checks that the schema is
-    /// current.
+    /// Makes sure that the service can run: migrates if this login may, otherwise checks that the schema is current, and
+    /// as it was installed.
     ///
-    /// - Throws: if something is missing, with the command to run and the role to run it as.
-    public func prepare() async throws {
+    /// - Parameter isPrivate: whether the server is the service's own, where its login is a superuser.
+    /// - Throws: if something is missing or altered, with the command to run and the role to run it as.
+    public func prepare(isPrivate: Bool = false) async throws {
         let preparation = try await withConnection { [logger] connection in
             try Schema.prepare(connection) { SchemaSetup.warn($0, logger) }
         }
         log(preparation.applied)
+        if preparation.mayMigrate, !isPrivate {
+            logger.notice(
+                """
+                the service's login may replace Headroom's functions and remove the audit log's triggers; a login that is \
+                granted only headroom_service may not
+                """
+            )
+        }
         if preparation.hasChangedSentences {
             logger.warning(
                 "the SQL functions have another release's sentences; run headroom migrate as the schema's owner"
@@ -55,6 +64,11 @@ public struct SchemaSetup: Sendable {
         try await withConnection { try Schema.migrator.plan($0) }
     }
 
+    /// The objects that differ from what was installed.
+    public func alteredObjects() async throws -> [AlteredObject] {
+        try await withConnection { try Schema.migrator.alteredObjects($0) }
+    }
+
     public func status() async throws -> [MigrationStatus] {
         try await withConnection { try Schema.migrator.status($0) }
     }
@@ -62,7 +76,7 @@ public struct SchemaSetup: Sendable {
     private func withConnection<Value: Sendable>(
         _ work: @escaping @Sendable (Connection) throws -> Value
     ) async throws -> Value {
-        let options = ConnectionOptions.command("migrate", databaseURL, connectTimeout: .seconds(2))
+        let options = ConnectionOptions.migration(databaseURL)
         let deadline = ContinuousClock.now + retryLimit
         var pause = Duration.milliseconds(100)
         while true {

@@ -33,6 +33,7 @@ extension SQLState {
     public static let insufficientPrivilege = SQLState(rawValue: "42501")
     public static let undefinedColumn = SQLState(rawValue: "42703")
     public static let undefinedFunction = SQLState(rawValue: "42883")
+    public static let duplicateTable = SQLState(rawValue: "42P07")
     public static let undefinedTable = SQLState(rawValue: "42P01")
     public static let tooManyConnections = SQLState(rawValue: "53300")
     public static let lockNotAvailable = SQLState(rawValue: "55P03")

@@ -41,6 +41,7 @@ struct MigrateCommand: AsyncParsableCommand {
         for change in applied.changes {
             if case .apply(let file) = change { try StandardOutput.print("applied \(file)") }
             if case .drop(let object) = change { try StandardOutput.print("dropped \(object)") }
+            if case .restore(let object) = change { try StandardOutput.print("restored \(object)") }
         }
         try StandardOutput.print(
             applied.isEmpty ? "the schema is current" : "the schema is now current: \(applied.summary)"
@@ -58,22 +59,24 @@ struct MigrateCommand: AsyncParsableCommand {
 
     private func showStatus(_ setup: SchemaSetup) async throws {
         let files = try await setup.status()
+        let altered = try await setup.alteredObjects()
         let different = files.filter { !$0.isApplied }
         let verdict =
-            if different.isEmpty {
+            if different.isEmpty, altered.isEmpty {
                 "the schema is current: \(files.count) files are applied"
             } else if files.allSatisfy(\.isPending) {
                 "there is no schema yet: headroom migrate creates it"
             } else {
                 """
-                the schema is not current: \(different.count) of \(files.count) files differ; headroom migrate --plan shows \
-                what would change
+                the schema is not current: \(different.count) of \(files.count) files and \(altered.count) objects differ; \
+                headroom migrate --plan shows what would change
                 """
             }
         try StandardOutput.print(verdict)
         let listed = verbose ? files : files.allSatisfy(\.isPending) ? [] : different
         for file in listed { try StandardOutput.print(file.line) }
-        if !different.isEmpty { throw ExitCode(1) }
+        for object in altered { try StandardOutput.print("not as it was installed: \(object)") }
+        if !different.isEmpty || !altered.isEmpty { throw ExitCode(1) }
     }
 }
 
@@ -83,6 +86,7 @@ extension MigrationPlan.Change {
         case .apply(let file): "apply \(file): not applied yet"
         case .create(let file): "apply \(file): not in the database yet"
         case .replace(let file): "apply \(file): the database has another version"
+        case .restore(let object): "restore \(object)"
         case .drop(let object): "drop the objects of \(object): this release does not have the file"
         }
     }

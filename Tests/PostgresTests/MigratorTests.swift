@@ -175,7 +175,7 @@ struct MigratorTests {
         let missing = await #expect(throws: MigrationError.self) { try await require(Self.both) }
         #expect(missing?.code == .missing)
         #expect(missing?.message.contains("tables/0002_names.sql must be applied first") == true)
-        #expect(missing?.message.contains("have ann, who owns the schema, run `headroom migrate`") == true)
+        #expect(missing?.message.contains("a login that may act as ann run `headroom migrate`") == true)
         #expect(try await status(conninfo).map { $0.state == .pending } == [false, true])
         _ = try await migrate(conninfo)
         try await require(Self.both)
@@ -196,7 +196,11 @@ struct MigratorTests {
             let holder = try Connection.connect(conninfo)
             defer { holder.close() }
             let deadline = ContinuousClock.now + waitLimit
-            _ = try holder.query("SELECT pg_advisory_lock(7522525836636811117)", deadline: deadline)
+            _ = try Migrator(files: SchemaFiles()).migrate(holder)
+            try holder.execute(
+                "BEGIN; LOCK TABLE headroom.migrations IN SHARE UPDATE EXCLUSIVE MODE",
+                deadline: deadline
+            )
             let impatient = Migrator(files: SchemaFiles(), lockTimeout: .milliseconds(100))
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
@@ -229,17 +233,50 @@ struct MigratorTests {
                     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
                     deadline: deadline
                 )
-                #expect(try locks.int64(0, 0) == 1)
+                #expect(try locks.int64(0, 0) == 0, "they are open to every login")
                 try connection.execute("INSERT INTO public.users VALUES (3)", deadline: deadline)
             }
             #expect(applied == Self.applied(Self.first, Self.second))
             let ids = try connection.query("SELECT array_agg(id ORDER BY id) FROM public.users", deadline: deadline)
             #expect(try ids.int32s(0, 0) == [1, 3])
-            let locks = try connection.query(
-                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
+        }
+    }
+
+    @Test("no login without rights can keep an instance from migrating") func lockOfOthers() async throws {
+        let conninfo = try await TestServer.emptyDatabase()
+        _ = try await migrate(conninfo, Self.migrator([Self.first]))
+        let reader = "reader_" + (conninfo.split(separator: "_").last.map(String.init) ?? "")
+        try await execute(
+            conninfo,
+            "CREATE ROLE \(reader); GRANT USAGE ON SCHEMA headroom TO \(reader); GRANT SELECT ON headroom.migrations TO \(reader)"
+        )
+        try await onThread {
+            let deadline = ContinuousClock.now + waitLimit
+            let holder = try Connection.connect(conninfo)
+            defer { holder.close() }
+            // The former lock of the migrator, and the strongest lock of the table that the role may take.
+            try holder.execute(
+                """
+                SET ROLE \(reader); BEGIN; SELECT pg_advisory_lock(7522525836636811117);
+                LOCK TABLE headroom.migrations IN ACCESS SHARE MODE
+                """,
                 deadline: deadline
             )
-            #expect(try locks.int64(0, 0) == 0)
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            let impatient = Migrator(
+                files: SchemaFiles(migrations: [Self.first, Self.second]),
+                lockTimeout: .milliseconds(500)
+            )
+            #expect(try impatient.migrate(connection) == Self.applied(Self.second))
+            for mode in ["ROW SHARE", "SHARE UPDATE EXCLUSIVE", "ACCESS EXCLUSIVE"] {
+                try holder.execute("SAVEPOINT s", deadline: deadline)
+                let refused = #expect(throws: PostgresError.self) {
+                    try holder.execute("LOCK TABLE headroom.migrations IN \(mode) MODE", deadline: deadline)
+                }
+                #expect(refused?.kind == .server(.insufficientPrivilege), "\(mode)")
+                try holder.execute("ROLLBACK TO s", deadline: deadline)
+            }
         }
     }
 

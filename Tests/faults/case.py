@@ -32,6 +32,7 @@ insert into headroom.clock values ('0');
 grant select on headroom.clock to public;
 create or replace function headroom.now() returns timestamptz language sql stable parallel safe
     return pg_catalog.now() + (select ahead from headroom.clock);
+delete from headroom.installed_objects;
 """
 # Requests that each instance must serve after the fault, to show that it has recovered.
 SERVED_AFTERWARDS = 200

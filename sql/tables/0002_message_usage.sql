@@ -4,7 +4,6 @@
 -- columns keep their names and meaning. Headroom adds its own columns.
 
 create schema if not exists headroom;
-grant usage on schema headroom to headroom_service, headroom_operator, headroom_dashboard;
 
 -- A valid instant. public.message_usage has a check constraint instead, because PostgreSQL would rewrite an existing
 -- table for a column of this type.
@@ -12,14 +11,22 @@ create domain headroom.instant as timestamptz constraint instants_are_in_the_yea
     value >= '2000-01-01T00:00:00Z' and value < '10000-01-01T00:00:00Z'
 );
 
-create table if not exists public.message_usage (
-    user_id uuid not null,
-    billing_period text not null,
-    message_count integer not null default 0,
-    "limit" integer,
-    updated_at timestamptz not null default now(),
-    primary key (user_id, billing_period)
-);
+do $$
+begin
+    -- An adopted table stays with its owner.
+    if to_regclass('public.message_usage') is null then
+        create table public.message_usage (
+            user_id uuid not null,
+            billing_period text not null,
+            message_count integer not null default 0,
+            "limit" integer,
+            updated_at timestamptz not null default now(),
+            primary key (user_id, billing_period)
+        );
+        alter table public.message_usage owner to headroom_owner;
+    end if;
+end
+$$;
 
 -- An existing table may have another primary key, a limit that cannot be null (null is unlimited), and columns that can
 -- be null.
@@ -146,7 +153,8 @@ begin
         where class.oid = 'public.message_usage'::regclass and not class.relrowsecurity
             and role.oid <> class.relowner and not role.rolsuper and not role.rolbypassrls
             and role.rolname not in (
-                'anon', 'authenticated', 'headroom_service', 'headroom_operator', 'headroom_dashboard', 'headroom_user'
+                'anon', 'authenticated', 'headroom_owner', 'headroom_service', 'headroom_operator',
+                'headroom_dashboard', 'headroom_user'
             )
     loop
         execute format(
@@ -181,11 +189,7 @@ begin
     end if;
 end
 $$;
--- They stay when a schema headroom is dropped.
+-- rights.sql creates the policies and enables row level security. They stay when a schema headroom is dropped.
 drop policy if exists headroom_service on public.message_usage;
 drop policy if exists headroom_operator on public.message_usage;
-create policy headroom_service on public.message_usage to headroom_service using (true) with check (true);
-create policy headroom_operator on public.message_usage to headroom_operator using (true) with check (true);
-alter table public.message_usage enable row level security;
-grant select, insert, update, delete on public.message_usage to headroom_service, headroom_operator;
-grant select on public.message_usage to headroom_user;
+drop policy if exists headroom_user on public.message_usage;

@@ -50,8 +50,7 @@ create table headroom.plan_revision (
     constraint revision_is_not_negative check (revision >= 0)
 );
 insert into headroom.plan_revision (revision) values (1);
-grant select, update on headroom.plan_revision to headroom_service;
-grant select on headroom.plan_revision to headroom_operator;
+grant select on headroom.plan_revision to headroom_service, headroom_operator;
 
 -- One row per user with a plan or a trial. Its lock separates a change of plan (for update) from the slow path of
 -- counting (for no key update).

@@ -77,8 +77,9 @@ select
 from random_bytes
 cross join generate_series(0, 63) as positions (position);
 
--- The service inserts into the log, and deletes from it to forget a user.
-grant select, insert, delete on headroom.audit_log, headroom.grants, headroom.spent_trials to headroom_service;
+-- Only functions of headroom_owner delete rows: to forget a user, to revoke a purchase and to restore a trial.
+grant select, insert on headroom.audit_log, headroom.grants to headroom_service;
+grant select on headroom.spent_trials to headroom_service;
 grant usage on sequence headroom.audit_log_id_seq to headroom_service;
 grant select on headroom.secrets to headroom_service;
 grant select on headroom.audit_log, headroom.grants to headroom_operator;

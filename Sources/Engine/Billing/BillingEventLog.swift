@@ -81,7 +81,9 @@ public struct BillingEventLog: ~Copyable {
     /// The names of the events to replay, oldest first.
     ///
     /// - Parameter name: of a single event; nil is all events, or all that failed.
+    /// - Throws: also if a replay would run somebody else's triggers with the rights of a superuser.
     public func names(_ name: Name?, onlyFailed: Bool) throws(PostgresError) -> [Name] {
+        try connection.execute(EmbeddedSQL.refuseUntrustedTable, deadline: .now + BillingEventLog.timeout)
         var parameters = Parameters()
         parameters.append(text: name?.source)
         parameters.append(text: name?.id)

@@ -11,16 +11,27 @@ public enum Schema {
             files: SchemaFiles(
                 before: [
                     Definition(file: "roles.sql", sql: EmbeddedSQL.roles),
+                    Definition(file: "become_owner.sql", sql: EmbeddedSQL.becomeOwner),
+                    Definition(file: "undo_alterations.sql", sql: EmbeddedSQL.undoAlterations),
+                    Definition(file: "grant_create.sql", sql: EmbeddedSQL.grantCreate),
                     Definition(file: "check_adopted_table.sql", sql: EmbeddedSQL.checkAdoptedTable),
                 ],
                 migrations: EmbeddedSQL.migrations.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) },
                 renameConflicts: EmbeddedSQL.setAside,
-                definitions: [Definition(file: "grant_create.sql", sql: EmbeddedSQL.grantCreate)]
-                    + EmbeddedSQL.definitions.map {
-                        Definition(file: "functions/\($0.schema)/\($0.name).sql", sql: $0.sql)
-                    },
+                definitions: EmbeddedSQL.definitions.map {
+                    Definition(file: "functions/\($0.schema)/\($0.name).sql", sql: $0.sql)
+                },
                 after: [Definition(file: "triggers.sql", sql: EmbeddedSQL.triggers)],
-                last: [Definition(file: "rights.sql", sql: EmbeddedSQL.rights)],
+                last: [
+                    Definition(file: "rights.sql", sql: EmbeddedSQL.rights),
+                    Definition(file: "rights_on_message_usage.sql", sql: EmbeddedSQL.rightsOnMessageUsage),
+                ],
+                owner: SchemaOwner(
+                    role: "headroom_owner",
+                    become: EmbeddedSQL.refuseUntrustedTable + EmbeddedSQL.becomeOwner,
+                    resign: EmbeddedSQL.resignOwner,
+                    installedObjects: EmbeddedSQL.readInstalledObjects
+                ),
                 release: HeadroomVersion.current
             )
         )
@@ -36,7 +47,7 @@ public enum Schema {
     ///
     /// Blocks; run it on a thread of its own.
     ///
-    /// - Parameter warn: called with what was set aside.
+    /// - Parameter warn: called with what was set aside, and what was restored.
     public static func migrate(
         _ connection: Connection,
         warn: (String) -> Void = { _ in }
@@ -49,10 +60,12 @@ public enum Schema {
         public var applied: MigrationPlan
         /// Whether the SQL functions return another release's texts, until the schema's owner migrates.
         public var hasChangedSentences: Bool
+        /// Whether the login may migrate, and so replace Headroom's functions, which a service need not do.
+        public var mayMigrate: Bool
     }
 
-    /// Ensures that a service can run with this login: migrates if the login owns the schema, otherwise checks that the
-    /// schema is current. The connection cannot be used for anything else afterwards.
+    /// Ensures that a service can run with this login: migrates if the login may, otherwise checks that the schema is
+    /// current, and as it was installed. The connection cannot be used for anything else afterwards.
     ///
     /// Blocks; run it on a thread of its own.
     ///
@@ -67,7 +80,7 @@ public enum Schema {
             // The migration may have created the roles.
             rights = try LoginRights(of: connection)
             guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
-            return Preparation(applied: applied, hasChangedSentences: false)
+            return Preparation(applied: applied, hasChangedSentences: false, mayMigrate: true)
         }
         guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
         try connection.execute("set role \(ServiceRole.name)", deadline: .now + .seconds(30))
@@ -78,7 +91,11 @@ public enum Schema {
             deadline: .now + .seconds(30)
         )
         try verifyCounting(connection)
-        return Preparation(applied: MigrationPlan(), hasChangedSentences: try changed.int32(0, 0) > 0)
+        return Preparation(
+            applied: MigrationPlan(),
+            hasChangedSentences: try changed.int32(0, 0) > 0,
+            mayMigrate: false
+        )
     }
 
     /// In the migration's transaction, so that a table in which counting fails stays as it was.
@@ -86,6 +103,7 @@ public enum Schema {
         try writeSentences(connection)
         try connection.execute("set local role \(ServiceRole.name)", deadline: .now + .seconds(30))
         try verifyCounting(connection)
+        try connection.execute("set local role none", deadline: .now + .seconds(30))
     }
 
     /// Counts a message and undoes it, as the role of the lanes.

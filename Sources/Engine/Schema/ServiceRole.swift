@@ -1,6 +1,6 @@
 import Postgres
 
-/// The database role of the service's sessions. Migrations run as the login itself, which owns the schema.
+/// The database role of the service's sessions. Migrations run as the login itself, with the rights of headroom_owner.
 /// docs/decisions/0010-roles.md has the reasons.
 public enum ServiceRole {
     public static let name = "headroom_service"
@@ -11,7 +11,7 @@ struct LoginRights: Sendable {
     var login: String
     /// Nil while there is no schema yet.
     var owner: String?
-    /// Whether the login owns the schema, or there is none yet.
+    /// Whether the login has the rights of the schema's owner or may give them to itself, or there is no schema yet.
     var mayMigrate: Bool
     /// Whether the login may act as the service's role.
     var mayServe: Bool
@@ -44,8 +44,8 @@ public struct LoginError: Error, Sendable, CustomStringConvertible {
         }
         return LoginError(
             description: """
-                \(rights.login) may neither migrate this database nor act as \(ServiceRole.name); have \(owner), who owns \
-                the schema, run `headroom migrate`, and an administrator: \(grant)
+                \(rights.login) may neither migrate this database nor act as \(ServiceRole.name); have a superuser, or a \
+                login that may act as \(owner), run `headroom migrate`, and an administrator: \(grant)
                 """
         )
     }

@@ -32,6 +32,11 @@ extension ConnectionOptions {
         )
     }
 
+    /// A session that migrates. It has the rights of its login.
+    package static func migration(_ databaseURL: String) -> ConnectionOptions {
+        ConnectionOptions(conninfo: databaseURL, connectTimeout: .seconds(2), applicationName: "headroom migrate")
+    }
+
     /// Runs one statement in a session of its own. Blocks.
     func query(
         _ sql: String,

@@ -55,6 +55,8 @@ public struct SchemaFiles: Sendable {
     public var after: [Definition]
     /// Applied last, whenever anything was applied.
     public var last: [Definition]
+    /// The role to which all objects belong. Nil in tests of the migrator: then nothing is compared or handed over.
+    public var owner: SchemaOwner?
     /// The release that the files belong to, as MAJOR.MINOR.PATCH.
     public var release: String
 
@@ -65,6 +67,7 @@ public struct SchemaFiles: Sendable {
         definitions: [Definition] = [],
         after: [Definition] = [],
         last: [Definition] = [],
+        owner: SchemaOwner? = nil,
         release: String = "0.0.0"
     ) {
         self.before = before
@@ -73,9 +76,29 @@ public struct SchemaFiles: Sendable {
         self.definitions = definitions
         self.after = after
         self.last = last
+        self.owner = owner
         self.release = release
     }
 
     /// All files that may be applied again.
     var repeatable: [Definition] { before + definitions + after + last }
+}
+
+/// A role that owns a schema, and cannot log in.
+public struct SchemaOwner: Sendable {
+    public var role: String
+    /// Gives the login the role's rights until the end of the transaction. May run several times.
+    public var become: String
+    /// Takes them back.
+    public var resign: String
+    /// A query of the objects whose present state must be the installed one: name, and facts as JSON
+    /// (`InstalledObjects`).
+    public var installedObjects: String
+
+    public init(role: String, become: String, resign: String, installedObjects: String) {
+        self.role = role
+        self.become = become
+        self.resign = resign
+        self.installedObjects = installedObjects
+    }
 }

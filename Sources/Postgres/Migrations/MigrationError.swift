@@ -16,6 +16,12 @@ public struct MigrationError: Error, Sendable, CustomStringConvertible {
         case outdated
         /// Migrations are missing, and this login may not apply them.
         case missing
+        /// Objects differ from what was installed, and this login may not restore them.
+        case altered
+        /// The schema, or the record of applied files, belongs to a role that is not trusted.
+        case foreignOwner
+        /// Another instance created the schema first.
+        case createdConcurrently
         /// Another error of the database: connection, privileges, a read-only server.
         case database
     }
@@ -76,7 +82,8 @@ extension MigrationError {
     static func lockTimedOut(after limit: Duration, _ error: PostgresError) -> MigrationError {
         let message = """
             another instance has been migrating this database for \(limit.components.seconds) s; wait until it \
-            has finished and start again (pg_locks with locktype = 'advisory' shows the session that holds the lock)
+            has finished and start again (pg_locks with relation = 'headroom.migrations'::regclass shows the session that holds \
+            the lock)
             """
         return MigrationError(.lockTimedOut, message, underlying: error)
     }
@@ -113,10 +120,32 @@ extension MigrationError {
     static func missing(_ files: [String], owner: String?) -> MigrationError {
         let shown = files.prefix(5).joined(separator: ", ") + (files.count > 5 ? " and \(files.count - 5) more" : "")
         let message = """
-            the schema is not this binary's: \(shown) must be applied first, which this login may not do; have \(owner ?? "the owner"), who owns the schema, run `headroom migrate`, then start \
-            again
+            the schema is not this binary's: \(shown) must be applied first, which this login may not do; have a superuser or a login that may act as \(owner ?? "the owner") run `headroom migrate`, then start again
             """
         return MigrationError(.missing, message)
+    }
+
+    static func altered(_ objects: [AlteredObject], owner: String?) -> MigrationError {
+        let shown = objects.prefix(10).map(\.description).joined(separator: ", ")
+        let more = objects.count > 10 ? " and \(objects.count - 10) more" : ""
+        let message = """
+            objects are not as `headroom migrate` installed them (\(shown)\(more)), which this login may not restore; find \
+            out who changed them, have a superuser or a login that may act as \(owner ?? "the owner") run `headroom migrate`, \
+            which restores them, then start again
+            """
+        return MigrationError(.altered, message)
+    }
+
+    static func foreignOwner(_ object: String, _ role: String) -> MigrationError {
+        let message = """
+            \(object) belongs to \(role), whose triggers and functions would run with the rights of this login: rename or \
+            drop it, then migrate again
+            """
+        return MigrationError(.foreignOwner, message)
+    }
+
+    static func createdConcurrently(_ error: PostgresError) -> MigrationError {
+        MigrationError(.createdConcurrently, "another instance created the schema: \(error)", underlying: error)
     }
 
     static func database(_ action: String, _ error: PostgresError) -> MigrationError {

@@ -9,6 +9,8 @@ public struct MigrationPlan: Sendable, Hashable {
         case replace(file: String)
         /// A function or view that no file defines.
         case drop(object: String)
+        /// An object that differs from what was installed.
+        case restore(AlteredObject)
     }
 
     public internal(set) var changes: [Change]
@@ -27,8 +29,14 @@ public struct MigrationPlan: Sendable, Hashable {
             (count { if case .create = $0 { true } else { false } }, "definitions created"),
             (count { if case .replace = $0 { true } else { false } }, "definitions replaced"),
             (count { if case .drop = $0 { true } else { false } }, "objects dropped"),
+            (count { if case .restore = $0 { true } else { false } }, "objects restored"),
         ]
         return parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+    }
+
+    /// The objects that differ from what was installed.
+    public var alteredObjects: [AlteredObject] {
+        changes.compactMap { if case .restore(let object) = $0 { object } else { nil } }
     }
 
     /// The files of which the database lacks this version.
@@ -36,7 +44,7 @@ public struct MigrationPlan: Sendable, Hashable {
         changes.compactMap { change in
             switch change {
             case .apply(let file), .create(let file), .replace(let file): file
-            case .drop: nil
+            case .drop, .restore: nil
             }
         }
     }
@@ -64,6 +72,7 @@ struct MigrationComparison {
     let migrationChecksums: [String]
     let definitionChecksums: [String]
     let record: MigrationRecord.Rows
+    let altered: [AlteredObject]
 
     /// - Throws: `.databaseNewer`, `.changedAfterApplied`.
     func plan() throws(MigrationError) -> MigrationPlan {
@@ -84,6 +93,7 @@ struct MigrationComparison {
             }
         }
         changes += removedFiles.map { .drop(object: $0) }
+        changes += altered.map { .restore($0) }
         return MigrationPlan(changes: changes)
     }
 

@@ -24,7 +24,7 @@ struct MigrationRecord {
     enum State {
         case missing
         case current
-        /// Only a table of migrations, from before functions were recorded.
+        /// Only some of the tables, from a development version.
         case outdated
     }
 
@@ -43,15 +43,58 @@ struct MigrationRecord {
         parameters.append(text: schema)
         let result = try connection.query(
             """
-            SELECT t.relname = 'definitions'
-            FROM pg_catalog.pg_class AS t JOIN pg_catalog.pg_namespace AS s ON s.oid = t.relnamespace
-            WHERE s.nspname = $1 AND t.relname IN ('migrations', 'definitions') ORDER BY 1 DESC
+            SELECT FROM pg_catalog.pg_class AS t JOIN pg_catalog.pg_namespace AS s ON s.oid = t.relnamespace
+            WHERE s.nspname = $1 AND t.relname IN ('migrations', 'definitions', 'installed_objects')
             """,
             parameters,
             deadline: deadline
         )
-        guard result.rowCount > 0 else { return .missing }
-        return try result.bool(0, 0) ? .current : .outdated
+        switch result.rowCount {
+        case 0: return .missing
+        case 3: return .current
+        default: return .outdated
+        }
+    }
+
+    /// Refuses a schema or a record of applied files that somebody else has created: triggers on these tables would run
+    /// with the rights of this login. A superuser can act as every role, and trusts none but superusers and the owner.
+    func refuseForeignOwner(_ owner: SchemaOwner) throws(MigrationError) {
+        var parameters = Parameters()
+        parameters.append(text: schema)
+        parameters.append(text: owner.role)
+        let result: QueryResult
+        do throws(PostgresError) {
+            result = try connection.query(
+                """
+                SELECT objects.name, owners.rolname
+                FROM (
+                    SELECT 'the schema ' || nspname, nspowner FROM pg_catalog.pg_namespace WHERE nspname = $1
+                    UNION ALL
+                    SELECT 'the table ' || s.nspname || '.' || t.relname, t.relowner
+                    FROM pg_catalog.pg_class AS t JOIN pg_catalog.pg_namespace AS s ON s.oid = t.relnamespace
+                    WHERE s.nspname = $1 AND t.relname IN ('migrations', 'definitions', 'installed_objects')
+                ) AS objects (name, owner)
+                JOIN pg_catalog.pg_roles AS owners ON owners.oid = objects.owner
+                JOIN pg_catalog.pg_roles AS login ON login.rolname = current_user
+                WHERE NOT owners.rolsuper AND owners.rolname NOT IN ($2, login.rolname)
+                    AND (login.rolsuper OR NOT pg_catalog.pg_has_role(owners.oid, 'USAGE'))
+                """,
+                parameters,
+                deadline: deadline
+            )
+        } catch {
+            throw .database("the owner of the schema cannot be read", error)
+        }
+        guard result.rowCount == 0 else { throw .foreignOwner(result.text(0, 0), result.text(0, 1)) }
+    }
+
+    /// Admits one migration at a time, until the end of the transaction. Only who may change the table can lock it so;
+    /// an advisory lock would be open to every login.
+    func lock() throws(PostgresError) {
+        try connection.execute(
+            "LOCK TABLE \(quotedSchema).migrations IN SHARE UPDATE EXCLUSIVE MODE",
+            deadline: deadline
+        )
     }
 
     /// Call only after `state`, with the lock held: CREATE … IF NOT EXISTS requires the right to create even if
@@ -77,7 +120,14 @@ struct MigrationRecord {
                 CONSTRAINT definitions_pkey PRIMARY KEY (file)
             );
             COMMENT ON TABLE \(quotedSchema).definitions IS
-                'The applied version of each function, view and script, and its release.'
+                'The applied version of each function, view and script, and its release.';
+            CREATE TABLE \(quotedSchema).installed_objects (
+                object text NOT NULL,
+                facts jsonb NOT NULL,
+                CONSTRAINT installed_objects_pkey PRIMARY KEY (object)
+            );
+            COMMENT ON TABLE \(quotedSchema).installed_objects IS
+                'What the newest migration has installed, which the service compares with what is there when it starts.'
             """,
             deadline: deadline
         )

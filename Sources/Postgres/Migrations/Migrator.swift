@@ -1,9 +1,9 @@
 /// Migrates a database to the schema of this binary.
 ///
-/// Any number of instances may start at once: an advisory lock admits one at a time, and the others find nothing to do.
-/// All work runs in one transaction: if the process is killed, nothing is applied. Missing migrations run first, in
-/// order. Then, if one of them or a definition has changed, all definitions run. A function or view that no file
-/// defines is dropped.
+/// Any number of instances may start at once: a lock admits one at a time, and the others find nothing to do. All work
+/// runs in one transaction: if the process is killed, nothing is applied. Missing migrations run first, in order. Then,
+/// if one of them or a definition has changed, or an object is not as it was installed, all definitions run. A function
+/// or view that no file defines is dropped.
 public struct Migrator: Sendable {
     public let files: SchemaFiles
     public let schema: String
@@ -11,9 +11,6 @@ public struct Migrator: Sendable {
     public let lockTimeout: Duration
     /// How long one file may take.
     public let statementTimeout: Duration
-
-    /// "headroom" in ASCII. Advisory locks are per database; 64-bit keys do not collide with pairs of 32-bit keys.
-    static let lockKey: Int64 = 0x6865_6164_726F_6F6D
 
     public init(
         files: SchemaFiles,
@@ -40,12 +37,25 @@ public struct Migrator: Sendable {
         warn: (String) -> Void = { _ in }
     ) throws(MigrationError) -> MigrationPlan {
         try checkServerVersion(connection)
-        try lock(connection)
-        defer { unlock(connection) }
+        do throws(MigrationError) {
+            return try migrateOnce(connection, finally: finally, warn: warn)
+        } catch {
+            // There was nothing to lock yet: another instance created the schema, and this one waited for it.
+            guard error.code == .createdConcurrently else { throw error }
+            return try migrateOnce(connection, finally: finally, warn: warn)
+        }
+    }
+
+    private func migrateOnce(
+        _ connection: Connection,
+        finally: (Connection) throws(PostgresError) -> Void,
+        warn: (String) -> Void
+    ) throws(MigrationError) -> MigrationPlan {
         var warnings: [String] = []
         let plan = try inTransaction(connection) { () throws(MigrationError) in
             let plan = try apply(record(connection), &warnings)
             do throws(PostgresError) { try finally(connection) } catch { throw .finallyFailed(error) }
+            try execute(files.owner?.resign, connection)
             return plan
         }
         for warning in warnings { warn(warning) }
@@ -62,13 +72,19 @@ public struct Migrator: Sendable {
         try comparison(connection).status()
     }
 
+    /// The objects that differ from what was installed. Changes nothing.
+    public func alteredObjects(_ connection: Connection) throws(MigrationError) -> [AlteredObject] {
+        try comparison(connection).altered
+    }
+
     /// Makes sure that the database has this binary's schema, for a login that may not migrate.
     ///
     /// - Parameter owner: the role that may migrate, for the message.
-    /// - Throws: `.missing`, `.databaseNewer`, `.changedAfterApplied`.
+    /// - Throws: `.missing`, `.altered`, `.databaseNewer`, `.changedAfterApplied`.
     public func requireCurrent(_ connection: Connection, owner: String?) throws(MigrationError) {
-        let missing = try plan(connection).missingFiles
-        guard missing.isEmpty else { throw .missing(missing, owner: owner) }
+        let plan = try plan(connection)
+        guard plan.missingFiles.isEmpty else { throw .missing(plan.missingFiles, owner: owner) }
+        guard plan.alteredObjects.isEmpty else { throw .altered(plan.alteredObjects, owner: owner) }
     }
 
     private func comparison(_ connection: Connection) throws(MigrationError) -> MigrationComparison {
@@ -77,7 +93,14 @@ public struct Migrator: Sendable {
         do throws(PostgresError) {
             switch try record.state() {
             case .outdated: break
-            case .missing: return try comparison(record, rows: .init())
+            case .missing:
+                return MigrationComparison(
+                    files: files,
+                    migrationChecksums: try record.checksums(of: files.migrations.map(\.sql)),
+                    definitionChecksums: try record.checksums(of: files.repeatable.map(\.sql)),
+                    record: .init(),
+                    altered: []
+                )
             case .current: return try comparison(record, rows: try record.rows())
             }
         } catch {
@@ -94,7 +117,8 @@ public struct Migrator: Sendable {
             files: files,
             migrationChecksums: try record.checksums(of: files.migrations.map(\.sql)),
             definitionChecksums: try record.checksums(of: files.repeatable.map(\.sql)),
-            record: rows
+            record: rows,
+            altered: try files.owner.map { owner throws(PostgresError) in try record.alteredObjects(owner) } ?? []
         )
     }
 
@@ -109,42 +133,6 @@ public struct Migrator: Sendable {
             throw .database("cannot migrate", PostgresError(.connectionLost, "the connection is closed"))
         }
         guard version >= MigrationError.minimumServerVersion else { throw .serverTooOld(version) }
-    }
-}
-
-// MARK: The lock
-
-extension Migrator {
-    /// A session's lock ends with the session, so that a killed instance blocks no other. It is taken within a
-    /// transaction only to limit the timeouts to it.
-    private func lock(_ connection: Connection) throws(MigrationError) {
-        try inTransaction(connection) { () throws(MigrationError) in
-            var key = Parameters()
-            key.append(int64: Migrator.lockKey)
-            do throws(PostgresError) {
-                _ = try connection.query(
-                    "SELECT pg_advisory_lock($1)",
-                    key,
-                    deadline: .now + lockTimeout + .seconds(5)
-                )
-            } catch {
-                switch error.kind {
-                case .server(.lockNotAvailable): throw .lockTimedOut(after: lockTimeout, error)
-                default: throw .database("the migration lock was not obtained", error)
-                }
-            }
-        }
-    }
-
-    private func unlock(_ connection: Connection) {
-        guard connection.isUsable else { return }  // the lock ended with the session
-        var key = Parameters()
-        key.append(int64: Migrator.lockKey)
-        do throws(PostgresError) {
-            _ = try connection.query("SELECT pg_catalog.pg_advisory_unlock($1)", key, deadline: .now + .seconds(5))
-        } catch {
-            connection.close()  // the end of the session releases it, too
-        }
     }
 }
 

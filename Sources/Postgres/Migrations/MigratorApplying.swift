@@ -7,7 +7,12 @@ extension Migrator {
         var plan = try comparison.plan()
         guard !plan.isEmpty else { return plan }
         let changed = Set(plan.missingFiles)
+        let altered = plan.alteredObjects
         let connection = record.connection
+        if !altered.isEmpty {
+            try execute("SELECT pg_catalog.set_config('\(schema).is_restoring', 'yes', true)", connection)
+            warnings += altered.map { "restored \($0)" }
+        }
 
         for definition in files.before { _ = try execute(definition.file, definition.sql, connection) }
         for (migration, checksum) in zip(files.migrations, comparison.migrationChecksums)
@@ -18,7 +23,7 @@ extension Migrator {
             warnings += try renameConflicts(statement, connection)
         }
         for definition in files.definitions { _ = try execute(definition.file, definition.sql, connection) }
-        for definition in files.after where changed.contains(definition.file) {
+        for definition in files.after where changed.contains(definition.file) || !altered.isEmpty {
             _ = try execute(definition.file, definition.sql, connection)
         }
         let dropped = try dropRemoved(comparison, record)
@@ -30,6 +35,7 @@ extension Migrator {
                 checksums: comparison.definitionChecksums,
                 release: files.release
             )
+            if let owner = files.owner { try record.recordInstalledObjects(owner) }
         } catch {
             throw .database("the applied files cannot be recorded", error)
         }
@@ -40,18 +46,35 @@ extension Migrator {
     }
 
     private func prepareRecord(_ record: MigrationRecord) throws(MigrationError) -> MigrationComparison {
+        if let owner = files.owner { try record.refuseForeignOwner(owner) }
         var isOutdated = false
         do throws(PostgresError) {
             switch try record.state() {
             case .missing: try record.create()
-            case .current: break
+            case .current:
+                if let owner = files.owner { try record.connection.execute(owner.become, deadline: record.deadline) }
+                try record.lock()
             case .outdated: isOutdated = true
             }
             if !isOutdated { return try comparison(record, rows: try record.rows()) }
         } catch {
-            throw .database("the record of applied files cannot be prepared", error)
+            switch error.kind {
+            case .server(.lockNotAvailable): throw .lockTimedOut(after: lockTimeout, error)
+            case .server(.uniqueViolation), .server(.duplicateTable): throw .createdConcurrently(error)
+            default: throw .database("the record of applied files cannot be prepared", error)
+            }
         }
         throw .outdated(schema: schema)
+    }
+
+    /// Executes a step of the transaction that belongs to no file.
+    func execute(_ sql: String?, _ connection: Connection) throws(MigrationError) {
+        guard let sql else { return }
+        do throws(PostgresError) {
+            try connection.execute(sql, deadline: .now + lockTimeout + .seconds(30))
+        } catch {
+            throw .database("a step of the migration failed", error)
+        }
     }
 
     /// Inserts the row first: if the lock ever failed to exclude a second instance, the primary key would make that
@@ -101,6 +124,7 @@ extension Migrator {
         _ record: MigrationRecord
     ) throws(MigrationError) -> [String] {
         var dropped: [String] = []
+        guard !comparison.record.definitions.isEmpty else { return [] }
         let removed = comparison.removedFiles.compactMap { Definition.object(of: $0) }
         let named = removed + files.definitions.compactMap { Definition.object(of: $0.file) }
         for (kind, query, names) in [("VIEW", Migrator.oldViews, removed), ("ROUTINE", Migrator.oldRoutines, named)] {
@@ -134,18 +158,14 @@ extension Migrator {
         """
 
     /// $1: the schema that is the product's own; $2: names of definitions, with those whose files were removed. The
-    /// product's functions belong to the schema's owner, or to the role that owns its SECURITY DEFINER functions.
+    /// product's functions in other schemas belong to the schema's owner, and are SECURITY DEFINER.
     private static let oldRoutines = """
         SELECT routines.oid::regprocedure::text
-        FROM pg_proc AS routines JOIN pg_namespace AS namespace ON namespace.oid = routines.pronamespace
+        FROM pg_proc AS routines
+        JOIN pg_namespace AS namespace ON namespace.oid = routines.pronamespace
+        JOIN pg_namespace AS own ON own.nspname = $1
         WHERE routines.xmin <> pg_current_xact_id()::xid AND namespace.nspname || '.' || routines.proname = ANY ($2)
-            AND routines.proowner IN (
-                SELECT nspowner FROM pg_namespace WHERE nspname = $1 AND namespace.nspname = $1
-                UNION ALL
-                SELECT definers.proowner
-                FROM pg_proc AS definers JOIN pg_namespace AS own ON own.oid = definers.pronamespace
-                WHERE own.nspname = $1 AND definers.prosecdef AND (namespace.nspname = $1 OR routines.prosecdef)
-            )
+            AND (namespace.oid = own.oid OR routines.proowner = own.nspowner AND routines.prosecdef)
         ORDER BY 1
         """
 }

@@ -79,6 +79,118 @@ struct ChangesByHandTests {
         }
     }
 
+    @Test("by a trigger of another table is audited too")
+    func nested() async throws {
+        try await withUsage { database in
+            for role in ["headroom_operator", "none"] {
+                let before = try await changes(database) ?? 0
+                try await database.psql.execute(
+                    """
+                    begin; set role \(role);
+                    create temporary table orders (id int);
+                    create function pg_temp.place_order() returns trigger language plpgsql as $$ begin
+                        update public.message_usage set "limit" = 9999;
+                        update headroom.plans set allowance = 9999 where plan = 'paid';
+                        update headroom.subscriptions set plan = 'pro';
+                        update headroom.subscribers set anchor_day = 9;
+                        return null;
+                    end $$;
+                    create trigger place_order after insert on orders for each row execute function pg_temp.place_order();
+                    insert into orders values (1);
+                    """
+                )
+                let recorded = try await database.psql.rows(
+                    "select action || ' ' || after from headroom.audit_log order by id offset \(before)"
+                )
+                #expect(
+                    recorded == [
+                        #"update {"count": 41, "limit": 9999, "period": "trial"}"#,
+                        #"update {"plan": "paid", "allowance": 9999}"#,
+                        #"update {"plan": "pro", "original_transaction_id": "first message"}"#,
+                        #"update {"anchor_day": 9}"#,
+                    ]
+                )
+                try await database.psql.execute("rollback")
+            }
+        }
+    }
+
+    @Test("that deletes a subscriber records the subscriptions that are deleted with it")
+    func cascade() async throws {
+        try await withUsage { database in
+            for role in ["headroom_operator", "none"] {
+                let before = try await changes(database) ?? 0
+                try await database.psql.execute("begin; set role \(role); delete from headroom.subscribers")
+                let recorded = try await database.psql.rows(
+                    """
+                    select concat_ws(' ', action, before ->> 'plan', before ->> 'anchor_day', actor) from headroom.audit_log
+                    order by id offset \(before)
+                    """
+                )
+                let actor = role == "none" ? try await database.psql.text("select session_user") ?? "" : role
+                #expect(recorded == ["delete trial \(actor)", "delete 1 \(actor)"])
+                try await database.psql.execute("rollback")
+            }
+        }
+    }
+
+    @Test("by headroom.write_customer is audited as what the tables have, whatever its caller passes")
+    func billingByHand() async throws {
+        try await withUsage { database in
+            let lock =
+                "select headroom.lock_and_read_customer('revenuecat', 'e', false, '{}', '{\(user(1))}', '{}', '{}')"
+            let same = #"{"anchor": 1, "subscription": {"transaction": "T", "bought": "free"}}"#
+            func write(_ subscription: String, _ more: String = "") -> String {
+                """
+                select headroom.write_customer('{"event": {"source": "revenuecat", "id": "e", "type": "TEST",
+                    "at": "2026-11-01T00:00:00Z", "identities": [], "effects": [], "outcome": "applied"},
+                    "users": [{"user": "\(user(1))", "before": \(same), "after": \(same) \(more),
+                        "subscriptions": [\(subscription)]}]}')
+                """
+            }
+            var before = try await changes(database) ?? 0
+            for (statement, expected) in [
+                (
+                    write(#"{"original_transaction_id": "T", "plan": "pro", "started_at": "2026-11-01T00:00:00Z"}"#),
+                    ["trial|pro T"]
+                ),
+                // A column that the log does not show otherwise.
+                (
+                    write(
+                        #"{"original_transaction_id": "T", "plan": "pro", "started_at": "2025-11-01T00:00:00Z"}"#,
+                        #", "anchor_day": 1, "store_trial_started_at": "2025-01-01T00:00:00Z""#
+                    ),
+                    ["pro T 2026-11 |pro T 2025-11 2025-01"]
+                ),
+                // Two at once.
+                (
+                    write(
+                        #"{"original_transaction_id": "T", "plan": "paid"}, {"original_transaction_id": "U", "plan": "paid"}"#
+                    ),
+                    ["pro T|paid T", "pro|paid U"]
+                ),
+            ] {
+                try await database.psql.execute("set role headroom_operator; \(lock); \(statement); reset role")
+                let recorded = try await database.psql.rows(
+                    """
+                    select concat_ws(
+                        '|', concat_ws(
+                            ' ', before ->> 'plan', before ->> 'transaction', left(before ->> 'started_at', 7),
+                            case when before ? 'started_at' then coalesce(left(before ->> 'store_trial_started_at', 7), '') end
+                        ), concat_ws(
+                            ' ', after ->> 'plan', after ->> 'transaction', left(after ->> 'started_at', 7),
+                            left(after ->> 'store_trial_started_at', 7)
+                        )
+                    )
+                    from headroom.audit_log order by id offset \(before)
+                    """
+                )
+                #expect(recorded == expected)
+                before += recorded.count
+            }
+        }
+    }
+
     @Test("is distinguished from counting: messages with and without keys, holds, releases and reads are not audited")
     func counting() async throws {
         let database = try await TestDatabase.fresh()

@@ -67,7 +67,7 @@ struct PublicRightsTests {
         #expect(found == [])
     }
 
-    @Test("fixes the search path of every SECURITY DEFINER function, all owned by headroom_service")
+    @Test("fixes the search path of every SECURITY DEFINER function, all owned by headroom_owner")
     func definers() async throws {
         let definers = try await lines(
             """
@@ -77,7 +77,7 @@ struct PublicRightsTests {
         )
         #expect(definers.count > 10)
         for line in definers {
-            #expect(line.hasSuffix(#" headroom_service {"search_path=pg_catalog, pg_temp"}"#), "\(line)")
+            #expect(line.hasSuffix(#" headroom_owner {"search_path=pg_catalog, pg_temp"}"#), "\(line)")
         }
         // Functions that they call set a path of their own, or none.
         let paths = try await lines(
@@ -89,16 +89,43 @@ struct PublicRightsTests {
         #expect(paths == [])
     }
 
-    @Test("lets the service execute every function of the schema headroom")
+    @Test("has one owner, without members, of the schema and all objects in it, and of ours in public")
+    func owners() async throws {
+        let others = try await lines(
+            """
+            select format('%s %s', objects.owner::regrole, objects.name)
+            from (
+                select nspname, nspowner from pg_namespace where nspname = 'headroom'
+                union all
+                select oid::regprocedure::text, proowner from pg_proc where pronamespace in \(PublicRightsTests.schemas)
+                union all
+                select oid::regclass::text, relowner from pg_class where relnamespace in \(PublicRightsTests.schemas)
+                union all
+                select 'type ' || oid::regtype, typowner from pg_type where typnamespace in \(PublicRightsTests.schemas)
+            ) as objects (name, owner)
+            where objects.owner <> 'headroom_owner'::regrole
+            """
+        )
+        #expect(others == [])
+        let members = try await lines(
+            """
+            select format('%s %s', roleid::regrole, member::regrole) from pg_auth_members
+            where roleid = 'headroom_owner'::regrole or member = 'headroom_owner'::regrole
+            """
+        )
+        #expect(members == ["headroom_service headroom_owner"])
+        #expect(try await lines("select rolname from pg_roles where rolname like 'headroom\\_%' and rolcanlogin") == [])
+    }
+
+    @Test("lets the service execute every function of the schema headroom, except those of triggers")
     func service() async throws {
         let refused = try await lines(
             """
             select oid::regprocedure from pg_proc
             where pronamespace = 'headroom'::regnamespace
-                and not has_function_privilege('headroom_service', oid, 'EXECUTE')
+                and has_function_privilege('headroom_service', oid, 'EXECUTE') = (prorettype = 'trigger'::regtype)
             """
         )
-        // Its own, and those without SECURITY DEFINER: definers() checks that there are no others.
         #expect(refused == [])
     }
 
@@ -114,7 +141,7 @@ struct PublicRightsTests {
         #expect(marked == ["active_holds(uuid,text,timestamp with time zone)"])
     }
 
-    @Test("runs every function with effects as headroom_service")
+    @Test("runs every function with effects as headroom_owner")
     func changing() async throws {
         let found = try await lines(
             """
@@ -124,7 +151,7 @@ struct PublicRightsTests {
             order by 1
             """
         )
-        // Those of tokens run as the role that writes the row, because they record this role.
-        #expect(found == ["notify_tokens_changed()", "stamp_token()"])
+        // The first runs in the role that deletes a subscriber, so that what it deletes is recorded.
+        #expect(found == ["delete_subscriptions()", "notify_tokens_changed()"])
     }
 }

@@ -30,6 +30,10 @@ struct RightsTests {
         Right("truncate message_usage"),
         Right("alter table message_usage disable row level security"),
         Right("alter table message_usage disable trigger record_manual_change"),
+        Right("drop trigger record_manual_change on message_usage"),
+        Right("alter function headroom.record_manual_change() security invoker"),
+        Right("alter function headroom.record_manual_change() set search_path = public"),
+        Right("alter function set_plan owner to pg_signal_backend"),
     ]
 
     private static let views = [
@@ -67,7 +71,7 @@ struct RightsTests {
         Right("update headroom.plans set allowance = 900 where plan = 'paid'", .operator),
         Right("insert into headroom.plans (plan, label, cycle) values ('team', 'Team', 'monthly')", .operator),
         Right("delete from headroom.plans where plan = 'pro'", .operator),
-        Right("update headroom.plan_revision set revision = 9", .service),
+        Right("update headroom.plan_revision set revision = 9"),
         Right("select * from headroom.subscribers", .service, .operator),
         Right("update headroom.subscribers set anchor_day = 5", .service, .operator),
         Right("insert into headroom.subscribers (user_id) values ('\(user(4))')", .service, .operator),
@@ -82,7 +86,7 @@ struct RightsTests {
         Right("select * from headroom.audit_log", .service, .operator),
         Right("insert into headroom.audit_log (at, action, actor) values (now(), 'plan', 'nobody')", .service),
         Right("update headroom.audit_log set actor = 'nobody'"),
-        Right("delete from headroom.audit_log", .service),
+        Right("delete from headroom.audit_log"),
         Right("select * from headroom.secrets", .service),
         Right("update headroom.secrets set inner_key = ''"),
         Right("select * from headroom.spent_trials", .service),
@@ -90,6 +94,10 @@ struct RightsTests {
         Right("update headroom.words set other = ''"),
         Right("select * from headroom.migrations", .service, .operator),
         Right("delete from headroom.migrations"),
+        Right("select * from headroom.installed_objects", .service, .operator),
+        Right("delete from headroom.installed_objects"),
+        Right("lock table headroom.migrations in share update exclusive mode"),
+        Right("select from headroom.token_lock for update"),
         Right("select nextval('headroom.generations')", .service, .operator),
         Right("select setval('headroom.generations', 1)"),
     ]

@@ -15,11 +15,12 @@ struct RolesScriptTests {
                     let count = try await session.number(
                         """
                         select count(*) from pg_roles where rolname in (
-                            'headroom_service', 'headroom_operator', 'headroom_dashboard', 'headroom_user'
+                            'headroom_owner', 'headroom_service', 'headroom_operator', 'headroom_dashboard',
+                            'headroom_user'
                         )
                         """
                     )
-                    #expect(count == 4)
+                    #expect(count == 5)
                 }
             }
             try await group.waitForAll()

@@ -32,6 +32,7 @@ public struct TestDatabase: Sendable {
             create or replace function headroom.now() returns timestamptz
                 language sql stable parallel safe
                 return (select at from headroom.test_clock);
+            delete from headroom.installed_objects where object = 'function headroom.now()';
             """
         )
         try await moveClock(to: instant)

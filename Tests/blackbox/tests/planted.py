@@ -172,23 +172,32 @@ class Planted(Case):
         session.close()
 
     def test_a_superuser_acts_as_the_owner_of_the_schema(self):
+        # An administrator lets a login without CREATEROLE own Headroom's objects.
         for statement in (
-            "create role app login", "create database of_app owner app", "grant headroom_service to app",
+            "create role app login", "create database of_app owner app",
         ):  # fmt: skip
             self.psql.run(statement)
+        administrator = self.cluster.session("of_app")
+        administrator.run(command("roles").stdout)
+        administrator.close()
         url = self.cluster.url("of_app")
         migrated = command("migrate", database_url=url.replace("user=postgres ", "user=app "))
         self.assertEqual(migrated.returncode, 0, migrated.stderr)
         session = self.cluster.session("of_app")
         session.run("create sequence acted_as_superuser")
         session.run("set session authorization app")
-        # A trigger runs with the rights of its table's owner.
         session.run("create function public.planted() returns trigger language plpgsql as $$ begin if current_setting("
                     "'is_superuser') = 'on' then perform nextval('public.acted_as_superuser'); end if; return null; end $$")  # fmt: skip
-        for table in ("words", "tokens", "store_products", "migrations", "definitions"):
-            session.run(f"create trigger planted after insert or update or delete on headroom.{table}"
-                        " for each statement execute function public.planted()")  # fmt: skip
         session.run("reset session authorization")
+
+        def plant():
+            session.run("set session authorization app")
+            for table in ("words", "tokens", "store_products", "migrations", "definitions", "installed_objects"):
+                session.run(f"create or replace trigger planted after insert or update or delete on headroom.{table}"
+                            " for each statement execute function public.planted()")  # fmt: skip
+            session.run("reset session authorization")
+
+        plant()
         session.run("delete from headroom.definitions where file = 'rights.sql'")
         self.assertEqual(session.value("select is_called from acted_as_superuser"), "t", "a superuser's own statement runs it")
         session.run("alter sequence acted_as_superuser restart")
@@ -196,9 +205,11 @@ class Planted(Case):
             ("migrate", "--plan"), ("migrate",), ("token", "create", "backend", "--scope", "chat"),
             ("product", "map", "revenuecat", "premium", "--plan", "paid"), ("events", "list"),
         ):  # fmt: skip
+            plant()
             outcome = command(*arguments, database_url=url)
             self.assertIn(outcome.returncode, (0, 1), outcome.stderr)
             self.assertEqual(session.value("select is_called from acted_as_superuser"), "f", arguments)
+        plant()
         Service(database_url=url, as_owner=True).stop()
         self.assertEqual(session.value("select is_called from acted_as_superuser"), "f", "serve")
         self.assertEqual(session.value("select distinct created_by from headroom.tokens"), "postgres")

@@ -14,4 +14,3 @@ begin atomic
         and keys.expires_at > p_at;
 end;
 grant execute on function headroom.active_holds(uuid, text, timestamptz) to headroom_operator, headroom_dashboard;
-alter function headroom.active_holds(uuid, text, timestamptz) owner to headroom_service;

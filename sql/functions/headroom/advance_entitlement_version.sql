@@ -8,4 +8,3 @@ begin
     return null;
 end
 $$;
-alter function headroom.advance_entitlement_version() owner to headroom_service;

@@ -8,4 +8,3 @@ begin
     return null;
 end
 $$;
-alter function headroom.end_holds() owner to headroom_service;

@@ -7,4 +7,3 @@ begin
     return null;
 end
 $$;
-alter function headroom.increment_plan_revision() owner to headroom_service;

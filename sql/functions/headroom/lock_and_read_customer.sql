@@ -102,5 +102,3 @@ end
 $$;
 grant execute on function headroom.lock_and_read_customer(text, text, boolean, text[], uuid[], text[], text[])
 to headroom_operator;
-alter function headroom.lock_and_read_customer(text, text, boolean, text[], uuid[], text[], text[])
-owner to headroom_service;

@@ -27,4 +27,3 @@ begin
 end
 $$;
 grant execute on function headroom.prune_billing_events(interval, integer) to headroom_operator;
-alter function headroom.prune_billing_events(interval, integer) owner to headroom_service;

@@ -24,4 +24,3 @@ begin
 end
 $$;
 grant execute on function headroom.prune_keys(interval, integer) to headroom_operator;
-alter function headroom.prune_keys(interval, integer) owner to headroom_service;

@@ -1,5 +1,6 @@
 -- Trigger function: records a manual change in the audit log, with the changed columns and those that identify the row.
--- The triggers on message_usage, subscribers and subscriptions do not fire for headroom_service.
+-- The triggers on message_usage, subscribers and subscriptions do not fire for headroom_service, which counts, and for
+-- headroom_owner: its functions record their own changes, and its triggers change what follows from a recorded change.
 create or replace function headroom.record_manual_change() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -19,11 +20,6 @@ declare
     v_recorded_before jsonb;
     v_recorded_after jsonb;
 begin
-    -- A change by another trigger follows from a change that is already recorded. Subscriptions that are deleted with
-    -- their subscriber are recorded, because nothing else records them.
-    if pg_trigger_depth() > 1 and not (tg_op = 'DELETE' and tg_table_name = 'subscriptions') then
-        return null;
-    end if;
     select
         jsonb_object_agg(name, v_before -> column_name) filter (where v_before is not null),
         jsonb_object_agg(name, v_after -> column_name) filter (where v_after is not null)
@@ -56,4 +52,3 @@ begin
     return null;
 end
 $$;
-alter function headroom.record_manual_change() owner to headroom_service;

@@ -20,4 +20,3 @@ begin
     return null;
 end
 $$;
-alter function headroom.rename_plan_in_events() owner to headroom_service;

@@ -16,16 +16,3 @@ begin
 end
 $$;
 grant execute on function headroom.requesting_user() to headroom_user;
-
--- End users see their own rows. In a subquery the function is called once per statement, not per row. An existing
--- policy already calls it, and may apply to more roles by now.
-do $$
-begin
-    if not exists (
-        select from pg_policy where polrelid = 'public.message_usage'::regclass and polname = 'headroom_user'
-    ) then
-        create policy headroom_user on public.message_usage for select to headroom_user
-            using (user_id = (select headroom.requesting_user()));
-    end if;
-end
-$$;

@@ -34,4 +34,3 @@ begin
     return null;
 end
 $$;
-alter function headroom.restore_spent_trial() owner to headroom_service;

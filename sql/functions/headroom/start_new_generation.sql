@@ -11,4 +11,3 @@ begin
     return null;
 end
 $$;
-alter function headroom.start_new_generation() owner to headroom_service;

@@ -90,4 +90,3 @@ begin
 end
 $$;
 grant execute on function headroom.write_customer(jsonb) to headroom_operator;
-alter function headroom.write_customer(jsonb) owner to headroom_service;

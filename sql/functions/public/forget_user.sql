@@ -70,4 +70,4 @@ begin
 end
 $$;
 grant execute on function public.forget_user(uuid) to headroom_operator;
-alter function public.forget_user(uuid) owner to headroom_service;
+alter function public.forget_user(uuid) owner to headroom_owner;

@@ -10,4 +10,4 @@ begin
 end
 $$;
 grant execute on function public.increment_and_check_usage(uuid, text, integer) to headroom_operator, headroom_user;
-alter function public.increment_and_check_usage(uuid, text, integer) owner to headroom_service;
+alter function public.increment_and_check_usage(uuid, text, integer) owner to headroom_owner;

@@ -21,4 +21,4 @@ begin
 end
 $$;
 grant execute on function public.increment_and_check_usage(uuid, integer) to headroom_operator, headroom_user;
-alter function public.increment_and_check_usage(uuid, integer) owner to headroom_service;
+alter function public.increment_and_check_usage(uuid, integer) owner to headroom_owner;

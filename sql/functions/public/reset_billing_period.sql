@@ -38,4 +38,4 @@ begin
 end
 $$;
 grant execute on function public.reset_billing_period(text) to headroom_operator;
-alter function public.reset_billing_period(text) owner to headroom_service;
+alter function public.reset_billing_period(text) owner to headroom_owner;

@@ -122,4 +122,4 @@ $$;
 grant execute on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer)
 to headroom_operator;
 alter function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer)
-owner to headroom_service;
+owner to headroom_owner;

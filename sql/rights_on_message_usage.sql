@@ -1,0 +1,80 @@
+-- Row level security and rights of message_usage. Applied last, if anything was applied. What locks the table is done
+-- only where it is missing.
+
+-- Policies
+-- ---------------------------------------------------------------------------------------------------------
+do $$
+declare
+    v_table constant regclass := 'public.message_usage';
+    -- PostgREST's roles have the rights of headroom_user directly, because they do not inherit.
+    v_user_roles constant text := (
+        select string_agg(rolname, ', ' order by rolname desc) from pg_roles
+        where rolname in ('headroom_user', 'authenticated')
+    );
+    v_policy record;
+begin
+    for v_policy in
+        select name, roles, format('create policy %I on %s %s', name, v_table, definition) as statement
+        from (values
+            ('headroom_service', 'headroom_service', 'to headroom_service using (true) with check (true)'),
+            ('headroom_operator', 'headroom_operator', 'to headroom_operator using (true) with check (true)'),
+            -- In a subquery the function is called once per statement, not per row.
+            (
+                'headroom_user', v_user_roles, format(
+                    'for select to %s using (user_id = (select headroom.requesting_user()))', v_user_roles
+                )
+            )
+        ) as policies (name, roles, definition)
+    loop
+        -- A policy that differs from the installed one is replaced.
+        if current_setting('headroom.is_restoring', true) = 'yes' or (
+            select string_agg(rolname, ', ' order by rolname desc)
+            from pg_policy join pg_roles on pg_roles.oid = any(polroles)
+            where polrelid = v_table and polname = v_policy.name
+        ) is distinct from v_policy.roles then
+            execute format('drop policy if exists %I on %s', v_policy.name, v_table);
+            execute v_policy.statement;
+        end if;
+    end loop;
+    if not (select relrowsecurity from pg_class where oid = v_table) then
+        alter table public.message_usage enable row level security;
+    end if;
+end
+$$;
+
+-- Rights
+-- ---------------------------------------------------------------------------------------------------------
+grant select, insert, update, delete on public.message_usage to headroom_service, headroom_operator;
+grant select on public.message_usage to headroom_user;
+do $$
+declare
+    v_right record;
+begin
+    -- Row level security restricts none of these: TRUNCATE is not recorded, a trigger runs in the role that counts, and
+    -- whoever may change some row may lock the table. PostgREST's roles keep what a policy lets them use.
+    for v_right in
+        select grants.privilege_type as name, coalesce(quote_ident(role.rolname), 'public') as grantee
+        from pg_class as class
+        cross join lateral aclexplode(class.relacl) as grants
+        left join pg_roles as role on role.oid = grants.grantee
+        where class.oid = 'public.message_usage'::regclass and grants.grantee <> class.relowner and (
+            grants.privilege_type not in ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+            or coalesce(role.rolname, 'public') in ('public', 'anon', 'authenticated') and not exists (
+                select from pg_policy
+                where polrelid = class.oid and polpermissive and polroles && array[0::oid, grants.grantee]
+                    and polcmd in ('*', case grants.privilege_type
+                        when 'SELECT' then 'r' when 'INSERT' then 'a' when 'UPDATE' then 'w' else 'd'
+                    end)
+            )
+        )
+    loop
+        execute format('revoke %s on public.message_usage from %s cascade', v_right.name, v_right.grantee);
+    end loop;
+    if exists (select from pg_roles where rolname = 'authenticated') then
+        grant select on public.message_usage to authenticated;
+    end if;
+    if exists (select from pg_roles where rolname = 'service_role') then
+        grant select, insert, update, delete on public.message_usage to service_role;
+    end if;
+end
+$$;
