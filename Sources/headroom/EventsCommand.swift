@@ -146,7 +146,7 @@ struct EventsReplayCommand: AsyncParsableCommand {
         }
         do {
             let event = try BillingEvent(source: name.source, payload: Array(payload.utf8))
-            guard event.id == name.id else {
+            guard ExactText(event.id) == ExactText(name.id) else {
                 return result("failed", "its payload belongs to another event")
             }
             let replayed = try register.replay(event)

@@ -94,7 +94,7 @@ extension BillingEvent {
             UserID(identity).map { "user:\($0)" } ?? "\(source.rawValue):\(identity)"
         }
         let transactions = effects.compactMap(\.transaction).map { "\(source.rawValue):transaction:\($0)" }
-        return Array(Set(names + transactions)).sorted()
+        return Set((names + transactions).map { ExactText($0) }).sorted().map(\.text)
     }
 
     /// The users that the event may affect. An event without effects and with a single identity affects none.

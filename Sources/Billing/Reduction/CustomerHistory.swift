@@ -22,8 +22,8 @@ public struct CustomerHistory: Sendable, Equatable {
 public struct RecordedEvent: Sendable, Equatable {
     /// An id is unique within its source.
     public struct Key: Hashable, Sendable, Comparable {
-        public var source: String
-        public var id: String
+        @ExactText public var source: String
+        @ExactText public var id: String
 
         public init(source: String, id: String) {
             self.source = source

@@ -229,7 +229,7 @@ public struct CustomerReducer {
         for effect in applied {
             var outcome = effect.outcome
             if outcome == .applied, let (user, name) = effect.subscription,
-                !(state.subscriptions[user] ?? []).contains(where: { $0.transaction == name })
+                !(state.subscriptions[user] ?? []).contains(where: { ExactText($0.transaction) == ExactText(name) })
             {
                 outcome = .waiting
             }

@@ -25,8 +25,8 @@ public struct UserState: Sendable, Equatable {
 
 /// A one-time purchase of messages. It stays with its buyer.
 public struct MessagePurchase: Sendable, Equatable {
-    public var source: String
-    public var transaction: String
+    @ExactText public var source: String
+    @ExactText public var transaction: String
     public var user: UserID
     public var at: Instant
     public var messages: Int

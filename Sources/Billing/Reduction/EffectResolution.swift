@@ -20,10 +20,10 @@ public struct ProductMapping: Sendable, Equatable {
         }
     }
 
-    public var products: [String: Target]
-    public var entitlements: [String: Target]
+    public var products: [ExactText: Target]
+    public var entitlements: [ExactText: Target]
 
-    public init(products: [String: Target], entitlements: [String: Target] = [:]) {
+    public init(products: [ExactText: Target], entitlements: [ExactText: Target] = [:]) {
         self.products = products
         self.entitlements = entitlements
     }
@@ -46,9 +46,9 @@ extension BillingEffect {
         case .granted: return resolvedGrant(by: mapping)
         case .productChanged where nextProduct != nil || nextPlan != nil:
             if let nextProduct, nextPlan == nil {
-                effect.nextPlan = mapping.products[nextProduct]?.plan
+                effect.nextPlan = mapping.products[ExactText(nextProduct)]?.plan
                 // Without a plan, a mapped entitlement suffices: the renewal finds the plan by it.
-                let hasEntitlement = (entitlements ?? []).contains { mapping.entitlements[$0] != nil }
+                let hasEntitlement = (entitlements ?? []).contains { mapping.entitlements[ExactText($0)] != nil }
                 guard effect.nextPlan != nil || hasEntitlement else { return .failure(.unmapped(nextProduct)) }
             }
             return .success(effect)
@@ -81,14 +81,14 @@ extension BillingEffect {
     /// The target of the product, else of its alternate name, else of the first mapped entitlement.
     private func target(in mapping: ProductMapping) -> ProductMapping.Target? {
         for name in [product, alternateProduct].compactMap({ $0 }) {
-            if let target = mapping.products[name], target.plan != nil { return target }
+            if let target = mapping.products[ExactText(name)], target.plan != nil { return target }
         }
-        return (entitlements ?? []).lazy.compactMap { mapping.entitlements[$0] }.first
+        return (entitlements ?? []).lazy.compactMap { mapping.entitlements[ExactText($0)] }.first
     }
 
     private func resolvedGrant(by mapping: ProductMapping) -> Result<BillingEffect, ResolutionFailure> {
         if messages != nil { return .success(self) }
-        guard let product, let messagesPerUnit = mapping.products[product]?.messages else {
+        guard let product, let messagesPerUnit = mapping.products[ExactText(product)]?.messages else {
             return .failure(.unmapped(product ?? ""))
         }
         let (messages, overflow) = messagesPerUnit.multipliedReportingOverflow(by: quantity ?? 1)

@@ -93,8 +93,8 @@ struct OwnershipStep: Equatable {
 /// happened, so the order of arrival does not matter.
 struct Ownership {
     struct Transaction: Hashable {
-        var source: String
-        var name: String
+        @ExactText var source: String
+        @ExactText var name: String
     }
 
     private struct Change {

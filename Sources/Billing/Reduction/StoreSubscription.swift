@@ -3,7 +3,7 @@ import Usage
 /// A subscription after all events of its transaction: the facts from which its state is derived.
 public struct StoreSubscription: Sendable, Equatable {
     /// The original transaction, which names the subscription through all its renewals.
-    public var transaction: String
+    @ExactText public var transaction: String
     public var plan: String?
     public var product: String?
     /// Nil before the first payment. Until then any event may set the end.

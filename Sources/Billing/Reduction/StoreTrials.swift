@@ -62,7 +62,8 @@ struct StoreTrials {
     func adjusted(_ subscription: StoreSubscription, of user: UserID) -> StoreSubscription {
         guard let plan = subscription.plan, cycles[plan]?.isTrial == true else { return subscription }
         // Two sources may use the same transaction.
-        let named = trials.filter { $0.key.name == subscription.transaction && ownership.owner($0.key)?.user == user }
+        let name = ExactText(subscription.transaction)
+        let named = trials.filter { ExactText($0.key.name) == name && ownership.owner($0.key)?.user == user }
         let earlier = named.compactMap { spentTrial(before: $0.key, $0.value, of: user) }.min {
             $0.startedAt == $1.startedAt ? $0.endsAt < $1.endsAt : $0.startedAt < $1.startedAt
         }

@@ -4,7 +4,7 @@ import Usage
 struct UserReducer {
     private let record: UserRecord
     private let cycles: [String: Plan.Cycle]
-    private var byTransaction: [String: StoreSubscription] = [:]
+    private var byTransaction: [ExactText: StoreSubscription] = [:]
     private var anchorDay: Int
     private var previousPlan: String?
     /// The user's newest monthly plan.
@@ -40,10 +40,10 @@ struct UserReducer {
         guard isInForce(event, transferredAt), let name = effect.transaction else { return .outdated }
         var effect = effect
         if let plan, let own = effect.plan, cycles[own]?.isTrial == true { effect.plan = plan }
-        let before = byTransaction[name] ?? StoreSubscription(transaction: name)
+        let before = byTransaction[ExactText(name)] ?? StoreSubscription(transaction: name)
         var after = before
         after.apply(effect, at: event.at, environment: event.environment, cycles: cycles)
-        byTransaction[name] = after
+        byTransaction[ExactText(name)] = after
         if let day = after.anchorDay,
             day != before.anchorDay || effect.anchorDay != nil || effect.kind == .purchased
         {

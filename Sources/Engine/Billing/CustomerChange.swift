@@ -36,7 +36,7 @@ struct CustomerChange: Encodable {
         var outcome: String
         var user: String?
         var missingPrerequisite: String?
-        var unmappedProduct: String?
+        var unmappedProduct: ExactText?
         var problem: String?
 
         enum CodingKeys: String, CodingKey {
@@ -115,7 +115,7 @@ struct CustomerChange: Encodable {
             user: result.user,
             outcome: result.outcome,
             missingPrerequisite: result.missingPrerequisite,
-            unmappedProduct: result.unmappedProduct,
+            unmappedProduct: result.unmappedProduct?.text,
             problem: result.problem,
             before: document.before
         )
@@ -133,8 +133,16 @@ struct CustomerChange: Encodable {
     }
 
     private static func purchases(_ state: CustomerState, _ document: CustomerDocument) -> [Purchase]? {
-        let written = Set((document.purchases ?? []).map { [$0.source, $0.transaction, String($0.isRefunded)] })
-        let changed = state.purchases.filter { !written.contains([$0.source, $0.transaction, String($0.isRefunded)]) }
+        let written = Set((document.purchases ?? []).map(\.state))
+        let changed = state.purchases.filter { purchase in
+            !written.contains(
+                CustomerDocument.Purchase.State(
+                    source: purchase.source,
+                    transaction: purchase.transaction,
+                    isRefunded: purchase.isRefunded
+                )
+            )
+        }
         guard !changed.isEmpty else { return nil }
         return changed.map {
             Purchase(
@@ -187,7 +195,7 @@ extension CustomerChange.Result {
             (document.users ?? []).contains { $0.user == user } ? user : nil
         }
         missingPrerequisite = result?.problem?.missingPrerequisite
-        if case .unmappedProduct(let product)? = result?.problem { unmappedProduct = product }
+        if case .unmappedProduct(let product)? = result?.problem { unmappedProduct = ExactText(product) }
         problem = result?.problem?.text(source: key.source)
     }
 
@@ -197,7 +205,7 @@ extension CustomerChange.Result {
         outcome = event.outcome
         user = event.user
         missingPrerequisite = event.missingPrerequisite
-        unmappedProduct = event.unmappedProduct
+        unmappedProduct = event.unmappedProduct.map { ExactText($0) }
         problem = event.problem
     }
 }
@@ -218,10 +226,10 @@ extension CustomerChange.User {
             storeTrialStartedAt = derived.trialStartedAt
         }
         let changed = wanted.filter { !present.contains($0) }
-        let names = Set(wanted.map(\.originalTransactionId))
-        let removedNames = present.map(\.originalTransactionId).filter { !names.contains($0) }
+        let names = Set(wanted.map(\.name))
+        let removedNames = present.map(\.name).filter { !names.contains($0) }
         guard !(isSame && changed.isEmpty && removedNames.isEmpty) else { return nil }
         subscriptions = changed.isEmpty ? nil : changed
-        removed = removedNames.isEmpty ? nil : removedNames
+        removed = removedNames.isEmpty ? nil : removedNames.map(\.text)
     }
 }

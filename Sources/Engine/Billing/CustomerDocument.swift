@@ -72,11 +72,20 @@ struct CustomerDocument: Decodable {
             case source, transaction, user
             case isRefunded = "is_refunded"
         }
+
+        /// What a purchase is compared by.
+        struct State: Hashable {
+            @ExactText var source: String
+            @ExactText var transaction: String
+            var isRefunded: Bool
+        }
+
+        var state: State { State(source: source, transaction: transaction, isRefunded: isRefunded) }
     }
 
     struct Transfer: Decodable, Hashable {
         var source: String
-        var event: String
+        @ExactText var event: String
         var giver: String
         var receiver: String
     }
@@ -140,8 +149,9 @@ struct CustomerDocument: Decodable {
 
 extension CustomerDocument {
     var mapping: ProductMapping {
-        func targets(_ rows: [MappingRow]?, _ name: KeyPath<MappingRow, String?>) -> [String: ProductMapping.Target] {
-            let targets = (rows ?? []).compactMap { row in row[keyPath: name].map { ($0, row.target) } }
+        func targets(_ rows: [MappingRow]?, _ name: KeyPath<MappingRow, String?>) -> [ExactText: ProductMapping.Target]
+        {
+            let targets = (rows ?? []).compactMap { row in row[keyPath: name].map { (ExactText($0), row.target) } }
             return Dictionary(targets) { $1 }
         }
         return ProductMapping(

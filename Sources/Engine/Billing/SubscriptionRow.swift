@@ -4,7 +4,7 @@ import Usage
 /// A row of `headroom.subscriptions`, as JSON.
 struct SubscriptionRow: Codable, Equatable {
     var userId: String
-    var originalTransactionId: String
+    @ExactText var originalTransactionId: String
     var plan: String
     var startedAt: Instant?
     var expiresAt: Instant?
@@ -12,9 +12,9 @@ struct SubscriptionRow: Codable, Equatable {
     var billingIssueAt: Instant?
     var unsubscribedAt: Instant?
     var revokedAt: Instant?
-    var product: String?
+    var product: ExactText?
     var nextPlan: String?
-    var nextProduct: String?
+    var nextProduct: ExactText?
     var environment: String?
     var eventAt: Instant?
     var anchorDay: Int?
@@ -37,6 +37,9 @@ struct SubscriptionRow: Codable, Equatable {
         case anchorDay = "anchor_day"
     }
 
+    /// The transaction as it is compared.
+    var name: ExactText { _originalTransactionId }
+
     /// Nil if no plan is known yet: such a subscription has no row.
     init?(_ subscription: StoreSubscription, of user: UserID) {
         guard let plan = subscription.plan else { return nil }
@@ -49,9 +52,9 @@ struct SubscriptionRow: Codable, Equatable {
         billingIssueAt = subscription.billingIssueAt
         unsubscribedAt = subscription.unsubscribedAt
         revokedAt = subscription.revokedAt
-        product = subscription.product
+        product = subscription.product.map { ExactText($0) }
         nextPlan = subscription.nextPlan
-        nextProduct = subscription.nextProduct
+        nextProduct = subscription.nextProduct.map { ExactText($0) }
         environment = subscription.environment
         eventAt = subscription.eventAt
         anchorDay = subscription.anchorDay

@@ -74,6 +74,28 @@ struct NotificationStorageTests {
         #expect(try await psql.number("select count(*) from headroom.subscriptions") == 0)
     }
 
+    @Test("whose ids and transactions differ by Unicode normalization only are two, as in the database")
+    func exactIds() async throws {
+        let psql = try await fresh()
+        let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+        for (name, person) in [(composed, ada), (decomposed, bob)] {
+            let answer = try await psql.ingest(Event(name, "2026-11-05", by: [person], Event.purchased(name)))
+            #expect(answer["outcome"] == "applied")
+        }
+        let refund: [String: Any & Sendable] = ["kind": "revoked", "transaction": composed]
+        try await psql.ingest(Event("r", "2026-11-06", by: [ada], refund))
+        #expect(
+            try await psql.rows("select user_id, revoked_at is null from headroom.subscriptions order by 1")
+                == ["\(ada)|false", "\(bob)|true"]
+        )
+        // Two of one user: both rows are written, and neither is removed for the other.
+        for name in [composed, decomposed] {
+            try await psql.ingest(Event("2\(name)", "2026-11-07", by: [bob], Event.purchased("2\(name)")))
+        }
+        let rows = "select count(*) from headroom.subscriptions where user_id = '\(bob)'"
+        #expect(try await psql.number(rows) == 3)
+    }
+
     @Test("have a plan's new name after it was renamed")
     func renamedPlan() async throws {
         let psql = try await fresh()
