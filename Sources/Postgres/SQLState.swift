@@ -44,6 +44,8 @@ extension SQLState {
     /// Headroom's own: a stored value is out of range. Raised by the SQL functions, and thrown when a result is
     /// decoded.
     public static let invalidStoredValue = SQLState(rawValue: "HR006")
+    /// Headroom's own: a row that was written is not there, because a trigger or a rule discards it.
+    public static let discardedRow = SQLState(rawValue: "HR011")
     public static let noDataFound = SQLState(rawValue: "P0002")
     public static let programLimitExceeded = SQLState(rawValue: "54000")
     public static let raiseException = SQLState(rawValue: "P0001")

@@ -59,12 +59,13 @@ create table headroom.subscribers (
     bucket smallint not null default 0,
     anchor_day smallint not null default 1,
     trial_started_at headroom.instant,
-    previous_plan text references headroom.plans,
+    previous_plan text references headroom.plans on update cascade,
     declared_at headroom.instant,
     trial_ends_at headroom.instant,
     declared_previous_plan text references headroom.plans on update cascade,
     declared_anchor_day smallint not null default 1,
     store_trial_started_at headroom.instant,
+    constraint bucket_is_0 check (bucket = 0),
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
     constraint declared_anchor_day_is_1_to_31 check (declared_anchor_day between 1 and 31),
     primary key (bucket, user_id)
@@ -103,6 +104,7 @@ create table headroom.subscriptions (
     environment text,
     event_at headroom.instant,
     anchor_day smallint,
+    constraint bucket_is_0 check (bucket = 0),
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
     primary key (bucket, user_id, original_transaction_id),
     foreign key (bucket, user_id) references headroom.subscribers on delete cascade

@@ -13,6 +13,7 @@ create table headroom.audit_log (
     reason text,
     event_id text,
     actor text not null,
+    constraint bucket_is_0 check (bucket = 0),
     constraint action_is_known check (action in (
         'reset', 'reset_period', 'grant', 'plan', 'store_event', 'forget', 'insert', 'update', 'delete'
     )),
@@ -38,6 +39,7 @@ create table headroom.grants (
     reason text,
     granted_at headroom.instant not null,
     actor text not null,
+    constraint bucket_is_0 check (bucket = 0),
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
     primary key (bucket, user_id, key)
 );
@@ -51,6 +53,7 @@ create table headroom.spent_trials (
     trial_started_at headroom.instant,
     trial_ends_at headroom.instant,
     messages integer not null,
+    constraint bucket_is_0 check (bucket = 0),
     constraint messages_are_not_negative check (messages >= 0),
     primary key (bucket, digest, plan)
 );
@@ -80,6 +83,8 @@ cross join generate_series(0, 63) as positions (position);
 -- Only functions of headroom_owner delete rows: to forget a user, to revoke a purchase and to restore a trial.
 grant select, insert on headroom.audit_log, headroom.grants to headroom_service;
 grant select on headroom.spent_trials to headroom_service;
+-- A period that began while the clock was ahead gets another label.
+grant update (billing_period) on headroom.grants to headroom_service;
 grant usage on sequence headroom.audit_log_id_seq to headroom_service;
 grant select on headroom.secrets to headroom_service;
 grant select on headroom.audit_log, headroom.grants to headroom_operator;

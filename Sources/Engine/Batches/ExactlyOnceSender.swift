@@ -30,6 +30,10 @@ struct ExactlyOnceSender {
         case rejected(PostgresError)
     }
 
+    /// How often a statement that was rolled back is sent again. Each time another session was first, which happens once
+    /// or twice; a trigger of an application may raise the same errors for a user always.
+    static let rollbacksMaximum = 20
+
     let link: LaneConnection
     let wake: WakePipe
     let metrics: LaneMetrics
@@ -49,6 +53,7 @@ struct ExactlyOnceSender {
         var number = link.nextNumber()
         var lane = link.lane
         var losses = 0
+        var rollbacks = 0
         while true {
             let error: EngineError = losses == 0 ? .unavailable : .unknown
             guard let connection = awaitLink(groups, of: &batch, error, deliver: deliver) else {
@@ -100,10 +105,9 @@ struct ExactlyOnceSender {
                     link.drop(error)
                 case .receiptLost:
                     link.loseReceipt()
-                case .refused where losses == 0:
-                    link.takeBack(number)
-                    return .rejected(error)
-                case .rolledBack, .refused:
+                case .rolledBack where rollbacks < ExactlyOnceSender.rollbacksMaximum || losses > 0,
+                    .refused where losses > 0:
+                    rollbacks += 1
                     // The number is free for the next attempt. A refusal after a loss is most likely because the lost
                     // transaction still holds the receipt: only the next attempts show what becomes of it.
                     logger.debug("statement rolled back, sent again", metadata: ["error": "\(error)"])
@@ -112,6 +116,9 @@ struct ExactlyOnceSender {
                         if losses == 0 { link.takeBack(number) } else { link.abandon() }
                         return .allExpired
                     }
+                case .rolledBack, .refused:
+                    link.takeBack(number)
+                    return .rejected(error)
                 }
             }
         }

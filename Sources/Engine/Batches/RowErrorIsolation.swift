@@ -18,7 +18,7 @@ extension BatchExecutor {
         switch error.kind {
         case .server(.lockNotAvailable) where groups.count > 1, .server(.queryCanceled) where groups.count > 1:
             return isolateLocked(groups, of: &batch, deliver: deliver, executeAgain)
-        case .server where groups.count > 1 && error.isAboutOneRow:
+        case .server where groups.count > 1 && (error.isAboutOneRow || error.sqlState?.isClass("40") == true):
             let middle = groups.startIndex + groups.count / 2
             return executeAgain(&self, groups[..<middle], &batch) + executeAgain(&self, groups[middle...], &batch)
         default:

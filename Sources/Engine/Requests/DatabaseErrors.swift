@@ -14,11 +14,15 @@ struct DatabaseErrors {
         switch error.kind {
         case .server(.unknownUser):
             return EngineError(.notFound, error.message)
-        case .server(.lockNotAvailable), .server(.queryCanceled):
+        case .server(.lockNotAvailable), .server(.queryCanceled), .server(.serializationFailure),
+            .server(.deadlockDetected):
             return .busy
         case .server(.invalidStoredValue):
             invalidValues.record(error)
             return .invalidValue(error)
+        case .server(.discardedRow):
+            invalidValues.record(error, as: "the database discards a row that Headroom writes")
+            return .discardedRow
         case .server(let state) where state.isClass("53"):
             logger.error("database is out of resources", metadata: ["error": "\(error)"])
             return EngineError(.unavailable, "the database is out of resources; nothing was counted, try again later")
@@ -49,6 +53,8 @@ struct DatabaseErrors {
             .grantConflict
         case (SQLState(rawValue: "22003"), .grant):
             .grantTooLarge
+        case (SQLState(rawValue: "22023"), .grant):
+            .reservedGrantKey
         case (SQLState(rawValue: "22023"), _):
             EngineError(.badArgument, "that state does not fit the plan. " + (error.hint ?? ""))
         default:

@@ -125,6 +125,10 @@ public struct EngineError: Error, Sendable, Equatable {
         .conflict,
         "this key granted another number of messages; use a new key for a new grant"
     )
+    static let reservedGrantKey = EngineError(
+        .badArgument,
+        "key= begins with 'store:', as the keys of purchases do; choose a key that begins otherwise"
+    )
     static let grantTooLarge = EngineError(
         .badArgument,
         "the limit would be more than 2147483647; grant fewer messages"

@@ -63,6 +63,7 @@ struct SingleExecutor {
         var number = link.nextNumber()
         var lane = link.lane
         var losses = 0
+        var rollbacks = 0
         var isMade = false
         while let connection = awaitConnection(until: deadline) {
             if link.lane != lane {
@@ -89,9 +90,10 @@ struct SingleExecutor {
                     link.drop(error)
                 case .readOnlyServer, .receiptLost:
                     link.drop(error)
-                case .rolledBack:
+                case .rolledBack where rollbacks < ExactlyOnceSender.rollbacksMaximum || losses > 0:
+                    rollbacks += 1
                     rollBack(connection)
-                case .refused:
+                case .rolledBack, .refused:
                     rollBack(connection)
                     // The change is committed under its number; what was refused is the read after it.
                     if isMade { return .failure(errors.engineErrorAfterEffect(for: error)) }

@@ -105,7 +105,8 @@ extension PostgresError {
     /// missing table or a full disk, concerns all rows, and trying halves would only repeat it.
     var isAboutOneRow: Bool {
         guard case .server(let state) = kind else { return false }
-        return state == .invalidStoredValue || state.isClass("22") || state.isClass("23") || state.isClass("P0")
+        return state == .invalidStoredValue || state == .discardedRow || state.isClass("22") || state.isClass("23")
+            || state.isClass("P0")
     }
 }
 
@@ -117,6 +118,11 @@ extension EngineError {
             "\(error.message) in the database, so nothing was counted; the service's log says how to find and correct it"
         )
     }
+
+    static let discardedRow = EngineError(
+        .internal,
+        "the database does not keep a row of this user, so nothing was counted; the service's log says which, and what to do"
+    )
 
     /// Without a more specific message.
     static let unreadableRow = EngineError(

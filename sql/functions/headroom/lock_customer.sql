@@ -12,7 +12,8 @@ declare
     v_missing_count bigint;
     v_inserted_count bigint := 0;
 begin
-    loop
+    -- Each attempt waits for another session that writes the same names, so a few are enough.
+    for v_attempt in 1 .. 100 loop
         begin
             select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}')
             into v_ids_before_lock
@@ -43,8 +44,14 @@ begin
         exception
             when sqlstate 'HR007' then
                 v_inserted_count := 0;
+                v_customer_id := null;
         end;
     end loop;
+    if v_customer_id is null then
+        raise exception 'names of a customer that were inserted are not in headroom.customer_names'
+            using errcode = 'HR011',
+                hint = 'A trigger or a rule discards them: \d headroom.customer_names lists them. Drop it.';
+    end if;
     if cardinality(v_ids_before_lock) > 1 then
         update headroom.customer_names as names set customer_id = v_customer_id
         where names.customer_id = any(v_ids_before_lock[2:]);

@@ -1,20 +1,22 @@
 -- Locks the user's row in headroom.subscribers and creates it if there is none. Returns whether it was created. Call it
--- before functions that lock other rows of the user.
+-- before functions that lock other rows of the user. Raises HR011 if the row is not kept.
 create or replace function headroom.lock_subscriber(p_user_id uuid) returns boolean
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_was_created boolean := false;
 begin
-    loop
+    for v_attempt in 1 .. 10 loop
         perform from headroom.subscribers
         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id for update;
-        exit when found;
+        if found then
+            return v_was_created;
+        end if;
         -- There is no row, or another session deleted it while this one waited.
         insert into headroom.subscribers (bucket, user_id) values (headroom.bucket_of(p_user_id), p_user_id)
         on conflict (bucket, user_id) do nothing;
         v_was_created := found;
     end loop;
-    return v_was_created;
+    perform headroom.raise_discarded_row('headroom.subscribers', p_user_id);
 end
 $$;

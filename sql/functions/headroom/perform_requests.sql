@@ -29,12 +29,17 @@ declare
     v_key headroom.message_keys;
     v_verb text;
     v_expires_at timestamptz;
+    v_attempts integer := 0;
 begin
     for i in 1 .. cardinality(p_verbs) loop
         v_verb := p_verbs[i];
         -- Repeats only if another session created the subscriber or the usage row first.
         loop
             if not v_is_loaded then
+                v_attempts := v_attempts + 1;
+                if v_attempts > 10 then
+                    perform headroom.raise_discarded_row('public.message_usage', p_user_id);
+                end if;
                 v_is_locked := headroom.lock_for_message(p_user_id, v_may_create);
                 v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users_policy);
                 -- A row that a grant has inserted since then is found when the first message inserts its own.

@@ -1,5 +1,5 @@
 -- Writes a usage row with the present entitlement, so that the next message takes the fast path. The caller has locked
--- the row.
+-- the row. Raises HR011 if the row does not take the values.
 create or replace function headroom.write_usage(
     p_user_id uuid, p_entitlement headroom.entitlement, p_limit integer, p_used bigint, p_held bigint,
     p_released integer, p_holds_end_at timestamptz, p_at timestamptz
@@ -28,5 +28,9 @@ begin
         plan_revision = p_entitlement.plan_revision
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
         and billing_period = p_entitlement.billing_period;
+    if not found then
+        -- Otherwise a message would be allowed and not counted.
+        perform headroom.raise_discarded_row('public.message_usage', p_user_id);
+    end if;
 end
 $$;
