@@ -41,6 +41,24 @@ struct GrantTests {
         #expect(try await numbers(psql) == "850 of 850")
     }
 
+    @Test("has no key that a purchase of messages could have")
+    func reservedKey() async throws {
+        let psql = try await fresh()
+        try await psql.mapProducts()
+        let key = "store:revenuecat:T"
+        #expect(try await psql.sqlState(of: "select grant_messages('\(ada)', 5, 'x', '\(key)')") == "22023")
+        let database = try await TestDatabase.fresh()
+        let harness = EngineHarness(database.conninfo, lanes: 1)
+        try await harness.running {
+            let refused = try await harness.execute(ada, .grant(5, key: messageKey(key), reason: nil)).failure
+            #expect(refused?.code == .badArgument && refused?.message.contains("store:") == true)
+        }
+        // The purchase itself.
+        let granted: [String: Any & Sendable] = ["kind": "granted", "transaction": "T", "product": "pack"]
+        #expect(try await psql.ingest(Event("e", "2026-11-05", by: ["\(ada)"], granted))["outcome"] == "applied")
+        #expect(try await psql.rows("select key, messages from headroom.grants") == ["\(key)|50"])
+    }
+
     @Test("without a key grants each time; with one, once")
     func keys() async throws {
         let psql = try await fresh()

@@ -1,8 +1,12 @@
 -- Raises the limit of a user's current period by p_messages, once for each p_key. Returns true if the key had already
 -- granted the same number. Raises HR002 if it had granted another number. Creates the usage row if there is none, but
 -- starts no trial. Locks the subscriber, then the usage row.
+--
+-- p_is_purchase: p_key is that of a purchase (headroom.purchase_key). No other caller may use such a key, because the
+-- purchase would then find it taken.
 create or replace function headroom.grant_once(
-    p_user_id uuid, p_messages integer, p_reason text, p_key text, p_unknown_users_policy text
+    p_user_id uuid, p_messages integer, p_reason text, p_key text, p_unknown_users_policy text,
+    p_is_purchase boolean default false
 ) returns boolean
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -20,6 +24,9 @@ begin
     elsif not (octet_length(p_key) between 1 and 128 and p_key !~ '[[:cntrl:]]') then
         raise exception 'p_key must be 1 to 128 bytes without control characters'
             using errcode = 'invalid_parameter_value';
+    elsif p_key like 'store:%' and not p_is_purchase then
+        raise exception 'p_key begins with store:, as the keys of purchases do'
+            using errcode = 'invalid_parameter_value', hint = 'Choose a key that begins otherwise.';
     elsif octet_length(p_reason) > 1024 or p_reason ~ '[[:cntrl:]]' then
         raise exception 'p_reason must be one line of at most 1024 bytes' using errcode = 'invalid_parameter_value';
     end if;
@@ -52,6 +59,9 @@ begin
     )
     on conflict (user_id, billing_period) do nothing;
     v_row := headroom.lock_usage(p_user_id, v_entitlement.billing_period);
+    if v_row.user_id is null then
+        perform headroom.raise_discarded_row('public.message_usage', p_user_id);
+    end if;
     v_limit := headroom.effective_limit(
         v_row.plan, v_row.plan_limit, v_row."limit", v_row.granted, v_entitlement.allowance
     );
