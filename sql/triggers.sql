@@ -12,8 +12,12 @@ create or replace trigger record_manual_change after insert or update or delete 
     for each row execute function headroom.record_manual_change();
 create or replace trigger increment_plan_revision after insert or update or delete or truncate on headroom.plans
     for each statement execute function headroom.increment_plan_revision();
-create or replace trigger rename_plan_in_events after update of plan on headroom.plans
-    for each row when (old.plan <> new.plan) execute function headroom.rename_plan_in_events();
+create or replace trigger lock_subscribers before update of plan on headroom.plans
+    for each statement execute function headroom.lock_subscribers();
+-- Triggers are executed in the order of their names. This one comes before those of foreign keys, "RI_…", so that they
+-- find nothing left to change: in their place the changes of each user would be recorded.
+create or replace trigger "0_rename_plan" after update of plan on headroom.plans
+    for each row when (old.plan <> new.plan) execute function headroom.rename_plan();
 create or replace trigger record_manual_change after insert or update or delete on headroom.store_products
     for each row execute function headroom.record_manual_change();
 create or replace trigger record_manual_change after insert or update or delete on headroom.store_entitlements

@@ -1,0 +1,12 @@
+-- Trigger function: keeps all subscribers as they are until the transaction ends. A plan that gets another name is
+-- replaced in subscribers and then in their usage rows, in that order. Without this lock, which comes before the plan's
+-- own, a change of a subscription that waits for the plan would hold a subscriber for whom the renaming waits.
+create or replace function headroom.lock_subscribers() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    lock table headroom.subscribers in exclusive mode;
+    return null;
+end
+$$;
+alter function headroom.lock_subscribers() owner to headroom_service;
