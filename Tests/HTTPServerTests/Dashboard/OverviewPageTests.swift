@@ -171,6 +171,29 @@ struct OverviewPageTests {
         #expect(overview(figures).contains("Increase that setting."))
     }
 
+    @Test("lists a bounded number of periods, with the current and the selected one")
+    func manyPeriods() {
+        var figures = DashboardFixtures.overview
+        let months = (0..<2_000).map { BillingPeriod(year: 1_800 + $0 / 12, month: $0 % 12 + 1) }
+        let plans = (0..<2_000).map { BillingPeriod(planNamed: "made_up_\($0)") }
+        figures.periods = .loaded(
+            AllPeriods(
+                current: billingPeriod("2026-11"),
+                open: PeriodReport(period: .open),
+                reports: (months + plans).map { PeriodReport(period: $0) }
+            ),
+            age: .seconds(3),
+            error: nil
+        )
+        for selected in [billingPeriod("1801-02"), plans[1_999]] {
+            figures.period = selected
+            let page = overview(figures)
+            #expect(page.contains("value=\"2026-11\"") && page.contains("value=\"\(selected.label)\""))
+            #expect(page.components(separatedBy: "<option").count < 110)
+            #expect(page.utf8.count < 60_000)
+        }
+    }
+
     @Test("a period exists if it is a month, a plan that never resets, or has usage")
     func periodsThatExist() {
         let figures = DashboardFixtures.overview

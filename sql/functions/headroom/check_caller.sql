@@ -3,7 +3,7 @@
 --
 -- The caller is the role that was set (PostgREST sets one for each request), else the login. In a SECURITY DEFINER
 -- function, current_user is the owner.
-create or replace function headroom.check_caller(p_user_id uuid, p_billing_period text) returns void
+create or replace function headroom.check_caller(p_user_id uuid) returns void
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -25,11 +25,6 @@ begin
             using errcode = 'insufficient_privilege', hint = format(
                 'p_user_id must be the sub of the token. A backend needs: grant headroom_service to %I', v_caller
             );
-    elsif headroom.is_month(p_billing_period) and p_billing_period
-        > headroom.month_label(((headroom.now() + interval '14 hours') at time zone 'UTC')::date) then
-        -- A row of a future month would start that month with a new allowance. No time zone is more than 14 hours ahead
-        -- of UTC.
-        raise exception 'p_billing_period has not begun' using errcode = 'insufficient_privilege';
     end if;
 end
 $$;

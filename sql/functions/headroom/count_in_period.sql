@@ -2,8 +2,8 @@
 -- adds no limit. Locks the subscriber, then the usage row.
 --
 -- A user with a plan is counted in the plan's open period, under the lower of the plan's limit and p_limit. A user
--- without a plan is counted in the caller's period, under the caller's limit. A message that CONSUME would refuse is
--- never allowed.
+-- without a plan is counted in the caller's period, under the caller's limit. headroom.check_period_label says which
+-- periods the caller may name. A message that CONSUME would refuse is never allowed.
 create or replace function headroom.count_in_period(
     p_user_id uuid, p_billing_period text, p_limit integer
 ) returns jsonb
@@ -18,9 +18,6 @@ declare
 begin
     if p_user_id is null or p_billing_period is null then
         raise exception 'p_user_id and p_billing_period must not be null' using errcode = 'null_value_not_allowed';
-    elsif not (headroom.is_month(p_billing_period) or p_billing_period ~ '^[a-z][a-z0-9_]{0,31}$') then
-        raise exception 'p_billing_period must be YYYY-MM, or a plan that never resets, such as trial'
-            using errcode = 'invalid_parameter_value';
     elsif p_limit < 0 then
         raise exception 'p_limit must not be negative' using errcode = 'invalid_parameter_value';
     end if;
@@ -33,6 +30,7 @@ begin
         select from headroom.subscribers
         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and trial_started_at is not null
     ) then
+        perform headroom.check_period_label(p_billing_period, null);
         return headroom.count_without_plan(
             p_user_id, p_billing_period,
             case
@@ -40,18 +38,13 @@ begin
                 when v_entitlement.denial_reason is not null or v_snapshot."limit" = 0 then 0
                 -- CONSUME counts in the same row.
                 when p_billing_period = v_entitlement.billing_period then least(p_limit, v_snapshot."limit")
+                -- CONSUME refuses, because the messages of that row are used up.
+                when v_snapshot.used::bigint + v_snapshot.held >= v_snapshot."limit" then 0
                 else p_limit
             end
         );
     end if;
-    if p_billing_period not in (
-        v_entitlement.billing_period, headroom.month_label((v_now at time zone 'UTC')::date), 'trial'
-    ) then
-        raise exception 'this user''s open period is %, not %',
-            v_entitlement.billing_period, quote_literal(p_billing_period)
-            using errcode = 'invalid_parameter_value',
-                hint = 'Name that period, the current month (YYYY-MM, UTC) or trial: each stands for the open period.';
-    end if;
+    perform headroom.check_period_label(p_billing_period, v_entitlement.billing_period);
     -- The fast path does not lock the subscriber.
     perform headroom.lock_usage(p_user_id, v_entitlement.billing_period);
     v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users_policy);

@@ -5,7 +5,7 @@ create or replace function public.increment_and_check_usage(
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform headroom.check_caller(p_user_id, p_billing_period);
+    perform headroom.check_caller(p_user_id);
     return headroom.count_in_period(p_user_id, p_billing_period, p_limit);
 end
 $$;

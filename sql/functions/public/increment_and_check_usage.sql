@@ -4,7 +4,7 @@ create or replace function public.increment_and_check_usage(p_user_id uuid, p_me
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform headroom.check_caller(p_user_id, null);
+    perform headroom.check_caller(p_user_id);
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
     elsif p_messages is null or p_messages not between 1 and 1000000 then

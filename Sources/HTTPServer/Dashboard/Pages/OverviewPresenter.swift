@@ -31,6 +31,10 @@ struct OverviewFigures: Sendable {
 
 /// Turns the overview's figures into texts and charts.
 struct OverviewPresenter {
+    /// An adopted table may have rows with any labels, thousands of them. Every period can be selected by its address.
+    private static let listedMonthsMaximum = 60
+    private static let listedPlansMaximum = 40
+
     let figures: OverviewFigures
     /// Shown by a new installation.
     var firstSteps = FirstSteps(command: nil)
@@ -96,7 +100,9 @@ struct OverviewPresenter {
         if let current = loaded?.current { labels.insert(current) }
         labels.formUnion([.open, figures.period])
         let months = labels.filter { $0.month != nil }.sorted { $0.label > $1.label }
+            .bounded(to: OverviewPresenter.listedMonthsMaximum, keeping: [loaded?.current, figures.period])
         let others = labels.filter { $0.month == nil && $0 != .open }.sorted { $0.label < $1.label }
+            .bounded(to: OverviewPresenter.listedPlansMaximum, keeping: [figures.period])
         return ([.open] + months + others).map { period in
             let text = TimeText.period(period) + (period == loaded?.current ? " (this month)" : "")
             return OverviewPage.PeriodOption(value: period.label, text: text, isSelected: period == figures.period)
@@ -194,5 +200,12 @@ struct OverviewPresenter {
     func age<Value>(_ figure: Figure<Value>) -> String {
         guard let age = figure.age.map(NumberText.age) else { return "" }
         return figure.isLoading ? "\(age), being updated now" : age
+    }
+}
+
+extension [BillingPeriod] {
+    /// The first `count` periods, and those to keep.
+    fileprivate func bounded(to count: Int, keeping kept: [BillingPeriod?]) -> [BillingPeriod] {
+        Array(prefix(count)) + dropFirst(count).filter { kept.contains($0) }
     }
 }
