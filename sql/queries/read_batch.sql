@@ -21,6 +21,8 @@ cross join lateral (
     where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
         and usage.billing_period = request.billing_period
         and usage.usable_until > headroom.now()
+        -- A row that is dated later was written while the clock was ahead, and the next message corrects it.
+        and usage.updated_at <= headroom.now() + interval '1 hour'
         and usage.plan_revision = (select revised.revision from headroom.plan_revision as revised)
     union all
     select
@@ -31,7 +33,10 @@ cross join lateral (
             select from public.message_usage as usage
             where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
                 and usage.billing_period = snapshot.billing_period
-                and (usage.usable_until <= headroom.now() or usage.plan_revision <> snapshot.plan_revision)
+                and (
+                    usage.usable_until <= headroom.now() or usage.plan_revision <> snapshot.plan_revision
+                    or usage.updated_at > headroom.now() + interval '1 hour'
+                )
         ) as is_stale
     from headroom.read_usage_snapshot(request.user_id, $3) as snapshot
     limit 1

@@ -29,6 +29,7 @@ cross join lateral (
     where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
         and usage.billing_period = request.billing_period
         and usage.usable_until > headroom.now()
+        and usage.updated_at <= headroom.now() + interval '1 hour'
         and usage.plan_revision = (select revised.revision from headroom.plan_revision as revised)
     union all
     select

@@ -15,7 +15,8 @@ create type headroom.entitlement as (
     previous_plan text,
     usable_until timestamptz,
     plan_revision integer,
-    -- Messages in the spent trial of a forgotten user without a new subscriber; else null.
+    -- Messages that count in this period and are not in its row: those in the spent trial of a forgotten user without a
+    -- new subscriber, and those that were counted in later months while the clock was ahead. Else null.
     spent_messages integer
 );
 

@@ -20,7 +20,12 @@ declare
     v_best_transaction_id text;
     v_paid_until timestamptz;
     v_next_change_at timestamptz := 'infinity';
+    -- Rows that are dated later were written while the clock was ahead.
+    v_latest constant timestamptz := p_at + interval '1 hour';
     v_month date;
+    v_next_month text;
+    v_stays boolean;
+    v_later_messages bigint;
     v_anchor_day integer;
     v_trial_started_at timestamptz;
     v_trial_ends_at timestamptz;
@@ -59,7 +64,10 @@ begin
             revised.revision, subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
             subscription.revoked_at,
             case
-                when subscription.user_id is null then coalesce(v_trial_started_at, p_at) else subscription.started_at
+                when subscription.user_id is null then coalesce(v_trial_started_at, p_at)
+                when subscription.original_transaction_id = 'first message' and subscription.started_at > v_latest
+                    then p_at
+                else subscription.started_at
             end as started_at,
             case when subscription.user_id is null and plans.cycle = 'trial' then v_trial_ends_at
                 else subscription.expires_at end as expires_at
@@ -183,17 +191,25 @@ begin
     end if;
     v_anchor_day := coalesce(v_subscriber.anchor_day, 1);
     v_month := headroom.cycle_month(p_at, v_anchor_day);
+    v_next_month := headroom.month_label((v_month + interval '1 month')::date);
     -- A later anchor day, or a clock that was set back, would name the month before the month of a used row. The used
-    -- row's month stays.
-    if exists (
-        select from public.message_usage as usage
-        where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
-            and usage.billing_period = headroom.month_label((v_month + interval '1 month')::date)
-            and not headroom.is_unused_usage_row(
-                usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.released, usage.granted,
-                usage.plan, usage.plan_limit, usage."limit"
-            )
-    ) then
+    -- row's month stays. The messages of later months were counted while the clock was ahead, and count in the open
+    -- one: headroom.correct_clock_jump.
+    select
+        bool_or(case when usage.billing_period = v_next_month then not headroom.is_unused_usage_row(
+            usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.released, usage.granted,
+            usage.plan, usage.plan_limit, usage."limit"
+        ) end),
+        sum(usage.message_count) filter (
+            where usage.billing_period > v_next_month and usage.updated_at > v_latest
+                and headroom.is_month(usage.billing_period)
+        )
+    into v_stays, v_later_messages
+    from public.message_usage as usage
+    where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+        and usage.billing_period > headroom.month_label(v_month);
+    v_result.spent_messages := case when v_later_messages is not null then least(v_later_messages, 2147483647) end;
+    if v_stays then
         v_month := (v_month + interval '1 month')::date;
     end if;
     v_result.billing_period := headroom.month_label(v_month);

@@ -12,6 +12,8 @@ create or replace function headroom.perform_requests(
 as $$
 declare
     v_now constant timestamptz := headroom.now();
+    -- A row that is dated later was written while the clock was ahead.
+    v_latest constant timestamptz := v_now + interval '1 hour';
     v_may_create constant boolean := p_unknown_users_policy <> 'deny' and p_verbs && array['consume', 'reserve'];
     v_entitlement headroom.entitlement;
     v_row public.message_usage;
@@ -45,6 +47,12 @@ begin
                 -- A row that a grant has inserted since then is found when the first message inserts its own.
                 v_row := null;
                 if v_is_locked or not v_may_create then
+                    v_row := headroom.lock_usage(p_user_id, v_entitlement.billing_period);
+                end if;
+                if v_row.updated_at > v_latest
+                    or v_entitlement.cycle = 'monthly' and v_entitlement.spent_messages is not null then
+                    perform headroom.correct_clock_jump(p_user_id, v_entitlement, v_now);
+                    v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users_policy);
                     v_row := headroom.lock_usage(p_user_id, v_entitlement.billing_period);
                 end if;
                 v_held := 0;

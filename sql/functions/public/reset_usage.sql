@@ -7,11 +7,18 @@ as $$
 declare
     v_period text := p_billing_period;
     v_before public.message_usage;
+    v_entitlement headroom.entitlement;
 begin
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
     end if;
     perform headroom.recreate_forgotten_subscriber(p_user_id);
+    v_entitlement := headroom.entitlement(p_user_id, headroom.now(), headroom.unknown_users_policy());
+    if v_entitlement.cycle = 'monthly' and v_entitlement.spent_messages is not null then
+        -- The count includes messages of rows that were written while the clock was ahead.
+        perform headroom.lock_subscriber(p_user_id);
+        perform headroom.correct_clock_jump(p_user_id, v_entitlement, headroom.now());
+    end if;
     if v_period is null then
         v_period := (headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy())).billing_period;
     end if;

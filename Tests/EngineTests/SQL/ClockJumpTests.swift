@@ -1,0 +1,129 @@
+import Postgres
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("A clock that was years ahead", .serialized)
+struct ClockJumpTests {
+    private static let present = at("2026-11-10T12:00:00Z")
+    private static let ahead = at("2030-05-03T12:00:00Z")
+    private static let back = at("2026-11-10T13:00:00Z")
+
+    private func withStore(_ body: @Sendable (TestDatabase, EngineHarness) async throws -> Void) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: Self.present)
+        let harness = EngineHarness(database.conninfo, lanes: 1)
+        try await harness.running { try await body(database, harness) }
+    }
+
+    @Test("leaves no second allowance: its messages count in the month that is open when it is right again")
+    func month() async throws {
+        try await withStore { database, harness in
+            try await database.psql.execute("select set_plan('\(ada)', 'paid')")
+            #expect(try await harness.execute(ada, .consume(500)).isAllowed)
+            try await database.moveClock(to: Self.ahead)
+            let ahead = try await harness.execute(ada, .consume(200)).answer
+            #expect(ahead?.snapshot.period.label == "2030-05" && ahead?.snapshot.used == 200)
+            try await database.moveClock(to: Self.back)
+            let read = try await harness.execute(ada, .usage).answer
+            #expect(read?.snapshot.period.label == "2026-11" && read?.snapshot.used == 700)
+            let next = try await harness.execute(ada, .consume(100)).answer
+            #expect(next?.status == .allowed && next?.snapshot.used == 800)
+            #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked)
+            let rows = try await database.psql.rows("select billing_period, message_count from message_usage")
+            #expect(rows == ["2026-11|800"])
+            let trail = try await database.psql.text("select detail from audit_trail where action = 'update'")
+            #expect(trail == "count 500 → 700, limit 800, period 2026-11")
+            // The month of the jump begins with a full allowance when it really comes.
+            try await database.moveClock(to: Self.ahead)
+            #expect(try await harness.execute(ada, .consume(1)).answer?.snapshot.used == 1)
+        }
+    }
+
+    @Test("does not block a user for years who used everything while it was ahead")
+    func usedUp() async throws {
+        try await withStore { database, harness in
+            try await database.psql.execute("select set_plan('\(ada)', 'paid')")
+            try await database.moveClock(to: Self.ahead)
+            #expect(try await harness.execute(ada, .consume(800)).isAllowed)
+            try await database.moveClock(to: Self.back)
+            #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked)
+            try await database.moveClock(to: at("2026-12-01T00:00:00Z"))
+            let december = try await harness.execute(ada, .consume(1)).answer
+            #expect(december?.snapshot.period.label == "2026-12" && december?.snapshot.used == 1)
+        }
+    }
+
+    @Test("moves holds, keys and grants with the messages")
+    func keys() async throws {
+        try await withStore { database, harness in
+            let (held, counted) = (messageKey("held"), messageKey("counted"))
+            try await database.psql.execute("select set_plan('\(ada)', 'paid')")
+            try await database.moveClock(to: Self.ahead)
+            _ = try await harness.execute([
+                (ada, .consume(30, key: counted)), (ada, .reserve(4, key: held, ttlSeconds: 100)),
+            ])
+            try await database.psql.execute("select grant_messages('\(ada)', 50, 'outage', 'g')")
+            try await database.moveClock(to: Self.back)
+            let release = try await harness.execute(ada, .release(counted)).answer
+            #expect(release?.snapshot.used == 0 && release?.snapshot.held == 4 && release?.snapshot.limit == 850)
+            let commit = try await harness.execute(ada, .commit(held)).answer
+            #expect(commit?.status == .allowed && commit?.snapshot.used == 4)
+            #expect(commit?.snapshot.period.label == "2026-11")
+        }
+    }
+
+    @Test("ends a hold at its time")
+    func hold() async throws {
+        try await withStore { database, harness in
+            try await database.psql.execute("select set_plan('\(ada)', 'paid')")
+            try await database.moveClock(to: Self.ahead)
+            _ = try await harness.execute(ada, .reserve(4, key: messageKey("held"), ttlSeconds: 100))
+            try await database.moveClock(to: Self.back)
+            #expect(try await harness.execute(ada, .consume(1)).answer?.snapshot.held == 4)
+            try await database.moveClock(to: Self.back.advanced(bySeconds: 101))
+            #expect(try await harness.execute(ada, .consume(1)).answer?.snapshot.held == 0)
+        }
+    }
+
+    @Test("leaves no trial of years")
+    func trial() async throws {
+        try await withStore { database, harness in
+            try await database.moveClock(to: Self.ahead)
+            #expect(try await harness.execute(ada, .consume(40)).isAllowed)
+            try await database.moveClock(to: Self.back)
+            let next = try await harness.execute(ada, .consume(1)).answer
+            #expect(next?.snapshot.used == 41)
+            #expect(next?.snapshot.expiresAt == Self.back.advanced(bySeconds: 3 * 86_400))
+            try await database.moveClock(to: Self.back.advanced(bySeconds: 3 * 86_400))
+            #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked)
+        }
+    }
+
+    @Test("does not keep RESETUSAGE from setting the count to 0")
+    func reset() async throws {
+        try await withStore { database, harness in
+            try await database.psql.execute("select set_plan('\(ada)', 'paid')")
+            try await database.moveClock(to: Self.ahead)
+            #expect(try await harness.execute(ada, .consume(800)).isAllowed)
+            try await database.moveClock(to: Self.back)
+            #expect(try await harness.execute(ada, .resetUsage(nil)).answer?.snapshot.used == 0)
+            #expect(try await harness.execute(ada, .consume(1)).answer?.snapshot.used == 1)
+        }
+    }
+
+    @Test("and is a second ahead only, does not change what a row says")
+    func slightly() async throws {
+        try await withStore { database, harness in
+            try await database.psql.execute("select set_plan('\(ada)', 'paid')")
+            #expect(try await harness.execute(ada, .consume(1)).isAllowed)
+            let row = "select updated_at, usable_until from message_usage"
+            let before = try await database.psql.rows(row)
+            try await database.moveClock(to: Self.present.advanced(bySeconds: -1))
+            #expect(try await harness.execute(ada, .check(1)).answer?.snapshot.used == 1)
+            #expect(try await database.psql.rows(row) == before)
+        }
+    }
+}

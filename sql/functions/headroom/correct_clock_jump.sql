@@ -1,0 +1,75 @@
+-- Corrects a user's rows that were written while the database's clock was ahead: those dated more than an hour after
+-- p_at. The messages of months after the open one were sent in reality before p_at, so they count in the open period,
+-- and the rows of those months are deleted. A trial that a message began starts at p_at, and holds get their remaining
+-- time again. The caller has locked the subscriber. Locks the usage rows.
+--
+-- Otherwise the user would have an allowance in each of both months, or a trial of years.
+create or replace function headroom.correct_clock_jump(
+    p_user_id uuid, p_entitlement headroom.entitlement, p_at timestamptz
+) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_latest constant timestamptz := p_at + interval '1 hour';
+    v_period constant text := p_entitlement.billing_period;
+    v_later text[];
+    v_messages bigint;
+    v_held bigint;
+    v_granted bigint;
+    v_row public.message_usage;
+begin
+    update headroom.subscribers set trial_started_at = p_at
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and trial_started_at > v_latest;
+    update headroom.subscriptions set started_at = p_at
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and original_transaction_id = 'first message'
+        and started_at > v_latest;
+    update headroom.message_keys set created_at = p_at, expires_at = p_at + (expires_at - created_at)
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and created_at > v_latest;
+    update public.message_usage set updated_at = p_at
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period
+        and updated_at > v_latest;
+    select
+        array_agg(later.billing_period), sum(later.message_count), sum(later.held), sum(coalesce(later.granted, 0))
+    into v_later, v_messages, v_held, v_granted
+    from (
+        select usage.billing_period, usage.message_count, usage.held, usage.granted
+        from public.message_usage as usage
+        where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+            and usage.billing_period > v_period and headroom.is_month(usage.billing_period)
+            and usage.updated_at > v_latest
+        order by usage.billing_period for update
+    ) as later;
+    if v_later is null or not headroom.is_month(v_period) then
+        return;
+    end if;
+
+    insert into public.message_usage (bucket, user_id, billing_period, updated_at, plan, plan_limit, "limit")
+    values (
+        headroom.bucket_of(p_user_id), p_user_id, v_period, p_at, p_entitlement.plan, p_entitlement.allowance,
+        p_entitlement.allowance
+    )
+    on conflict (user_id, billing_period) do nothing;
+    v_row := headroom.lock_usage(p_user_id, v_period);
+    update headroom.message_keys set billing_period = v_period, generation = v_row.generation
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = any(v_later);
+    update headroom.grants set billing_period = v_period
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = any(v_later);
+    update headroom.message_purchases set billing_period = v_period
+    where user_id = p_user_id and billing_period = any(v_later);
+    delete from public.message_usage
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = any(v_later);
+    update public.message_usage
+    set message_count = least(message_count + v_messages, 2147483647), held = least(held + v_held, 2147483647),
+        granted = nullif(least(coalesce(granted, 0) + v_granted, 2147483647), 0),
+        "limit" = least("limit" + v_granted, 2147483647), updated_at = p_at, usable_until = '-infinity'
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period;
+    perform headroom.record_change(
+        p_user_id, v_period, 'update', headroom.usage_record(v_period, v_row.message_count, v_row."limit"),
+        headroom.usage_record(
+            v_period, least(v_row.message_count + v_messages, 2147483647)::integer,
+            least(v_row."limit" + v_granted, 2147483647)::integer
+        ),
+        'messages of ' || array_to_string(v_later, ', ') || ': the database''s clock was ahead when they were sent'
+    );
+end
+$$;
