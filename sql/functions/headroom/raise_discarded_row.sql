@@ -1,4 +1,4 @@
--- Raises an error about a row of one user that was inserted and is not there. HR006: the row is in a bucket in which
+-- Raises an error about a row of one user that was written and is not there. HR006: the row is in a bucket in which
 -- nobody looks for it, because the check constraint was removed. HR011: a trigger, a rule or a policy discards it.
 --
 -- Functions that repeat until a row is there call it after some attempts. Each attempt waits for another session that
@@ -20,7 +20,7 @@ begin
                 'headroom.bucket_of(user_id), then add the check constraint again.', v_table
             );
     end if;
-    raise exception 'a row that was inserted is not in %', v_table
+    raise exception 'a row that was written is not in %', v_table
         using errcode = 'HR011', hint = format(
             'A trigger, a rule or a policy discards it: \d %s lists them. Drop it, or let its function return NEW.',
             v_table
