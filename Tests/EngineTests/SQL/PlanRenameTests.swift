@@ -144,7 +144,15 @@ struct PlanRenameTests {
         async let renamed: Void = database.psql.execute(rename("team", "group"))
         let watcher = try await Session.open(database.conninfo)
         try await waitUntil("the renaming waits for the subscribers") {
-            try await watcher.number("select count(*) from pg_locks where not granted and mode = 'ExclusiveLock'") == 1
+            try await watcher.text(
+                """
+                exists (
+                    select from pg_locks join pg_database on pg_database.oid = database
+                    where datname = current_database() and relation = 'headroom.subscribers'::regclass
+                        and mode = 'ExclusiveLock' and not granted
+                )
+                """
+            ) == "true"
         }
         // Names the plan that is being renamed.
         try await other.execute("select set_plan('\(ada)', 'team'); commit")
