@@ -68,7 +68,7 @@ struct MigrateCommand: AsyncParsableCommand {
                 "there is no schema yet: headroom migrate creates it"
             } else {
                 """
-                the schema is not current: \(different.count) of \(files.count) files and \(altered.count) objects differ; \
+                the schema is not current: \(different.count) of \(files.count) files differ; \
                 headroom migrate --plan shows what would change
                 """
             }

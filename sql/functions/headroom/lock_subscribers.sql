@@ -9,4 +9,3 @@ begin
     return null;
 end
 $$;
-alter function headroom.lock_subscribers() owner to headroom_service;

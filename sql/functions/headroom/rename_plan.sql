@@ -69,4 +69,3 @@ begin
     return null;
 end
 $$;
-alter function headroom.rename_plan() owner to headroom_service;
