@@ -33,7 +33,7 @@ struct ReferenceModelHoldTests {
         #expect(model.usage(ada, at: later).snapshot.trialDay?.day == 2)
     }
 
-    @Test("replays a repeated RESERVE with any ttl and in any state of the hold")
+    @Test("replays a repeated RESERVE with any ttl while the hold lasts and after it was committed")
     func replay() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         let first = try model.reserve(ada, messages: 2, key: key, ttlSeconds: 10, at: noon)
@@ -41,11 +41,10 @@ struct ReferenceModelHoldTests {
         #expect(again.isReplay)
         #expect(again.status == .held)
         #expect(again.snapshot == first.snapshot)
-        #expect(model.usage(ada, at: noon.advanced(bySeconds: 10)).snapshot.held == 0)
         _ = try model.commit(ada, key: key, at: noon)
-        let late = try model.reserve(ada, messages: 2, key: key, at: noon)
-        #expect(late.status == .held)
-        #expect(late.snapshot == first.snapshot)
+        let late = try model.reserve(ada, messages: 2, key: key, at: noon.advanced(bySeconds: 10))
+        #expect(late.status == .held && late.isReplay)
+        #expect(late.snapshot.used == first.snapshot.used && late.snapshot.held == first.snapshot.held)
     }
 
     @Test("rejects a repeated RESERVE with another number of messages")
@@ -83,10 +82,13 @@ struct ReferenceModelHoldTests {
         #expect(model.usage(ada, at: end.justBefore).snapshot.held == 2)
         #expect(model.usage(ada, at: end).snapshot.held == 0)
         #expect(throws: ReferenceModel.KeyError.expired) { try model.commit(ada, key: key, at: end) }
+        #expect(throws: ReferenceModel.KeyError.expired) { try model.reserve(ada, messages: 2, key: key, at: end) }
         let release = try model.release(ada, key: key, at: end)
         #expect(release.released == 0)
         #expect(!release.isReplay)
+        #expect(throws: ReferenceModel.KeyError.released) { try model.reserve(ada, messages: 2, key: key, at: end) }
         #expect(model.usage(ada, at: end).snapshot.used == 0)
+        #expect(model.usage(ada, at: end).snapshot.held == 0)
     }
 
     @Test("commits until just before the expiry")
@@ -105,6 +107,7 @@ struct ReferenceModelHoldTests {
         #expect(release.released == 3)
         #expect(release.snapshot.held == 0)
         #expect(throws: ReferenceModel.KeyError.released) { try model.commit(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.KeyError.released) { try model.reserve(ada, messages: 3, key: key, at: noon) }
         let again = try model.release(ada, key: key, at: noon)
         #expect(again.released == 0)
         #expect(again.isReplay)
@@ -173,5 +176,6 @@ struct ReferenceModelHoldTests {
         _ = model.consume(ada, at: noon)
         #expect(model.usage(ada, at: noon).snapshot.held == 0)
         #expect(throws: ReferenceModel.KeyError.expired) { try model.commit(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.KeyError.expired) { try model.reserve(ada, messages: 2, key: key, at: noon) }
     }
 }

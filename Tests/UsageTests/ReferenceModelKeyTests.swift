@@ -99,10 +99,10 @@ struct ReferenceModelKeyTests {
         #expect(again.snapshot.remaining == 799)
     }
 
-    @Test("releases a counted message once, and keeps its key used")
+    @Test("releases a counted message once, and accepts its key for no other attempt")
     func release() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
-        let first = try model.consume(ada, messages: 5, key: key, at: noon)
+        _ = try model.consume(ada, messages: 5, key: key, at: noon)
         _ = model.consume(ada, messages: 2, at: noon)
         let release = try model.release(ada, key: key, at: noon)
         #expect(release.status == .ok)
@@ -112,10 +112,14 @@ struct ReferenceModelKeyTests {
         let again = try model.release(ada, key: key, at: noon)
         #expect(again.released == 0)
         #expect(again.isReplay)
-        let spent = try model.consume(ada, messages: 5, key: key, at: noon)
-        #expect(spent.isReplay)
-        #expect(spent.snapshot == first.snapshot)
+        for later in [noon, december] {
+            #expect(throws: ReferenceModel.KeyError.released) {
+                try model.consume(ada, messages: 5, key: key, at: later)
+            }
+            #expect(throws: ReferenceModel.KeyError.released) { try model.reserve(ada, key: key, at: later) }
+        }
         #expect(model.usage(ada, at: noon).snapshot.used == 2)
+        #expect(model.usage(ada, at: noon).snapshot.held == 0)
     }
 
     @Test("releases in the period in which the message was counted")

@@ -128,6 +128,33 @@ class SoundHistories(unittest.TestCase):
         history.end()
         self.assertEqual(history.violated(), set())
 
+    def test_released_and_expired_keys_are_refused(self) -> None:
+        for late in ("ERROR", "ALLOWED"):
+            history = HistoryBuilder()
+            history.operation(10, 15, "ALLOWED", 1, key="a")
+            history.operation(20, 25, "OK", 0, verb="RELEASE", n=0, key="a", released=1)
+            if late == "ALLOWED":
+                history.operation(30, 35, late, 1, key="a", replayed=1)
+            else:
+                history.operation(30, 35, late, key="a", code="CONFLICT")
+            history.row(0)
+            history.key("a", 1, status="r")
+            history.end()
+            self.assertEqual(history.violated(), {"I4"} if late == "ALLOWED" else set())
+
+    def test_expired_holds_are_not_held_again(self) -> None:
+        for late in ("ERROR", "HELD"):
+            history = HistoryBuilder()
+            history.operation(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
+            if late == "HELD":
+                history.operation(2500, 2505, late, 0, verb="RESERVE", key="a", ttl=2, held=1, replayed=1)
+            else:
+                history.operation(2500, 2505, late, verb="RESERVE", key="a", ttl=2, code="EXPIRED")
+            history.row(0)
+            history.key("a", 0, "r", "h")
+            history.end()
+            self.assertEqual(history.violated(), {"I8"} if late == "HELD" else set())
+
     def test_reset_and_lowered_limit(self) -> None:
         history = HistoryBuilder(limit=10)
         for used in (1, 2, 3):

@@ -321,6 +321,11 @@ class UserCheck:
                         self.fail("I4", f"key {key} was refused after it was granted", grants[0], op)
                     if op.n != grants[0].n and op.sent > known and op.status in ("ALLOWED", "HELD", "BLOCKED"):
                         self.fail("I4", f"key {key} was no conflict with another n", grants[0], op)
+            released = [op for op in self.attempts.get(("RELEASE", key), []) if op.status == "OK"]
+            for op in grants if verb != "COMMIT" else []:
+                for release in released:
+                    if release.replied < op.sent:
+                        self.fail("I4", f"key {key} was granted after it was released", release, op)
         consumed = {key for verb, key in self.attempts if verb == "CONSUME"}
         for key in consumed & {key for verb, key in self.attempts if verb == "RESERVE"}:
             both = [op for verb in ("CONSUME", "RESERVE") for op in self.attempts[verb, key] if op.is_grant]
@@ -340,6 +345,10 @@ class UserCheck:
             given = sum(op.number("released") or 0 for op in releases if op.status == "OK")
             if given > hold.n:
                 self.fail("I8", f"key {key} held {hold.n} and gave back {given}", *releases)
+            if not any(op.status == "ALLOWED" or op.is_unknown for op in commits):
+                for op in hold.attempts:
+                    if op.status == "HELD" and hold.last + ttl < op.sent:
+                        self.fail("I8", f"key {key} was held again after it had expired", hold.grant, op)
             for op in commits:
                 if op.status == "ALLOWED" and not op.is_replay:
                     released = [r for r in releases if r.status == "OK" and r.replied < op.sent]

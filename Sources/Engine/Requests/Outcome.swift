@@ -67,7 +67,7 @@ public struct EngineError: Error, Sendable, Equatable {
         case notFound
         /// The database rejected a value; nothing was changed.
         case badArgument
-        /// The key was used for another message; nothing was counted.
+        /// The key was used for another message, or was released; nothing was counted.
         case conflict
         /// The hold's time has passed; nothing was counted.
         case expired
@@ -111,11 +111,11 @@ public struct EngineError: Error, Sendable, Equatable {
     )
     static let keyReleased = EngineError(
         .conflict,
-        "this key was released; reserve again with a new key"
+        "key was released; a new attempt needs a new key"
     )
     static let holdExpired = EngineError(
         .expired,
-        "the hold's time has passed and nothing was counted; CONSUME the message with a new key"
+        "the hold's time has passed and nothing was counted; CONSUME or RESERVE the message with a new key"
     )
     static let noSuchKey = EngineError(
         .notFound,

@@ -46,9 +46,9 @@ extension ReplyError {
             case .noAuth: "not authenticated; closes when the connection's token has ended"
             case .forbidden: "token lacks the scope"
             case .notFound: "no such key, period or plan; or a user that a foreign key of `message_usage` refuses"
-            case .conflict: "key reused with another n or verb; commit of a released key"
-            case .expired: "commit of a hold whose time has passed: nothing counted"
-            case .unavailable: "the database cannot be reached; nothing counted"
+            case .conflict: "key reused with another n or verb, or released"
+            case .expired: "the hold's time has passed: nothing counted, nothing held"
+            case .unavailable: "the database cannot be reached, or cannot execute the request now; nothing counted"
             case .unknown: "the outcome is not known in time; only a retry with the same key is safe"
             case .overloaded:
                 "too many requests to execute in time; or too many connections in total or from an address, which closes, "
@@ -62,7 +62,7 @@ extension ReplyError {
         public var retryHelps: String {
             switch self {
             case .err, .badArg, .tooLong, .protocol, .noAuth, .forbidden, .notFound, .conflict: "no"
-            case .expired: "with CONSUME"
+            case .expired: "with a new key"
             case .unavailable, .overloaded: "yes"
             case .unknown: "same key"
             case .draining: "elsewhere"

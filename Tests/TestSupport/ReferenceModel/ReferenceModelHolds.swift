@@ -177,7 +177,9 @@ extension ReferenceModel {
         user: UserID,
         at now: Instant
     ) throws(KeyError) -> Answer {
+        if used.status == .released { throw .released }
         guard used.verb == verb, used.messages == messages else { throw .conflict }
+        if used.status == .held, !used.isActive(at: now) { throw .expired }
         var first = used
         first.committed = nil
         return replayed(first, user: user, at: now)

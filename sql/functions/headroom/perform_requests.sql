@@ -88,14 +88,16 @@ begin
 
             if v_verb in ('consume', 'reserve', 'check') then
                 v_answer.verdict := case
+                    when v_key.status = 'r' then 'released_key'
                     when (v_verb = 'consume') <> (v_key.verb = 'c') or p_messages[i] <> v_key.messages then 'conflict'
+                    when v_key.status = 'h' and v_key.expires_at <= v_now then 'expired'
                     when v_key.key is null
                         and (v_entitlement.denial_reason is not null or v_used + v_held + p_messages[i] > v_limit)
                         then 'blocked'
                     when v_verb = 'reserve' then 'held'
                     else 'allowed'
                 end;
-                if v_key.key is not null and v_answer.verdict <> 'conflict' then
+                if v_key.key is not null and v_answer.verdict in ('allowed', 'held') then
                     v_answer := headroom.replay_snapshot(
                         v_answer, p_user_id, v_key.billing_period, v_key.used, v_key.held, v_key."limit"
                     );
