@@ -18,6 +18,12 @@ protocol Screen: Sendable {
     func askToSubscribe(_ status: UsageStatus)
 }
 
+/// The product's messages and their answers.
+protocol Store: Sendable {
+    /// Nil until the answer is complete.
+    func answer(to message: UUID) async throws -> String?
+}
+
 private enum FirstLines {
     static func count() async throws {
         let headroom = HeadroomClient(.init(host: "127.0.0.1", port: 6747))
@@ -25,6 +31,8 @@ private enum FirstLines {
         switch try await headroom.consume(user) {
         case .allowed(let status):
             print("send it;", status.banner ?? "nothing to say")
+        case .repeated:
+            print("sent before; show the stored answer")
         case .blocked(let status, let reason):
             print("not now:", reason, status.banner ?? "")
         }
@@ -54,6 +62,7 @@ private struct Chat {
     let headroom: HeadroomClient
     let model: any Model
     let screen: any Screen
+    let store: any Store
 
     func send(_ text: String, from user: UserID) async throws {
         let outcome = try await headroom.withHold(user) { hold in
@@ -99,17 +108,23 @@ private struct Chat {
         let lenient = HeadroomClient(configuration)
         let decision = try await lenient.consume(user)
         if decision.isDegraded {
-            screen.show("I couldn't check your usage right now — don't worry, you can keep chatting.")
+            screen.show(decision.status.banner ?? "")
         }
     }
 
-    func sendAgain(_ user: UserID, message: UUID) async throws -> Decision? {
-        let key = MessageKey(message)
+    func send(_ text: String, from user: UserID, message: UUID) async throws {
         do {
-            return try await headroom.consume(user, key: key)
-        } catch let error where error.isTransient {
+            switch try await headroom.consume(user, key: MessageKey(message)) {
+            case .allowed:
+                for try await piece in model.answer(to: text) { screen.show(piece) }
+            case .repeated:
+                screen.show(try await store.answer(to: message) ?? "Your answer is being written …")
+            case .blocked(let status, _):
+                screen.askToSubscribe(status)
+            }
+        } catch let error as HeadroomError where error.isTransient {
             // Send it again later with the same key: it counts once, whatever the outcome of this call.
-            return nil
+            screen.show("One moment …")
         }
     }
 }

@@ -23,9 +23,11 @@ extension HeadroomClient {
     ///
     /// - Parameters:
     ///   - messages: 1 to 1,000,000.
-    ///   - key: identifies the message among those of the user, to send it again or to release it.
+    ///   - key: identifies the message among those of the user, to send it again or to release it. The backend chooses
+    ///     it: with a key that an app chooses freely, an app could send different messages as one.
     ///   - deadline: the configuration's unless given.
-    /// - Returns: `allowed` when it is counted and durable.
+    /// - Returns: `allowed` when it is counted and durable; `repeated` when an earlier call with the key was allowed.
+    /// - Throws: `conflict` when the key was released: a new attempt needs a new key.
     public func consume(
         _ user: UserID,
         messages: Int = 1,
@@ -49,6 +51,10 @@ extension HeadroomClient {
     /// ``withHold(_:messages:ttl:_:)`` also commits or releases the hold.
     ///
     /// - Parameter ttl: 1 s to 1 day, in whole seconds.
+    /// - Returns: `allowed` when they are held; `repeated` when an earlier call with the key was allowed, and its hold
+    ///   lasts or is committed.
+    /// - Throws: `expired` when the key's hold has expired, `conflict` when it was released: a new attempt needs a new
+    ///   key.
     public func reserve(
         _ user: UserID,
         messages: Int = 1,
@@ -61,8 +67,9 @@ extension HeadroomClient {
         return try await decide(command, user, .keyed, key, deadline)
     }
 
-    /// Counts the messages of a hold. A repeated call gets the same answer.
+    /// Counts the messages of a hold.
     ///
+    /// - Returns: `allowed`, or `repeated` when an earlier call has counted them.
     /// - Throws: `expired` when the hold has expired, `conflict` when it was released, `notFound` when there was none.
     public func commit(
         _ user: UserID,
@@ -127,7 +134,7 @@ extension HeadroomClient {
         guard case .answer(let answer) = reply else { throw .unexpected(reply, to: key) }
         switch answer.status {
         case .blocked(let reason): return .blocked(answer.usage, reason: reason)
-        case .allowed, .held, .ok: return .allowed(answer.usage)
+        case .allowed, .held, .ok: return answer.usage.isReplayed ? .repeated(answer.usage) : .allowed(answer.usage)
         }
     }
 

@@ -2,16 +2,21 @@
 public enum Decision: Sendable, Hashable {
     /// The message may be sent. After `consume` it is counted and durable; after `reserve` it is held.
     case allowed(UsageStatus)
+    /// An earlier call with this key was allowed: the message is counted, or held, and its answer exists or is being
+    /// written. Nothing was counted now. Return the stored answer, or say that it is in progress; do not ask the model
+    /// again.
+    case repeated(UsageStatus)
     /// Nothing was counted. The status has the texts to show and, where waiting helps, `retryAfter`.
     case blocked(UsageStatus, reason: DenialReason)
 
-    /// The usage after the request.
+    /// The usage after the request; of a repeated one, after the first.
     public var status: UsageStatus {
         switch self {
-        case .allowed(let status), .blocked(let status, _): status
+        case .allowed(let status), .repeated(let status), .blocked(let status, _): status
         }
     }
 
+    /// Whether this call may send the message. False for a repeated one.
     public var isAllowed: Bool {
         if case .allowed = self { true } else { false }
     }

@@ -30,7 +30,7 @@ public struct HeadroomError: Error, Sendable {
         public static let forbidden = Code(.forbidden)
         /// There is no such key, period or plan.
         public static let notFound = Code(.notFound)
-        /// The key was used for something else, or was released before it was to be committed.
+        /// The key was used for something else, or was released: a new attempt needs a new key.
         public static let conflict = Code(.conflict)
         /// The hold has expired; nothing was counted.
         public static let expired = Code(.expired)

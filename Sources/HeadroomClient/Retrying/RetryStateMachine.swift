@@ -64,6 +64,10 @@ struct RetryStateMachine: Sendable {
         attempts += 1
         switch exchange {
         case .reply(.error(let error)): return next(after: error, now: now, using: &generator)
+        case .reply(.answer(var answer)) where mayHaveTakenEffect:
+            // Most likely it repeats an earlier attempt of this call, whose answer nobody has received.
+            answer.usage.isReplayed = false
+            return .answer(.answer(answer))
         case .reply(let reply): return .answer(reply)
         case .lost(let wasSent, let cause):
             lastFailure = cause ?? lastFailure

@@ -59,6 +59,28 @@ struct RetryStateMachineTests {
         }
     }
 
+    @Test("An answer repeats an earlier call unless an attempt of this one may have taken effect")
+    mutating func repetition() {
+        var usage = UsageStatus.degraded(.random)
+        usage.isReplayed = true
+        let reply = Exchange.reply(.answer(ReceivedAnswer(status: .allowed, usage: usage)))
+        let attempts: [(Exchange, isRepeated: Bool)] = [
+            (.lost(wasSent: true, cause: nil), false), (.timedOut, false), (Self.error("UNKNOWN t"), false),
+            (.lost(wasSent: false, cause: nil), true), (Self.error("OVERLOADED t"), true),
+            (Self.error("UNAVAILABLE t"), true), (Self.error("DRAINING t"), true),
+        ]
+        for (attempt, isRepeated) in attempts {
+            var machine = Self.machine(.keyed)
+            _ = machine.next(after: attempt, now: Self.at(0), using: &generator)
+            guard case .answer(.answer(let answer)) = machine.next(after: reply, now: Self.at(1), using: &generator)
+            else {
+                Issue.record("no answer after \(attempt)")
+                return
+            }
+            #expect(answer.usage.isReplayed == isRepeated, "\(attempt)")
+        }
+    }
+
     @Test("A request that was certainly not sent is sent again")
     mutating func notDone() {
         for exchange in [

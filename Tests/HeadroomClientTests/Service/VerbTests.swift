@@ -29,19 +29,76 @@ struct VerbTests {
         }
     }
 
-    @Test("A caller's key counts once, and the second answer is marked as replayed")
+    @Test("A caller's key counts once, and the second call is repeated, not allowed")
     func keys() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
             let (user, key) = (UserID.random, messageKey("message 4711"))
-            #expect(try await !client.consume(user, key: key).status.isReplayed)
+            #expect(try await client.consume(user, key: key).isAllowed)
             let again = try await client.consume(user, key: key)
-            #expect(again.status.isReplayed && again.status.used == 1)
+            guard case .repeated(let status) = again else {
+                Issue.record("the second call was \(again)")
+                return
+            }
+            #expect(status.used == 1 && !again.isAllowed)
             let error = await #expect(throws: HeadroomError.self) {
                 try await client.consume(user, messages: 2, key: key)
             }
             #expect(error?.code == .conflict && error?.key == key)
         }
+    }
+
+    @Test("A repeated hold is not allowed again, and a released or expired key is refused")
+    func repeatedHolds() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let user = UserID.random
+            let (kept, given, short) = (messageKey("kept"), messageKey("given"), messageKey("short"))
+            for key in [kept, given] {
+                #expect(try await client.reserve(user, key: key).isAllowed)
+                let again = try await client.reserve(user, key: key)
+                guard case .repeated = again else {
+                    Issue.record("the second hold was \(again)")
+                    return
+                }
+            }
+            #expect(try await client.commit(user, key: kept).isAllowed)
+            guard case .repeated = try await client.commit(user, key: kept),
+                case .repeated = try await client.reserve(user, key: kept)
+            else {
+                Issue.record("a committed key was not repeated")
+                return
+            }
+            #expect(try await client.release(user, key: given).messages == 1)
+            let released = await #expect(throws: HeadroomError.self) { try await client.reserve(user, key: given) }
+            #expect(released?.code == .conflict && released?.isTransient == false)
+            _ = try await client.reserve(user, key: short, ttl: .seconds(1))
+            try await waitUntil("the hold ends") { try await client.usage(of: user).held == 0 }
+            let expired = await #expect(throws: HeadroomError.self) { try await client.reserve(user, key: short) }
+            #expect(expired?.code == .expired)
+            let usage = try await client.usage(of: user)
+            #expect(usage.used == 1 && usage.held == 0)
+        }
+    }
+
+    @Test("A message whose answer was lost is allowed, not repeated, when the client sends it again")
+    func ownRetry() async throws {
+        let service = try await ServiceProcess.start()
+        let proxy = try await service.proxy()
+        defer { proxy.close() }
+        let client = HeadroomClient(.withTestTimeouts(proxy.endpoint))
+        let user = UserID.random
+        for number in 1...5 {
+            let key = messageKey("message \(number)")
+            proxy.arm(.abandon("CONSUME"))
+            let first = try await client.consume(user, key: key)
+            #expect(first.isAllowed && first.status.used == number && proxy.cuts == number)
+            guard case .repeated = try await client.consume(user, key: key) else {
+                Issue.record("the second call was not repeated")
+                break
+            }
+        }
+        await client.shutDown()
     }
 
     @Test("A literal, a UUID and the digest of a long id count once, however often they are sent")
