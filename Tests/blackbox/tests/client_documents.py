@@ -63,11 +63,11 @@ class PrintedProgramCase(Case):
 class ProgramsOnThePage(PrintedProgramCase):
     SHARED = True
 
-    def test_a_message_is_counted_once_also_when_the_program_is_run_again(self):
+    def test_a_message_is_counted_and_sent_once_however_often_the_program_is_run(self):
         def check(program):
             self.prepare_user(used=700)
-            for _ in range(2):
-                self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
+            for line in ("send it\n", "sent before\n", "sent before\n"):
+                self.assert_printed(self.run_printed(program), line + BANNER)
                 self.assertEqual(self.count(USER), 701)
 
         self.each_program(check)
@@ -109,6 +109,30 @@ class ProgramsOnThePage(PrintedProgramCase):
                 self.assertEqual(self.port.fired, 2)
                 self.assertEqual(self.count(USER), 701)
                 self.assertEqual(self.port.sent.count(b"key=message-1"), 3)
+
+        self.each_program(check)
+
+    def test_errors_after_which_nothing_was_counted_do_not_send_a_message_again(self):
+        def check(program):
+            self.prepare_user(used=700)
+            self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
+            self.port.answer_instead("-UNAVAILABLE retry_ms=500 the database is away", "-OVERLOADED retry_ms=20 too many")
+            self.assert_printed(self.run_printed(program), "sent before\n" + BANNER)
+            self.assertEqual(self.port.fired, 2)
+            self.assertEqual(self.count(USER), 701)
+
+        self.each_program(check)
+
+    def test_a_released_message_is_not_sent_again_with_its_key(self):
+        def check(program):
+            self.prepare_user(used=700)
+            self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
+            self.assertIn(" released=1", self.send_command(f"RELEASE {USER} key=message-1"))
+            outcome = self.run_printed(program)
+            self.assertNotEqual(outcome.returncode, 0)
+            self.assertEqual(outcome.stdout, "")
+            self.assertIn("CONFLICT key was released; a new attempt needs a new key", outcome.stderr)
+            self.assertEqual(self.count(USER), 700)
 
         self.each_program(check)
 
@@ -186,10 +210,23 @@ class PythonOnThePage(PrintedProgramCase):
 
     def test_a_hold_counts_when_the_model_has_answered(self):
         self.prepare_user(used=10)
-        for _ in range(2):
-            self.assert_printed(self.run_printed(self.programs["hold.py"]), "?atouq a si tahW\n")
+        for line in ("?atouq a si tahW\n", "sent before\n"):
+            self.assert_printed(self.run_printed(self.programs["hold.py"]), line)
             self.assertEqual(self.count(USER), 11)
         self.assertNotIn(" held=", self.usage())
+
+    def test_a_message_that_is_being_answered_calls_no_second_model(self):
+        self.prepare_user(used=10)
+        self.assertIn("+HELD ", self.send_command(f"RESERVE {USER} key=message-1"))
+        self.assert_printed(self.run_printed(self.programs["hold.py"]), "sent before\n")
+        self.assertEqual(self.count(USER), 10)
+
+    def test_a_hold_whose_answer_was_lost_calls_the_model(self):
+        self.prepare_user(used=10)
+        self.port.lose_answers(1)
+        self.assert_printed(self.run_printed(self.programs["hold.py"]), "?atouq a si tahW\n")
+        self.assertEqual(self.port.fired, 1, "the answer was lost")
+        self.assertEqual(self.count(USER), 11)
 
     def test_a_hold_is_released_when_the_user_stops(self):
         self.prepare_user(used=10)
@@ -201,6 +238,9 @@ class PythonOnThePage(PrintedProgramCase):
         held.wait(TIMEOUT_SECONDS)
         self.assertNotIn(" held=", self.usage())
         self.assertEqual(self.count(USER), 10)
+        again = self.run_printed(program)
+        self.assertIn("CONFLICT key was released", again.stderr)
+        self.assertEqual((again.stdout, self.count(USER)), ("", 10))
 
     def test_a_message_over_the_limit_calls_no_model(self):
         self.prepare_user(used=800)
