@@ -48,7 +48,7 @@ extension FuzzInput {
     /// - Parameter count: makes answers different from each other.
     mutating func outcome(isSubscription: Bool, count: () -> Int) -> Outcome {
         let codes: [EngineError.Code] = [
-            .unavailable, .unknown, .overloaded, .notFound, .badArgument, .conflict, .expired, .internal,
+            .unreachable, .unavailable, .unknown, .overloaded, .notFound, .badArgument, .conflict, .expired, .internal,
         ]
         if flag() { return isSubscription ? .subscribed : .answer(answer(counting: count())) }
         if isSubscription || flag() { return .failure(EngineError(one(of: codes), "why")) }

@@ -142,6 +142,9 @@ struct ExpectedReplies {
             }
     }
 
+    private static let keepChatting = "I couldn't check your usage right now — don't worry, you can keep chatting."
+    private static let tryAgain = "I couldn't check your usage right now. Let's try again in a moment."
+
     private func reply(to command: Command, _ outcome: Outcome) -> Reply {
         switch outcome {
         case .answer(let answer): return .answer(answer)
@@ -152,12 +155,13 @@ struct ExpectedReplies {
         case .failure(let error):
             switch command {
             case .consume(let user, _, _), .check(let user, _):
-                if error.code == .unavailable, allowsWhenUnavailable {
-                    return .text("ALLOWED user=\(user) degraded=1")
+                if error.code == .unreachable, allowsWhenUnavailable {
+                    return .text("ALLOWED user=\(user) degraded=1 banner=\"\(ExpectedReplies.keepChatting)\"")
                 }
             case .usage where error.isTransient:
                 var reply = ReplyError(error)
-                reply.text = "I couldn't check your usage right now — don't worry, you can keep chatting."
+                let isAllowed = error.code == .unreachable && allowsWhenUnavailable
+                reply.text = isAllowed ? ExpectedReplies.keepChatting : ExpectedReplies.tryAgain
                 return .error(reply)
             default: break
             }

@@ -140,6 +140,11 @@ public final class Connection {
     /// The form of PG_VERSION_NUM: 150018 is 15.18.
     public var serverVersion: Int { isClosed ? 0 : Int(PQserverVersion(handle)) }
 
+    /// Whether the server is a standby, which takes no writes. PostgreSQL 14 and later report it.
+    public var isStandby: Bool {
+        !isClosed && PQparameterStatus(handle, "in_hot_standby").map { String(cString: $0) == "on" } ?? false
+    }
+
     /// For polling beside other descriptors; -1 if closed. Read from it only through this class.
     public var socket: Int32 { isClosed ? -1 : PQsocket(handle) }
 

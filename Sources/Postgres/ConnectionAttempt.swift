@@ -45,11 +45,17 @@ struct ConnectionAttempt {
             let handle = try start()
             switch poll(handle) {
             case .connected:
+                _ = PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
                 return handle
             case .failed:
-                let message = PostgresError.text(PQerrorMessage(handle))
+                let failure = ConnectFailureMessage(PostgresError.text(PQerrorMessage(handle)))
                 PQfinish(handle)
-                throw PostgresError(.connectFailed, explain(message), hint: ConnectionAttempt.hint(for: message))
+                throw PostgresError(
+                    .connectFailed,
+                    explain(failure.text),
+                    hint: ConnectionAttempt.hint(for: failure.text),
+                    refusal: failure.refusal
+                )
             case .silent(let host):
                 silentHosts.append("\(host.host.isEmpty ? host.address : host.host), port \(host.port)")
                 PQfinish(handle)
@@ -87,6 +93,8 @@ struct ConnectionAttempt {
             }
         }
         guard let handle else { throw PostgresError(.connectFailed, "out of memory") }
+        // With the SQLSTATE of a server's error, which libpq reports in no other way.
+        _ = PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
         return handle
     }
 
@@ -132,8 +140,7 @@ struct ConnectionAttempt {
         silentHosts.isEmpty ? message : "\(message) (no answer from \(silentHosts.joined(separator: "; ")))"
     }
 
-    /// libpq reports no SQLSTATE for a failed connection, and the server's messages may be translated. These are the
-    /// English texts of the most common errors.
+    /// The server's messages may be translated. These are the English texts of the most common errors.
     private static func hint(for message: String) -> String? {
         if message.contains("Connection refused") || message.contains("No such file or directory") {
             return "is the server running, and does the connection string name its host and port?"

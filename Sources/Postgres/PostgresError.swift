@@ -24,6 +24,8 @@ public struct PostgresError: Error, Sendable, Hashable {
     public let hint: String?
     /// The server's code, also if the server closed the connection with it (`.connectionLost`).
     public let sqlState: SQLState?
+    /// The code with which a running server refused the session while libpq connected (`.connectFailed`).
+    public let refusal: SQLState?
     /// The position of the error in the statement, in characters from 1.
     public let position: Int?
     /// The violated constraint, and its table with the schema, if the server named them.
@@ -36,6 +38,7 @@ public struct PostgresError: Error, Sendable, Hashable {
         detail: String? = nil,
         hint: String? = nil,
         sqlState: SQLState? = nil,
+        refusal: SQLState? = nil,
         position: Int? = nil,
         constraint: String? = nil,
         table: String? = nil
@@ -44,6 +47,7 @@ public struct PostgresError: Error, Sendable, Hashable {
         self.message = message
         self.detail = detail
         self.hint = hint
+        self.refusal = refusal
         self.position = position
         self.constraint = constraint
         self.table = table
@@ -75,6 +79,26 @@ public struct PostgresError: Error, Sendable, Hashable {
 }
 
 extension PostgresError {
+    /// Whether no server was there: the network or the server failed, it starts, stops or recovers, it is a standby, or
+    /// a pooler has no connection to it. False if a running server refused the session or the statement, also for want
+    /// of connections, memory or disk, and if it was only slow.
+    public var isAboutReachability: Bool {
+        switch kind {
+        case .connectFailed:
+            refusal == nil && !isAboutServerIdentity && !message.contains("no password supplied")
+                && sqlState.map(PostgresError.isAboutReachability) ?? true
+        case .connectionLost: sqlState.map(PostgresError.isAboutReachability) ?? true
+        case .timedOut, .server, .misuse: false
+        }
+    }
+
+    static func isAboutReachability(_ state: SQLState) -> Bool {
+        switch state {
+        case .adminShutdown, .crashShutdown, .cannotConnectNow: true
+        default: state.isClass("08")
+        }
+    }
+
     /// The server is not the one that the TLS settings of the connection string require. A retry does not help, and
     /// connecting without TLS would help an attacker. libpq reports this only by its message, which is English because
     /// this process sets no locale.

@@ -25,6 +25,7 @@ public enum Sentence: String, Sendable, CaseIterable {
     case accessiblePast = "accessible_past"
     case accessiblePastUnlimited = "accessible_past_unlimited"
     case unreadable
+    case uncounted
 
     /// The template for numbers other than 1, with placeholders in braces.
     public var other: String {
@@ -51,7 +52,8 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .accessibleLifetimeUnlimited: "{used} messages used"
         case .accessiblePast: "{used} of {limit} messages used in {period}"
         case .accessiblePastUnlimited: "{used} messages used in {period}"
-        case .unreadable: "I couldn't check your usage right now — don't worry, you can keep chatting."
+        case .unreadable: "I couldn't check your usage right now. Let's try again in a moment."
+        case .uncounted: "I couldn't check your usage right now — don't worry, you can keep chatting."
         }
     }
 

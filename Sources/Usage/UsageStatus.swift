@@ -49,10 +49,11 @@ public struct UsageStatus: Sendable, Hashable {
     public var notice: String?
     /// A text for the user about the messages that are left.
     public var banner: String?
-    /// The key was used before: this is the first outcome, and nothing was counted now.
+    /// An earlier call has used the key: this is its outcome, and nothing was counted now.
     public var isReplayed: Bool
-    /// The service did not answer, and the message was allowed without being counted. The other fields have no limit,
-    /// no texts, a hidden counter, and empty names of plan and period.
+    /// The database or the service did not answer, and the message was allowed without being counted. `banner` has a
+    /// sentence about it. The other fields have no limit, no texts, a hidden counter, and empty names of plan and
+    /// period.
     public var isDegraded: Bool
 
     public init(
@@ -83,8 +84,8 @@ public struct UsageStatus: Sendable, Hashable {
     /// The plan has no limit. False if the service did not answer.
     public var isUnlimited: Bool { limit == nil && !isDegraded }
 
-    /// The status of a message that was allowed without an answer of the service.
-    public static func degraded(_ user: UserID) -> UsageStatus {
+    /// The status of a message that was allowed without being counted.
+    public static func degraded(_ user: UserID, banner: String? = Sentence.uncounted.other) -> UsageStatus {
         var status = UsageStatus(
             user: user,
             plan: "",
@@ -96,6 +97,7 @@ public struct UsageStatus: Sendable, Hashable {
             remaining: nil,
             period: BillingPeriod(storedLabel: "")
         )
+        status.banner = banner
         status.isDegraded = true
         return status
     }

@@ -237,10 +237,13 @@ struct ConnectionStateMachineTests {
         #expect(replies(&machine) == text([.bulk("x"), .bulk(info), .text("hello")]))
     }
 
-    @Test("allows messages uncounted while the database is unavailable, where that is set", arguments: [true, false])
+    private let keepChatting = "I couldn't check your usage right now — don't worry, you can keep chatting."
+    private let tryAgain = "I couldn't check your usage right now. Let's try again in a moment."
+
+    @Test("allows messages uncounted where that is set, if the database cannot be reached", arguments: [true, false])
     func degraded(allows: Bool) {
         var machine = machine(allows: allows)
-        let away = EngineError(.unavailable, "away")
+        let away = EngineError(.unreachable, "away")
         let commands: [Command] = [
             .consume(user: ada, messages: 1), .check(user: ada, messages: 1), .usage(user: ada, period: nil),
         ]
@@ -252,18 +255,36 @@ struct ConnectionStateMachineTests {
         machine.complete(slot: slot, .failure(EngineError(.unknown, "lost")))
         let refused = Reply.error(ReplyError(away))
         var unreadable = ReplyError(away)
-        unreadable.text = "I couldn't check your usage right now — don't worry, you can keep chatting."
+        unreadable.text = allows ? keepChatting : tryAgain
         let shown = Reply.error(unreadable)
-        let allowed = Reply.text("ALLOWED user=\(ada) degraded=1")
+        let allowed = Reply.text("ALLOWED user=\(ada) degraded=1 banner=\"\(keepChatting)\"")
         let lost = Reply.error(ReplyError(code: .unknown, text: "lost"))
         #expect(
             replies(&machine) == text(allows ? [allowed, allowed, shown, lost] : [refused, refused, shown, lost])
         )
     }
 
+    @Test("allows nothing uncounted if the database is there", arguments: [EngineError.Code.unavailable, .overloaded])
+    func undegraded(code: EngineError.Code) {
+        var machine = machine(allows: true)
+        let busy = EngineError(code, "busy")
+        let commands: [Command] = [
+            .consume(user: ada, messages: 1), .check(user: ada, messages: 1), .usage(user: ada, period: nil),
+        ]
+        for (slot, command) in commands.enumerated() {
+            _ = machine.receive(.command(command), dependencies)
+            machine.complete(slot: UInt64(slot), .failure(busy))
+        }
+        var unreadable = ReplyError(busy)
+        unreadable.text = tryAgain
+        let refused = Reply.error(ReplyError(busy))
+        #expect(replies(&machine) == text([refused, refused, .error(unreadable)]))
+    }
+
     @Test("maps the engine's errors to codes of the protocol and retry times")
     func errors() {
         let codes: [(EngineError.Code, ReplyError.Code, Bool)] = [
+            (.unreachable, .unavailable, true),
             (.unavailable, .unavailable, true), (.unknown, .unknown, false), (.overloaded, .overloaded, true),
             (.notFound, .notFound, false), (.badArgument, .badArg, false), (.internal, .internal, false),
             (.conflict, .conflict, false), (.expired, .expired, false),

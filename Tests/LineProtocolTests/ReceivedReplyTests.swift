@@ -117,10 +117,14 @@ struct ReceivedReplyTests {
         #expect(read?.messages == 8 && read?.users == 3 && read?.users(in: .gentle) == 2)
     }
 
-    @Test("A message allowed uncounted has `degraded`, and no other field")
+    @Test("A message allowed uncounted has `degraded` and a banner, and no other field")
     func degraded() throws {
-        let replies = try ReceivedReplyTests.receive("+ALLOWED user=\(userText) degraded=1\r\n")
-        #expect(replies == [.answer(ReceivedAnswer(status: .allowed, usage: .degraded(user)))])
+        let line = "+ALLOWED user=\(userText) degraded=1"
+        let replies = try ReceivedReplyTests.receive("\(line)\r\n\(line) banner=\"Keep chatting.\"\r\n")
+        let expected = [nil, "Keep chatting."].map { banner in
+            ReceivedReply.answer(ReceivedAnswer(status: .allowed, usage: .degraded(user, banner: banner)))
+        }
+        #expect(replies == expected)
     }
 
     @Test("Unknown fields and codes of a newer service are accepted")

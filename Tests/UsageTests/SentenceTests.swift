@@ -148,10 +148,11 @@ struct WordsTests {
         #expect(snapshot.label == label)
     }
 
-    @Test("reassure the user when the usage cannot be read")
+    @Test("promise the user nothing when the usage cannot be read, and reassure when the message is let through")
     func unreadable() {
+        #expect(Sentence.unreadable.other == "I couldn't check your usage right now. Let's try again in a moment.")
         #expect(
-            Sentence.unreadable.other
+            Sentence.uncounted.other
                 == "I couldn't check your usage right now — don't worry, you can keep chatting."
         )
     }

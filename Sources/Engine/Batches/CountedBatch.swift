@@ -32,7 +32,7 @@ extension BatchExecutor {
             return uncounted
         }
         // The groups are counted, so the answer after a failed read must not be "nothing was counted".
-        readSnapshots(counted[...], of: &batch, orFail: .unknown, deliver: deliver) {
+        readSnapshots(counted[...], of: &batch, isCounted: true, deliver: deliver) {
             _,
             group,
             current,
@@ -69,7 +69,7 @@ extension BatchExecutor {
     ) -> [UserID: KeyFirstUses.Values]? {
         let keyed = groups.filter { $0.keyed != nil }[...]
         guard !keyed.isEmpty else { return [:] }
-        let reply = sender.read(KeyFirstUses.query, keyed, of: &batch, orFail: .unknown, deliver: deliver) {
+        let reply = sender.read(KeyFirstUses.query, keyed, of: &batch, isCounted: true, deliver: deliver) {
             var parameters = Parameters(capacity: 128 + keyed.count * 48)
             parameters.append(usersOf: keyed)
             parameters.appendTexts(count: keyed.count) { keyed[$0].keyed?.key.text }

@@ -40,7 +40,7 @@ struct ExactlyOnceSender {
     let logger: Logger
 
     /// Executes a counting statement once. Requests whose deadline passes meanwhile are answered `unknown`, or
-    /// `unavailable` if nothing was ever sent.
+    /// as unavailable if nothing was ever sent.
     func execute(
         _ kind: StatementKind,
         _ query: PreparedQuery,
@@ -55,8 +55,7 @@ struct ExactlyOnceSender {
         var losses = 0
         var rollbacks = 0
         while true {
-            let error: EngineError = losses == 0 ? .unavailable : .unknown
-            guard let connection = awaitLink(groups, of: &batch, error, deliver: deliver) else {
+            guard let connection = awaitLink(groups, of: &batch, wasSent: losses > 0, deliver: deliver) else {
                 if losses > 0 { link.abandon() } else if link.lane == lane { link.takeBack(number) }
                 return .allExpired
             }
@@ -111,7 +110,7 @@ struct ExactlyOnceSender {
                     // The number is free for the next attempt. A refusal after a loss is most likely because the lost
                     // transaction still holds the receipt: only the next attempts show what becomes of it.
                     logger.debug("statement rolled back, sent again", metadata: ["error": "\(error)"])
-                    guard expire(groups, of: &batch, losses == 0 ? .unavailable : .unknown, deliver: deliver) != nil
+                    guard expire(groups, of: &batch, losses == 0 ? .late : .unknown, deliver: deliver) != nil
                     else {
                         if losses == 0 { link.takeBack(number) } else { link.abandon() }
                         return .allExpired
@@ -126,17 +125,20 @@ struct ExactlyOnceSender {
 
     /// Executes a statement that changes nothing, again after each loss.
     ///
-    /// - Parameter failure: the answer to requests whose deadline passes first.
+    /// - Parameter isCounted: the requests were counted before; those whose deadline passes are answered `unknown`.
     func read(
         _ query: PreparedQuery,
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
-        orFail failure: EngineError,
+        isCounted: Bool,
         deliver: BatchExecutor.Deliver,
         parameters: () -> Parameters
     ) -> ReadReply {
+        let failure: EngineError = isCounted ? .unknown : .late
         while true {
-            guard let connection = awaitLink(groups, of: &batch, failure, deliver: deliver) else { return .allExpired }
+            guard let connection = awaitLink(groups, of: &batch, wasSent: isCounted, deliver: deliver) else {
+                return .allExpired
+            }
             do throws(PostgresError) {
                 let sentAt = ContinuousClock.now
                 try connection.send(prepared: query.name, parameters())
@@ -164,12 +166,13 @@ struct ExactlyOnceSender {
     private func awaitLink(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
-        _ error: EngineError,
+        wasSent: Bool,
         deliver: BatchExecutor.Deliver
     ) -> Connection? {
         while true {
             link.advance()
             if let connection = link.connection { return connection }
+            let error = wasSent ? .unknown : link.failure
             guard let deadline = expire(groups, of: &batch, error, deliver: deliver) else { return nil }
             waitForLink(until: deadline)
         }

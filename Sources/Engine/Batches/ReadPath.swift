@@ -18,7 +18,7 @@ extension BatchExecutor {
         of batch: inout Batch,
         deliver: Deliver
     ) -> [Batch.Group] {
-        readSnapshots(groups, of: &batch, orFail: .unavailable, deliver: deliver) {
+        readSnapshots(groups, of: &batch, isCounted: false, deliver: deliver) {
             executor,
             group,
             snapshot,
@@ -38,16 +38,18 @@ extension BatchExecutor {
 
     /// Reads the snapshot of each group's user and answers with it; returns the groups for which `answer` returned
     /// false.
+    ///
+    /// - Parameter isCounted: the requests were counted before, so a failure is answered `unknown`.
     @discardableResult
     mutating func readSnapshots(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
-        orFail failure: EngineError,
+        isCounted: Bool,
         deliver: Deliver,
         answer: AnswerSnapshot
     ) -> [Batch.Group] {
         let first = groups.startIndex
-        let reply = sender.read(ReadBatchStatement.query, groups, of: &batch, orFail: failure, deliver: deliver) {
+        let reply = sender.read(ReadBatchStatement.query, groups, of: &batch, isCounted: isCounted, deliver: deliver) {
             ReadBatchStatement.parameters(
                 count: groups.count,
                 unknownUsersPolicy,
@@ -59,20 +61,20 @@ extension BatchExecutor {
         case .result(let result):
             do throws(PostgresError) {
                 let result = try ReadBatchStatement.Result(result)
-                return self.answer(groups, result, of: batch, orFail: failure, deliver: deliver, answer)
+                return self.answer(groups, result, of: batch, isCounted: isCounted, deliver: deliver, answer)
             } catch {
                 invalidValues.record(error)
-                batch.fail(groups, failure == .unknown ? .unknown : .invalidValue(error), metrics, deliver: deliver)
+                batch.fail(groups, isCounted ? .unknown : .invalidValue(error), metrics, deliver: deliver)
                 return []
             }
         case .allExpired:
             return []
-        case .rejected where failure == .unknown:
-            batch.fail(groups, failure, metrics, deliver: deliver)
+        case .rejected where isCounted:
+            batch.fail(groups, .unknown, metrics, deliver: deliver)
             return []
         case .rejected(let error):
             return isolate(groups, error, of: &batch, deliver: deliver) { executor, part, batch in
-                executor.readSnapshots(part, of: &batch, orFail: failure, deliver: deliver, answer: answer)
+                executor.readSnapshots(part, of: &batch, isCounted: isCounted, deliver: deliver, answer: answer)
             }
         }
     }
@@ -81,7 +83,7 @@ extension BatchExecutor {
         _ groups: ArraySlice<Batch.Group>,
         _ result: ReadBatchStatement.Result,
         of batch: Batch,
-        orFail failure: EngineError,
+        isCounted: Bool,
         deliver: Deliver,
         _ answer: AnswerSnapshot
     ) -> [Batch.Group] {
@@ -96,8 +98,6 @@ extension BatchExecutor {
                 if !answer(&self, group, snapshot, isStale, batch, &completions) { unanswered.append(group) }
             } catch {
                 invalidValues.record(error)
-                // `unknown` is for requests that were counted before.
-                let isCounted = failure == .unknown
                 let error: EngineError = isCounted ? .invalidValueAfterwards(error) : .invalidValue(error)
                 batch.fail(CollectionOfOne(group), error, into: &completions)
             }

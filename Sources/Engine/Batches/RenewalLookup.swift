@@ -21,7 +21,7 @@ extension BatchExecutor {
         var usages = Batch(batch.requests.filter { waiting[$0.returnAddress] != nil })
         let groups = usages.groups[...]
         // The messages are counted, but these requests count nothing.
-        readSnapshots(groups, of: &usages, orFail: .unavailable, deliver: deliver) {
+        readSnapshots(groups, of: &usages, isCounted: false, deliver: deliver) {
             _,
             group,
             now,

@@ -71,7 +71,7 @@ final class Lane: Sendable {
             unknownUsersPolicy: configuration.unknownUsersPolicy
         )
         while true {
-            expireWaiting()
+            expireWaiting(link)
             link.advance()
             gauges.withLock {
                 $0.isConnected = link.connection != nil
@@ -124,17 +124,18 @@ final class Lane: Sendable {
         }
     }
 
-    private func expireWaiting() {
+    private func expireWaiting(_ link: LaneConnection) {
         let expired = queue.withLock { $0.expire(at: Deadline(.now)) }
         guard !expired.isEmpty else { return }
-        mailboxes.deliver(
-            expired.map { Completion(returnAddress: $0, outcome: .failure(.unavailable)) }
-        )
+        // With a connection they waited for the batches before them.
+        let error = link.connection == nil ? link.failure : .late
+        mailboxes.deliver(expired.map { Completion(returnAddress: $0, outcome: .failure(error)) })
     }
 
     /// A short outage is waited for. After one as long as a request may take, new requests are refused at once.
     private func refuseWhenDown(_ link: LaneConnection) {
         guard let since = link.downSince, ContinuousClock.now - since > configuration.requestTimeout else { return }
-        queue.withLock { $0.refuse() }
+        let error = link.failure
+        queue.withLock { $0.refuse(with: error) }
     }
 }

@@ -43,6 +43,8 @@ final class LaneConnection {
     /// When the database became unavailable; nil while it is available.
     var downSince: ContinuousClock.Instant? { session.downSince }
     var reconnects: Int { session.reconnects }
+    /// The answer to a request that waited for a connection until its deadline.
+    var failure: EngineError { session.lastFailure.map { EngineError(withoutSession: $0) } ?? .unreachable }
 
     func takeObservedMonth() -> BillingPeriod? {
         defer { observedMonth = nil }

@@ -17,9 +17,9 @@ struct LaneQueue {
     private enum State: Equatable {
         /// Requests are accepted. Can transition to: refusing, closed.
         case open
-        /// The database has been unreachable for longer than a request may wait; requests are refused at once instead
-        /// of after their deadline. Can transition to: open, closed.
-        case refusing
+        /// There has been no connection for longer than a request may wait; requests are refused with this error at
+        /// once instead of after their deadline. Can transition to: open, closed.
+        case refusing(EngineError)
         /// Nothing is accepted any more; waiting requests are still executed. Final.
         case closed
     }
@@ -62,7 +62,11 @@ struct LaneQueue {
 
     /// Accepts the requests that may wait, and returns the others with the reason.
     mutating func enqueue(_ requests: [Request]) -> (action: EnqueueAction, refused: ([Request], EngineError)?) {
-        guard state == .open else { return (.none, (requests, .unavailable)) }
+        switch state {
+        case .open: break
+        case .refusing(let error): return (.none, (requests, error))
+        case .closed: return (.none, (requests, .closed))
+        }
         var refused: [Request] = []
         var fitsNextBatch = connections.isEmpty && next.count + requests.count <= min(batchMaximum, capacity)
         for request in requests {
@@ -156,12 +160,13 @@ struct LaneQueue {
         [next.first?.deadline, connections.nextDeadline].compactMap(\.self).min()
     }
 
-    mutating func refuse() {
-        if state == .open { state = .refusing }
+    /// - Parameter error: the answer until `reopen`; replaces an earlier one.
+    mutating func refuse(with error: EngineError) {
+        if state != .closed { state = .refusing(error) }
     }
 
     mutating func reopen() {
-        if state == .refusing { state = .open }
+        if state != .closed { state = .open }
     }
 
     mutating func close() -> EnqueueAction {

@@ -25,7 +25,7 @@ struct DatabaseErrors {
             return .discardedRow
         case .server(let state) where state.isClass("53"):
             logger.error("database is out of resources", metadata: ["error": "\(error)"])
-            return EngineError(.unavailable, "the database is out of resources; nothing was counted, try again later")
+            return .outOfResources
         default:
             let reference = String(UInt32.random(in: 0 ... .max), radix: 16)
             logger.error("statement refused", metadata: ["error": "\(error)", "error.reference": "\(reference)"])
@@ -60,6 +60,22 @@ struct DatabaseErrors {
         default:
             engineError(for: error)
         }
+    }
+}
+
+extension EngineError {
+    /// The answer to a request that waited for a session until its deadline.
+    ///
+    /// - Parameter failure: why the last session ended, or could not be opened.
+    init(withoutSession failure: PostgresError) {
+        self =
+            if failure.isAboutReachability {
+                .unreachable
+            } else if failure.kind == .timedOut {
+                .late
+            } else {
+                .sessionRefused
+            }
     }
 }
 

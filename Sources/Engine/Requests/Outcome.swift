@@ -57,7 +57,10 @@ public protocol Mailbox: AnyObject, Sendable {
 /// Why a request failed.
 public struct EngineError: Error, Sendable, Equatable {
     public enum Code: Sendable, Equatable {
-        /// The database could not be reached in time; nothing was counted.
+        /// There was no connection to the database in time; nothing was counted. The only code for which
+        /// `when-unavailable` may allow a message.
+        case unreachable
+        /// The database is there, but did not execute the request in time or refuses requests now; nothing was counted.
         case unavailable
         /// The database received the request and did not reply in time; the request may have been counted.
         case unknown
@@ -90,12 +93,28 @@ public struct EngineError: Error, Sendable, Equatable {
     /// Whether the same request may succeed later.
     public var isTransient: Bool {
         switch code {
-        case .unavailable, .overloaded: true
+        case .unreachable, .unavailable, .overloaded: true
         case .unknown, .notFound, .badArgument, .conflict, .expired, .internal: false
         }
     }
 
-    static let unavailable = EngineError(.unavailable, "the database cannot be reached; nothing was counted, try again")
+    static let unreachable = EngineError(.unreachable, "the database cannot be reached; nothing was counted, try again")
+    static let late = EngineError(
+        .unavailable,
+        "the database did not execute the request in time; nothing was counted, try again"
+    )
+    static let sessionRefused = EngineError(
+        .unavailable,
+        "the database refuses the service's sessions; nothing was counted, and the service's log says why"
+    )
+    static let outOfResources = EngineError(
+        .unavailable,
+        "the database is out of resources; nothing was counted, try again later"
+    )
+    static let closed = EngineError(
+        .unavailable,
+        "this instance is shutting down; nothing was counted, try another"
+    )
     static let busy = EngineError(
         .unavailable,
         "another session holds this user's usage locked; nothing was counted, try again"

@@ -12,6 +12,8 @@ final class ReconnectingSession<Setup: Sendable> {
 
     private var machine = ReconnectStateMachine(at: .now)
     private(set) var connection: Connection?
+    /// Why the last session ended or could not be opened; nil while one is open, and if there was no failure.
+    private(set) var lastFailure: PostgresError?
     private var opening: OneShot<Opened>?
     private var generator = SystemRandomNumberGenerator()
     private let options: ConnectionOptions
@@ -90,6 +92,7 @@ final class ReconnectingSession<Setup: Sendable> {
 
     private func adopt(_ opened: Opened) -> Setup {
         opening = nil
+        lastFailure = nil
         connection = opened.connection
         if let outage = machine.opened(at: .now), reportsOutages {
             logger.notice("database is back", metadata: ["database.away": "\(outage)"])
@@ -110,6 +113,7 @@ final class ReconnectingSession<Setup: Sendable> {
             }
             return Opened(connection: connection, setup: try setUp(connection, deadline))
         } catch {
+            let error = error.of(connection)
             connection.close()
             throw error
         }
@@ -117,8 +121,9 @@ final class ReconnectingSession<Setup: Sendable> {
 
     /// The connection broke or cannot be trusted any more. Attempts to open the next one follow at growing intervals.
     func drop(_ error: PostgresError) {
+        lastFailure = connection.map(error.of) ?? error
         discard()
-        let failure = machine.failed(error.sqlState, at: .now, using: &generator)
+        let failure = machine.failed(error.refusal ?? error.sqlState, at: .now, using: &generator)
         let metadata: Logger.Metadata = ["error": "\(error)"]
         guard reportsOutages else { return logger.debug("connection lost", metadata: metadata) }
         switch failure {
@@ -132,6 +137,7 @@ final class ReconnectingSession<Setup: Sendable> {
     /// Closes the connection; the session may be opened again at once.
     func close() {
         discard()
+        lastFailure = nil
         machine.closed(at: .now)
     }
 
@@ -153,6 +159,14 @@ final class ReconnectingSession<Setup: Sendable> {
         let until = ContinuousClock.now + timeout
         // The server sends nothing on an idle connection unless it closes it.
         if wake.sleep(orUntilReadable: connection.socket, until: until) || ContinuousClock.now >= until { close() }
+    }
+}
+
+extension PostgresError {
+    /// A standby refuses writes. The primary, which takes them, was not reached.
+    fileprivate func of(_ connection: Connection) -> PostgresError {
+        guard kind == .server(.readOnlySQLTransaction), connection.isStandby else { return self }
+        return PostgresError(.connectFailed, message, hint: hint)
     }
 }
 

@@ -53,7 +53,7 @@ struct SingleExecutor {
                 }
             }
         }
-        return .failure(.unavailable)
+        return .failure(withoutAnswer)
     }
 
     // MARK: Changes
@@ -108,11 +108,14 @@ struct SingleExecutor {
         }
         guard losses > 0 else {
             if link.lane == lane { link.takeBack(number) }
-            return .failure(.unavailable)
+            return .failure(withoutAnswer)
         }
         link.abandon()
         return unknown
     }
+
+    /// The answer after the deadline, if nothing was changed.
+    private var withoutAnswer: EngineError { link.connection == nil ? link.failure : .late }
 
     private var unknown: Outcome {
         sender.metrics.countUnknownOutcomes(1, after: .unknown)

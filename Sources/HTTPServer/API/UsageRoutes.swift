@@ -12,12 +12,14 @@ struct UsageRoutes: RouteProvider {
     private let access: AccessControl
     private let hostCheck: HostCheckMiddleware
     private let requestTimeout: Duration
+    private let allowsWhenUnavailable: Bool
 
     init(_ dependencies: HTTPServerDependencies) {
         engine = dependencies.engine
         access = dependencies.parts.access
         hostCheck = dependencies.hostCheck
         requestTimeout = dependencies.configuration.requestTimeout
+        allowsWhenUnavailable = dependencies.parts.configuration.allowsWhenUnavailable
     }
 
     func add(to router: Router<HTTPContext>) {
@@ -35,7 +37,9 @@ struct UsageRoutes: RouteProvider {
         let user = try context.user()
         let period = try QueryParameters(request, allowing: "period").period()
         let outcome = await engine.perform(period.map { .usageInPeriod($0) } ?? .usage, for: user)
-        if case .failure(let error) = outcome { throw Problem(ReplyError(reading: error)) }
+        if case .failure(let error) = outcome {
+            throw Problem(ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable))
+        }
         guard case .answer(let answer) = outcome else { throw Problem(outcome) }
         var response = TaggedBody(json: UsageBody(answer)).response(to: request)
         RateLimitFields(answer.snapshot).write(to: &response.headers)

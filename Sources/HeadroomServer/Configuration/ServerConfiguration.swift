@@ -106,6 +106,7 @@ extension ServerConfiguration {
     package var outputTimeout: TimeAmount { connectionLimits.outputTimeout }
     package var firstRequestTimeout: TimeAmount { connectionLimits.firstRequestTimeout }
     package var incompleteRequestTimeout: TimeAmount { connectionLimits.incompleteRequestTimeout }
+    package var allowsWhenUnavailable: Bool { connectionLimits.allowsWhenUnavailable }
     package var httpHasTLS: Bool { tls != nil && http?.usesTLS == true }
     public var connectionsMaximum: Int { connectionLimits.connectionsMaximum }
 

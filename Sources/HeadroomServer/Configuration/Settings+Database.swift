@@ -36,7 +36,7 @@ extension Settings {
         "when-unavailable",
         (false, "deny"),
         (true, "allow"),
-        "what CONSUME and CHECK answer while the database is unavailable. deny: -UNAVAILABLE; allow: +ALLOWED with "
+        "what CONSUME and CHECK answer while the database cannot be reached. deny: -UNAVAILABLE; allow: +ALLOWED with "
             + "degraded=1, and the message is not counted"
     )
     static let lanes = Setting<Int>(

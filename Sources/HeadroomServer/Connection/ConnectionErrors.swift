@@ -30,7 +30,8 @@ extension ReplyError {
 
     package init(_ error: EngineError) {
         switch error.code {
-        case .unavailable: self.init(code: .unavailable, retryAfterMilliseconds: 500, text: error.message)
+        case .unreachable, .unavailable:
+            self.init(code: .unavailable, retryAfterMilliseconds: 500, text: error.message)
         case .unknown: self.init(code: .unknown, text: error.message)
         case .overloaded:
             let retry = error.retryAfterMilliseconds ?? 100
@@ -43,9 +44,12 @@ extension ReplyError {
         }
     }
 
-    /// The reply to a failed `USAGE`. A client may show it to a person, so the text of a transient error is friendly.
-    package init(reading error: EngineError) {
+    /// The reply to a failed `USAGE`. A client may show it to a person, so the text of a transient error is friendly,
+    /// and promises what a message would get now.
+    package init(reading error: EngineError, allowsWhenUnavailable: Bool) {
         self.init(error)
-        if error.isTransient { text = Sentence.unreadable.other }
+        guard error.isTransient else { return }
+        let isAllowed = allowsWhenUnavailable && error.code == .unreachable
+        text = (isAllowed ? Sentence.uncounted : .unreadable).other
     }
 }

@@ -63,7 +63,7 @@ struct ConnectionStateMachine {
     /// - Parameters:
     ///   - connectionID: sent in the reply to `HELLO`.
     ///   - slotsMaximum: how many requests may be in flight.
-    ///   - allowsWhenUnavailable: whether messages are allowed, uncounted, while the database is unavailable.
+    ///   - allowsWhenUnavailable: whether messages are allowed, uncounted, while the database cannot be reached.
     ///   - subscriptionsMaximum: how many users the connection may be subscribed to.
     init(connectionID: Int, slotsMaximum: Int, allowsWhenUnavailable: Bool, subscriptionsMaximum: Int) {
         subscriptions = Subscriptions(maximum: subscriptionsMaximum)
@@ -328,9 +328,9 @@ struct ConnectionStateMachine {
         case .report(let report): .report(report)
         case .subscribed: .ok
         case .periods: .error(ReplyError(EngineError(.internal, "no verb reads all periods; please report it")))
-        case .failure(let error) where error.code == .unavailable && allowsWhenUnavailable:
+        case .failure(let error) where error.code == .unreachable && allowsWhenUnavailable:
             if case .sending(let user) = purpose {
-                .text("ALLOWED user=\(user) degraded=1")
+                .text("ALLOWED user=\(user) degraded=1 banner=\"\(Sentence.uncounted.other)\"")
             } else {
                 .error(reply(to: error, purpose))
             }
@@ -340,7 +340,8 @@ struct ConnectionStateMachine {
     }
 
     private func reply(to error: EngineError, _ purpose: Purpose) -> ReplyError {
-        purpose == .reading ? ReplyError(reading: error) : ReplyError(error)
+        purpose == .reading
+            ? ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable) : ReplyError(error)
     }
 
     /// The most bytes of messages in one write. A slow peer gets the others later, replaced by newer ones.

@@ -86,7 +86,7 @@ private struct AnswerFields {
     private var released: Int?
     private var isDegraded = false
     /// Holds the optional fields. The required ones are set when all are known.
-    private var usage = UsageStatus.degraded(UserID(high: 0, low: 0))
+    private var usage = UsageStatus.degraded(UserID(high: 0, low: 0), banner: nil)
 
     /// - Returns: false for an invalid value.
     mutating func set(_ field: AnswerField, _ value: FieldText) -> Bool {
@@ -147,7 +147,9 @@ private struct AnswerFields {
             throw MalformedReply(.fieldLine)
         }
         guard let user else { throw MalformedReply(.fieldLine) }
-        if isDegraded { return ReceivedAnswer(status: status, usage: .degraded(user), released: released) }
+        if isDegraded {
+            return ReceivedAnswer(status: status, usage: .degraded(user, banner: usage.banner), released: released)
+        }
         guard let plan, let state, let tier, let display, let used, let limit, let remaining, let period else {
             throw MalformedReply(.fieldLine)
         }

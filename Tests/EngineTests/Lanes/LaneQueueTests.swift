@@ -83,15 +83,17 @@ struct LaneQueueTests {
         #expect(queue.take(atMost: 10) == nil)
     }
 
-    @Test("are refused as unavailable during a long outage, and accepted again after it")
+    @Test("are refused with the latest reason during a long outage, and accepted again after it")
     func refusing() throws {
         var queue = LaneQueue(capacity: 100)
         _ = queue.enqueue(requests(1...1))
-        queue.refuse()
+        queue.refuse(with: .sessionRefused)
+        #expect(queue.enqueue(requests(2...2)).refused?.1 == .sessionRefused)
+        queue.refuse(with: .unreachable)
         let refusal = queue.enqueue(requests(2...3))
         let (refused, error) = try #require(refusal.refused)
         #expect(Array(refused) == requests(2...3))
-        #expect(error == .unavailable)
+        #expect(error == .unreachable)
         #expect(refusal.action == .none)
         #expect(queue.take(atMost: 10) == batch(requests(1...1)), "waiting requests stay")
         queue.reopen()
@@ -104,10 +106,10 @@ struct LaneQueueTests {
         _ = queue.enqueue(requests(1...1))
         #expect(queue.close() == .none)
         queue.reopen()
-        queue.refuse()
+        queue.refuse(with: .unreachable)
         let refusal = queue.enqueue(requests(2...2)).refused
         let (_, error) = try #require(refusal)
-        #expect(error == .unavailable)
+        #expect(error == .closed)
         #expect(!queue.isDrained)
         #expect(queue.take(atMost: 10) == batch(requests(1...1)))
         #expect(queue.isDrained)

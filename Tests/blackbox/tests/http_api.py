@@ -321,7 +321,7 @@ class Health(Case):
             self.assertEqual((answer.status, answer.json["code"]), (503, "UNAVAILABLE"), path)
             self.assertRegex(answer.headers["Retry-After"], r"^[1-9][0-9]*$")
             # Of a user's usage a person reads it, as on the line.
-            words = "I couldn't check your usage right now — don't worry, you can keep chatting."
+            words = "I couldn't check your usage right now. Let's try again in a moment."
             self.assertEqual(answer.json["detail"] == words, path.startswith("/v1/usage"), answer.json["detail"])
         self.assertRegex(self.send_command(f"USAGE {user}"), rf"^-UNAVAILABLE retry_ms=\d+ {words}$")
         self.assertEqual(self.service.http("GET", "/metrics").status, 200)

@@ -9,6 +9,8 @@ from support.load import Load
 from support.waiting import wait_until
 from support.wire import Answer
 
+KEEP_CHATTING = "I couldn't check your usage right now — don't worry, you can keep chatting."
+
 
 class UnderLoad(Case):
     """Six users, each with two clients on two instances, who send messages before, during and after the fault."""
@@ -195,7 +197,11 @@ class AllowedWhenUnavailable(Case):
         self.psql.close()
         self.cluster.stop_immediately()
         for verb in ("CONSUME", "CHECK"):
-            self.assertEqual(self.send_command(f"{verb} {user.upper()}"), f"+ALLOWED user={user} degraded=1")
+            self.assertEqual(
+                self.send_command(f"{verb} {user.upper()}"), f'+ALLOWED user={user} degraded=1 banner="{KEEP_CHATTING}"'
+            )
+        self.assertRegex(self.send_command(f"USAGE {user}"), rf"^-UNAVAILABLE retry_ms=\d+ {KEEP_CHATTING}$")
+        self.assertEqual(self.service.http("GET", f"/v1/usage/{user}").json["detail"], KEEP_CHATTING)
         for request in (f"USAGE {user}", f"HISTORY {user}", f"SETPLAN {user} pro", f"RESETUSAGE {user}"):
             self.assertRegex(self.send_command(request), r"^-UNAVAILABLE retry_ms=\d+ ", "only the question whether to send is lenient")
         self.cluster.start()
@@ -203,3 +209,90 @@ class AllowedWhenUnavailable(Case):
         wait_until(lambda: "degraded" not in self.send_command(f"CHECK {user}"), "service resumes by itself")
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 2)
         self.assertEqual(self.count(user), 2)
+
+    def test_a_standby_is_not_the_database(self):
+        user = self.user()
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
+        self.psql.close()
+        self.cluster.stop()
+        with open(self.cluster.data + "/standby.signal", "w"):
+            pass
+        self.cluster.start()
+        self.assertEqual(self.send_command(f"CONSUME {user}"), f'+ALLOWED user={user} degraded=1 banner="{KEEP_CHATTING}"')
+        type(self).psql = self.cluster.session(self.database)
+        self.psql.run("select pg_promote()")
+        wait_until(lambda: "degraded" not in self.send_command(f"CHECK {user}"), "service resumes by itself")
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 2)
+
+
+class RefusedWhileTheDatabaseIsThere(Case):
+    """With --when-unavailable allow, a database that is there lets no message through uncounted."""
+
+    OWN_CLUSTER = True
+    FLAGS = ("--request-timeout-ms", "2000", "--when-unavailable", "allow")
+
+    def assert_refused(self, user, verbs=("CONSUME",)):
+        for verb in verbs:
+            self.assertRegex(self.send_command(f"{verb} {user}"), r"^-(UNAVAILABLE|UNKNOWN) ")
+
+    def test_a_locked_row(self):
+        user = self.user()
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
+        locker = self.cluster.session(self.database)
+        locker.run(f"begin; select from message_usage where user_id = '{user}' for update")
+        self.assert_refused(user)
+        locker.run("rollback")
+        locker.close()
+        wait_until(lambda: self.send_command(f"CONSUME {user}").startswith("+ALLOWED "), "the lock is gone")
+        self.assertEqual(self.count(user), 2, "each refusal counted nothing")
+
+    def test_an_open_reset_of_a_billing_period(self):
+        user = self.subscriber("paid", used=5)
+        period = Answer(self.send_command(f"USAGE {user}"))["period"]
+        resetter = self.cluster.session(self.database)
+        resetter.run(f"begin; select reset_billing_period('{period}')")
+        self.assert_refused(user)
+        resetter.run("rollback")
+        resetter.close()
+        self.assertEqual(self.count(user), 5)
+
+    def test_a_locked_table(self):
+        user = self.subscriber("paid", used=5)
+        locker = self.cluster.session(self.database)
+        locker.run("begin; lock table message_usage in access exclusive mode")
+        self.assert_refused(user, ("CONSUME", "CHECK"))
+        locker.run("rollback")
+        locker.close()
+        self.assertEqual(self.count(user), 5)
+
+    def test_a_database_out_of_memory_or_disk(self):
+        user = self.subscriber("paid", used=5)
+        self.psql.run(
+            "create function raise_53() returns trigger language plpgsql as"
+            " $$ begin raise 'the disk is full' using errcode = 'disk_full'; end $$;"
+            "create trigger full_disk before update on message_usage execute function raise_53()"
+        )
+        reply = self.send_command(f"CONSUME {user}")
+        self.psql.run("drop trigger full_disk on message_usage")
+        self.assertRegex(reply, r"^-UNAVAILABLE retry_ms=\d+ the database is out of resources")
+        self.assertEqual(self.count(user), 5)
+
+    def test_a_database_that_refuses_sessions(self):
+        user = self.subscriber("paid", used=5)
+        name = self.database
+        admin = self.cluster.session("postgres")
+        admin.run(f'alter database "{name}" with allow_connections false')
+        admin.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom lane'")
+        try:
+            # At first the loss of the sessions alone is known, which is an outage.
+            reply = wait_until(
+                lambda: (lambda reply: reply.startswith("-") and reply)(self.send_command(f"CONSUME {user}")), "a refusal"
+            )
+            self.assertRegex(reply, r"^-UNAVAILABLE retry_ms=\d+ the database refuses the service's sessions")
+            usage = self.send_command(f"USAGE {user}")
+            self.assertTrue(usage.endswith(" I couldn't check your usage right now. Let's try again in a moment."), usage)
+        finally:
+            admin.run(f'alter database "{name}" with allow_connections true')
+            admin.close()
+        wait_until(lambda: self.send_command(f"CONSUME {user}").startswith("+ALLOWED "), "sessions are accepted again")
+        self.assertEqual(self.count(user), 6)

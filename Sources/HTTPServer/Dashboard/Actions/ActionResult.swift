@@ -16,7 +16,7 @@ struct ActionResult: Equatable, Sendable {
         init(_ error: EngineError) {
             self =
                 switch error.code {
-                case .unavailable: .unavailable
+                case .unreachable, .unavailable: .unavailable
                 case .overloaded: .overloaded
                 case .unknown: .unknown
                 case .notFound: .notFound

@@ -39,7 +39,7 @@ enum Figure<Value: Sendable>: Sendable {
 extension EngineError {
     /// The title of a notice on a page.
     var headline: String {
-        code == .unavailable && self != .reportTimedOut
+        (code == .unavailable || code == .unreachable) && self != .reportTimedOut
             ? "Database unavailable." : "Some figures could not be loaded."
     }
 
@@ -48,7 +48,7 @@ extension EngineError {
         switch code {
         case .unavailable where self == .reportTimedOut:
             "The table is too large to be read within report-timeout-ms. Increase that setting."
-        case .unavailable, .unknown:
+        case .unreachable, .unavailable, .unknown:
             "The database cannot be reached at the moment. No data is lost; reload the page in a moment."
         case .overloaded:
             "The service is busy. Reload the page in a moment."
