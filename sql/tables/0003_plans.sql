@@ -65,6 +65,7 @@ create table headroom.subscribers (
     declared_previous_plan text references headroom.plans on update cascade,
     declared_anchor_day smallint not null default 1,
     store_trial_started_at headroom.instant,
+    trial_used_up_at headroom.instant,
     constraint bucket_is_0 check (bucket = 0),
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
     constraint declared_anchor_day_is_1_to_31 check (declared_anchor_day between 1 and 31),
@@ -83,6 +84,8 @@ comment on column headroom.subscribers.declared_anchor_day is
     'anchor_day as set_plan wrote it: later store events start from it.';
 comment on column headroom.subscribers.store_trial_started_at is
     'When the user''s first trial in a store began, also if it was transferred later.';
+comment on column headroom.subscribers.trial_used_up_at is
+    'When the messages of the trial were used up, recorded when a trial of a store arrives after that.';
 
 -- The inputs from which a state is derived by the database's clock, one row per original transaction of a store.
 -- set_plan writes the row "operator", a first message the row "first message". No job changes rows when time passes:

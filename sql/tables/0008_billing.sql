@@ -120,18 +120,21 @@ comment on column headroom.message_purchases.granted_messages is 'Messages grant
 comment on column headroom.message_purchases.billing_period is 'The billing period whose limit the grant raised.';
 create index message_purchases_user on headroom.message_purchases (user_id);
 
--- A transfer of a subscription raises the receiver's counts to the giver's, once for each event. Otherwise users could
--- reset their counts by transferring the subscription to a new account.
+-- A transfer of a subscription raises the receiver's counts to the giver's, once for each event, if it gives the
+-- receiver access. Otherwise users could reset their counts by transferring the subscription to a new account.
 create table headroom.usage_transfers (
     source text not null,
     event_id text not null,
     giver uuid not null,
     receiver uuid not null,
     made_at headroom.instant not null,
+    raised jsonb not null default '{}',
     primary key (source, event_id, giver, receiver)
 );
 comment on table headroom.usage_transfers is
     'Transfers after which the receiver''s counts were raised to the giver''s.';
+comment on column headroom.usage_transfers.raised is
+    'For each billing period that was raised: the messages that were added, and the generation of the usage row.';
 create index usage_transfers_giver on headroom.usage_transfers (giver);
 create index usage_transfers_receiver on headroom.usage_transfers (receiver);
 

@@ -10,11 +10,19 @@ public struct CustomerHistory: Sendable, Equatable {
     /// Facts about the customer's users that do not come from store events. May lack users.
     public var users: [UserID: UserRecord]
     public var plans: [String: Plan.Cycle]
+    /// Messages per period, of the plans that have a limit.
+    public var allowances: [String: Int]
 
-    public init(events: [RecordedEvent], users: [UserID: UserRecord] = [:], plans: [String: Plan.Cycle]) {
+    public init(
+        events: [RecordedEvent],
+        users: [UserID: UserRecord] = [:],
+        plans: [String: Plan.Cycle],
+        allowances: [String: Int] = [:]
+    ) {
         self.events = events
         self.users = users
         self.plans = plans
+        self.allowances = allowances
     }
 }
 
@@ -40,6 +48,8 @@ public struct RecordedEvent: Sendable, Equatable {
     public var at: Instant
     /// When it first arrived.
     public var receivedAt: Instant
+    /// When it was first applied. Nil if it is being applied now.
+    public var appliedAt: Instant?
     public var environment: String?
     /// UUIDs and digests of the customer, best first. See `CustomerIdentity`.
     public var identities: [String]
@@ -51,6 +61,7 @@ public struct RecordedEvent: Sendable, Equatable {
         key: Key,
         at: Instant,
         receivedAt: Instant,
+        appliedAt: Instant? = nil,
         environment: String? = nil,
         identities: [String],
         effects: [BillingEffect],
@@ -59,6 +70,7 @@ public struct RecordedEvent: Sendable, Equatable {
         self.key = key
         self.at = at
         self.receivedAt = receivedAt
+        self.appliedAt = appliedAt
         self.environment = environment
         self.identities = identities
         self.effects = effects
@@ -87,22 +99,21 @@ public struct UserRecord: Sendable, Equatable {
     public var declaredPreviousPlan: String?
     /// The trial that a first message or an operator started, running or ended.
     public var trial: Trial?
+    /// When the messages of the user's trial were used up, as it was recorded (`UserState.trialUsedUpAt`): a later
+    /// reset or release does not change it.
+    public var trialUsedUpAt: Instant?
+    /// The same by the present usage: nil while messages are left. Decides about events that are being applied now.
+    public var presentTrialUsedUpAt: Instant?
+    /// The plan that an operator set, and the trial that a first message began, each with its start.
+    public var otherSubscriptions: [StoreSubscription]
 
     public struct Trial: Sendable, Equatable {
         public var startedAt: Instant
         public var endsAt: Instant
-        /// When its last message was counted; nil while messages are left.
-        public var usedUpAt: Instant?
 
-        public init(startedAt: Instant, endsAt: Instant, usedUpAt: Instant? = nil) {
+        public init(startedAt: Instant, endsAt: Instant) {
             self.startedAt = startedAt
             self.endsAt = endsAt
-            self.usedUpAt = usedUpAt
-        }
-
-        func isOver(by instant: Instant) -> Bool {
-            if let usedUpAt, usedUpAt <= instant { return true }
-            return endsAt <= instant
         }
     }
 
@@ -111,13 +122,19 @@ public struct UserRecord: Sendable, Equatable {
         declaredPlan: String? = nil,
         declaredAnchorDay: Int = 1,
         declaredPreviousPlan: String? = nil,
-        trial: Trial? = nil
+        trial: Trial? = nil,
+        trialUsedUpAt: Instant? = nil,
+        presentTrialUsedUpAt: Instant? = nil,
+        otherSubscriptions: [StoreSubscription] = []
     ) {
         self.declaredAt = declaredAt
         self.declaredPlan = declaredPlan
         self.declaredAnchorDay = declaredAnchorDay
         self.declaredPreviousPlan = declaredPreviousPlan
         self.trial = trial
+        self.trialUsedUpAt = trialUsedUpAt
+        self.presentTrialUsedUpAt = presentTrialUsedUpAt
+        self.otherSubscriptions = otherSubscriptions
     }
 }
 

@@ -29,7 +29,8 @@ public struct CustomerReducer {
         var reducer = CustomerReducer(history, now)
         let effective = reducer.effectiveEvents()
         reducer.apply(effective)
-        reducer.findTransfers(effective)
+        let transfers = UsageTransfers(reducer.ownership, history, reducer.state.subscriptions)
+        reducer.state.transfers = transfers.found(in: effective)
         reducer.reportTransfers(effective)
         return reducer.state
     }
@@ -214,13 +215,16 @@ public struct CustomerReducer {
         for user in trials.users.union(history.users.keys) where state.users[user] == nil {
             state.users[user] = UserReducer(history.users[user] ?? UserRecord(), history.plans).state
         }
-        for user in Array(state.users.keys) { state.users[user]?.trialStartedAt = trials.firstStart(of: user) }
+        for user in Array(state.users.keys) {
+            state.users[user]?.trialStartedAt = trials.firstStart(of: user)
+            state.users[user]?.trialUsedUpAt = trials.usedUp(of: user)
+        }
         report(applied)
     }
 
     private func transferInstant(_ transaction: Transaction) -> Instant? {
         guard let steps = ownership.steps[transaction], steps.count > 1 else { return nil }
-        return steps.last?.since
+        return steps.last?.event.at
     }
 
     /// Effects of a subscription wait until an event names its plan.
@@ -240,32 +244,8 @@ public struct CustomerReducer {
 
     // MARK: Transfers
 
-    private mutating func findTransfers(_ effective: [RecordedEvent]) {
-        var found: [(at: Instant, transfer: UsageTransfer)] = []
-        for steps in ownership.steps.values {
-            for (giver, receiver) in zip(steps, steps.dropFirst()) {
-                guard let from = giver.customer.user, let to = receiver.customer.user else { continue }
-                let transfer = UsageTransfer(event: receiver.event, giver: from, receiver: to)
-                found.append((receiver.since, transfer))
-            }
-        }
-        for event in effective {
-            for effect in event.effects where effect.kind == .merged {
-                let users = (effect.identities ?? []).compactMap { UserID($0) }
-                guard let first = users.first else { continue }
-                for other in users where other != first {
-                    found.append((event.at, UsageTransfer(event: event.key, giver: other, receiver: first)))
-                }
-            }
-        }
-        var seen: Set<UsageTransfer> = []
-        state.transfers = found.sorted {
-            $0.at == $1.at ? $0.transfer.precedes($1.transfer) : $0.at < $1.at
-        }.map(\.transfer).filter { seen.insert($0).inserted }
-    }
-
     private mutating func reportTransfers(_ effective: [RecordedEvent]) {
-        let transferring = Set(ownership.steps.values.flatMap { $0.dropFirst().map(\.event) })
+        let transferring = Set(ownership.steps.values.flatMap { $0.dropFirst().map(\.event.key) })
         for event in effective {
             for effect in event.effects where effect.kind == .transferred || effect.kind == .merged {
                 let isKnown =
@@ -292,11 +272,4 @@ extension EventResult.Outcome {
 extension BillingEffect {
     /// A refund or its reversal, also of a one-time purchase.
     fileprivate var isRefund: Bool { kind == .revoked || kind == .reinstated }
-}
-
-extension UsageTransfer {
-    fileprivate func precedes(_ other: UsageTransfer) -> Bool {
-        if event != other.event { return event < other.event }
-        return giver == other.giver ? receiver < other.receiver : giver < other.giver
-    }
 }

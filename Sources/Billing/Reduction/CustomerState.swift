@@ -21,6 +21,8 @@ public struct UserState: Sendable, Equatable {
     public var previousPlan: String?
     /// When the user's first store trial began, also if it was transferred since.
     public var trialStartedAt: Instant?
+    /// When the messages of the user's trial were used up, if a store's trial arrived after that.
+    public var trialUsedUpAt: Instant?
 }
 
 /// A one-time purchase of messages. It stays with its buyer.
@@ -33,11 +35,17 @@ public struct MessagePurchase: Sendable, Equatable {
     public var isRefunded: Bool
 }
 
-/// Raises the receiver's counts of the open periods to the giver's, once for each event, giver and receiver.
+/// A transfer of subscriptions from user to user. It raises the receiver's counts of the open periods to the giver's,
+/// once for each event, giver and receiver, if a transferred subscription became what gives the receiver access.
 public struct UsageTransfer: Sendable, Hashable {
     public var event: RecordedEvent.Key
     public var giver: UserID
     public var receiver: UserID
+    /// The plans whose periods are raised, in the order of their names. Empty: none is.
+    public var plans: [String] = []
+    /// The receiver had access of at least the transferred allowance before, so the own count stays. If an earlier
+    /// application has raised it, because the event of that access arrived late, the count is lowered again.
+    public var keepsOwnCount = false
 }
 
 public struct EventResult: Sendable, Equatable {

@@ -78,19 +78,45 @@ extension RecordedEvent {
     }
 }
 
-/// The owner of a transaction since an instant.
+/// The owner of a transaction since an event.
 struct OwnershipStep: Equatable {
+    /// An event's position in the order in which events happened.
+    struct Position: Hashable, Comparable {
+        var at: Instant
+        var key: RecordedEvent.Key
+
+        static func < (lhs: Position, rhs: Position) -> Bool {
+            lhs.at == rhs.at ? lhs.key < rhs.key : lhs.at < rhs.at
+        }
+    }
+
     var customer: Customer
-    var since: Instant
     /// The event that names the owner.
-    var event: RecordedEvent.Key
+    var event: Position
+}
+
+extension BidirectionalCollection<OwnershipStep> {
+    /// The last user among the owners. Nil if a user who was forgotten came later.
+    var lastUser: UserID? {
+        for step in reversed() {
+            switch step.customer {
+            case .user(let user): return user
+            case .digest(let name): if CustomerIdentity.isForgotten(name) { return nil }
+            }
+        }
+        return nil
+    }
 }
 
 /// The present and earlier owners of each transaction.
 ///
-/// An event of a transaction names the owner at that instant. A transfer moves all transactions that its giver owns
+/// An event of a transaction names the owner at that instant. A transfer moves the transactions that its giver owns
 /// then, and an alias moves those of the other identities to the first. Events are evaluated in the order in which they
 /// happened, so the order of arrival does not matter.
+///
+/// On a way back (a transfer to somebody who once gave the giver a transaction) only transactions that the receiver
+/// owned before are moved: what the giver has bought stays the giver's. Names without a user are transparent, so that
+/// `user → anonymous id → other user` is a transfer from user to user.
 struct Ownership {
     struct Transaction: Hashable {
         @ExactText var source: String
@@ -98,46 +124,75 @@ struct Ownership {
     }
 
     private struct Change {
-        var at: Instant
-        var event: RecordedEvent.Key
+        var event: OwnershipStep.Position
         var from: [String]
         var to: Customer?
         var transaction: Transaction?
+        var isAlias = false
+    }
+
+    private struct Move: Hashable {
+        var source: String
+        var giver: Customer
+        var receiver: Customer
     }
 
     private(set) var steps: [Transaction: [OwnershipStep]] = [:]
+    /// The transactions of each source that have an owner.
+    private var owned: [String: [Transaction]] = [:]
+    private var moves: Set<Move> = []
 
     /// - Parameter events: in the order in which they happened.
     init(_ events: [RecordedEvent], _ identities: Identities) {
-        let changes = events.flatMap { Ownership.changes(of: $0, identities) }
-        // Only its own claims and the transfers of its source concern a transaction.
-        var claims: [Transaction: [Int]] = [:]
-        var transfers: [String: [Int]] = [:]
-        for (index, change) in changes.enumerated() {
-            if let transaction = change.transaction {
-                claims[transaction, default: []].append(index)
-            } else {
-                transfers[change.event.source, default: []].append(index)
-            }
-        }
-        for (transaction, indexes) in claims {
-            var steps: [OwnershipStep] = []
-            for index in (indexes + (transfers[transaction.source] ?? [])).sorted() {
-                let change = changes[index]
-                guard let customer = change.to, customer != steps.last?.customer else { continue }
-                if change.transaction == nil {
-                    guard let owner = steps.last?.customer,
-                        identities.isNamed(owner, in: change.from, source: transaction.source)
-                    else { continue }
+        for event in events {
+            for change in Ownership.changes(of: event, identities) {
+                guard let customer = change.to else { continue }
+                let owners =
+                    if let transaction = change.transaction {
+                        [transaction: customer]
+                    } else {
+                        owners(by: change, to: customer, identities)
+                    }
+                for (transaction, owner) in owners where self.owner(transaction) != owner {
+                    move(transaction, to: owner, change.event)
                 }
-                steps.append(OwnershipStep(customer: customer, since: change.at, event: change.event))
             }
-            self.steps[transaction] = steps
         }
+    }
+
+    /// The new owner of each transaction that a transfer or an alias concerns.
+    private func owners(
+        by change: Change,
+        to receiver: Customer,
+        _ identities: Identities
+    ) -> [Transaction: Customer] {
+        let source = change.event.key.source
+        var owners: [Transaction: Customer] = [:]
+        for transaction in owned[source] ?? [] {
+            guard let path = steps[transaction], let owner = path.last?.customer,
+                identities.isNamed(owner, in: change.from, source: source)
+            else { continue }
+            owners[transaction] = receiver
+            guard !change.isAlias, let giver = path.lastUser else { continue }
+            let isWayBack = moves.contains(Move(source: source, giver: receiver, receiver: .user(giver)))
+            // It returns from a name without a user.
+            if isWayBack, !path.contains(where: { $0.customer == receiver }) { owners[transaction] = .user(giver) }
+        }
+        return owners
+    }
+
+    private mutating func move(_ transaction: Transaction, to receiver: Customer, _ event: OwnershipStep.Position) {
+        let path = steps[transaction] ?? []
+        if path.isEmpty { owned[transaction.source, default: []].append(transaction) }
+        for giver in [path.last?.customer, path.lastUser.map { .user($0) }].compactMap(\.self) {
+            moves.insert(Move(source: transaction.source, giver: giver, receiver: receiver))
+        }
+        steps[transaction, default: []].append(OwnershipStep(customer: receiver, event: event))
     }
 
     private static func changes(of event: RecordedEvent, _ identities: Identities) -> [Change] {
         let source = event.key.source
+        let position = OwnershipStep.Position(at: event.at, key: event.key)
         // The claims of an event come before its transfers.
         let claims = Set(
             event.effects.compactMap { effect in
@@ -145,8 +200,7 @@ struct Ownership {
             }
         ).map { transaction in
             Change(
-                at: event.at,
-                event: event.key,
+                event: position,
                 from: [],
                 to: identities.customer(event.identities, source: source),
                 transaction: transaction
@@ -160,10 +214,10 @@ struct Ownership {
             default: return nil
             }
             return Change(
-                at: event.at,
-                event: event.key,
+                event: position,
                 from: from,
-                to: identities.customer(to, source: source)
+                to: identities.customer(to, source: source),
+                isAlias: effect.kind == .merged
             )
         }
         return claims + transfers
@@ -171,5 +225,10 @@ struct Ownership {
 
     func owner(_ transaction: Transaction) -> Customer? {
         steps[transaction]?.last?.customer
+    }
+
+    /// The owner just before an event.
+    func owner(_ transaction: Transaction, before event: OwnershipStep.Position) -> Customer? {
+        steps[transaction]?.last { $0.event < event }?.customer
     }
 }

@@ -22,7 +22,7 @@ public struct StoreSubscription: Sendable, Equatable {
     public var anchorDay: Int?
 
     /// The grace after the event, if neither its end nor the end of the paid time is known.
-    private static let fallbackGraceSeconds: Int64 = 16 * 86_400
+    static let fallbackGraceSeconds: Int64 = 16 * 86_400
 
     public init(transaction: String) {
         self.transaction = transaction

@@ -72,6 +72,7 @@ package struct BillingLedger {
             throw PostgresError(.misuse, "headroom.lock_and_read_customer returned no time")
         }
         var recorded = event.recorded(by: document.mapping, receivedAt: document.receivedAt ?? now)
+        recorded.appliedAt = document.appliedAt
         if recorded.problem == nil, let plan = document.unknownPlan(in: recorded.effects) {
             recorded.problem = .malformed("there is no plan '\(plan)'; select plan from headroom.plans lists them")
         }

@@ -49,10 +49,11 @@ struct CustomerChange: Encodable {
 
     struct User: Encodable {
         var user: String
-        /// Nil if neither this, `previousPlan` nor `storeTrialStartedAt` changed.
+        /// Nil if neither this nor one of the next three changed.
         var anchorDay: Int?
         var previousPlan: String?
         var storeTrialStartedAt: Instant?
+        var trialUsedUpAt: Instant?
         /// New and changed subscriptions; nil if there are none.
         var subscriptions: [SubscriptionRow]?
         /// Transactions that now belong to another user; nil if there are none.
@@ -63,6 +64,7 @@ struct CustomerChange: Encodable {
             case anchorDay = "anchor_day"
             case previousPlan = "previous_plan"
             case storeTrialStartedAt = "store_trial_started_at"
+            case trialUsedUpAt = "trial_used_up_at"
             case subscriptions, removed
         }
     }
@@ -86,6 +88,8 @@ struct CustomerChange: Encodable {
         var event: String
         var giver: String
         var receiver: String
+        /// The plans whose periods are raised.
+        var plans: [String]
     }
 
     var event: Event
@@ -95,6 +99,13 @@ struct CustomerChange: Encodable {
     var users: [User]?
     var purchases: [Purchase]?
     var transfers: [Transfer]?
+    /// Transfers that raised counts and, as is known now, should not have.
+    var revertedTransfers: [CustomerDocument.Transfer]?
+
+    enum CodingKeys: String, CodingKey {
+        case event, results, locks, users, purchases, transfers
+        case revertedTransfers = "reverted_transfers"
+    }
 
     /// - Parameters:
     ///   - incoming: the event; `recorded` is its recorded form.
@@ -128,7 +139,10 @@ struct CustomerChange: Encodable {
         self.users = users.isEmpty ? nil : users
         purchases = CustomerChange.purchases(state, document)
         transfers = CustomerChange.transfers(state, document)
-        let locks = users.map(\.user) + (transfers ?? []).map(\.receiver) + (purchases ?? []).map(\.user)
+        revertedTransfers = CustomerChange.revertedTransfers(state, document)
+        let locks =
+            users.map(\.user) + (transfers ?? []).flatMap { [$0.giver, $0.receiver] }
+            + (revertedTransfers ?? []).map(\.receiver) + (purchases ?? []).map(\.user)
         self.locks = locks.isEmpty ? nil : Set(locks).sorted()
     }
 
@@ -158,19 +172,25 @@ struct CustomerChange: Encodable {
 
     private static func transfers(_ state: CustomerState, _ document: CustomerDocument) -> [Transfer]? {
         let made = Set(document.transfers ?? [])
-        let new = state.transfers.map {
+        let new = state.transfers.filter { !$0.plans.isEmpty && !made.contains(CustomerDocument.Transfer($0)) }.map {
             Transfer(
                 source: $0.event.source,
                 event: $0.event.id,
                 giver: $0.giver.description,
-                receiver: $0.receiver.description
-            )
-        }.filter {
-            !made.contains(
-                CustomerDocument.Transfer(source: $0.source, event: $0.event, giver: $0.giver, receiver: $0.receiver)
+                receiver: $0.receiver.description,
+                plans: $0.plans
             )
         }
         return new.isEmpty ? nil : new
+    }
+
+    private static func revertedTransfers(
+        _ state: CustomerState,
+        _ document: CustomerDocument
+    ) -> [CustomerDocument.Transfer]? {
+        let standing = Set(state.transfers.filter { !$0.keepsOwnCount }.map { CustomerDocument.Transfer($0) })
+        let reverted = (document.transfers ?? []).filter { !standing.contains($0) }
+        return reverted.isEmpty ? nil : reverted
     }
 
     /// The parameter of `headroom.write_customer`.
@@ -219,11 +239,12 @@ extension CustomerChange.User {
         user = row.user
         let isSame =
             derived.anchorDay == row.anchorDay && derived.previousPlan == row.previousPlan
-            && derived.trialStartedAt == row.storeTrialStartedAt
+            && derived.trialStartedAt == row.storeTrialStartedAt && derived.trialUsedUpAt == row.trialUsedUpAt
         if !isSame {
             anchorDay = derived.anchorDay
             previousPlan = derived.previousPlan
             storeTrialStartedAt = derived.trialStartedAt
+            trialUsedUpAt = derived.trialUsedUpAt
         }
         let changed = wanted.filter { !present.contains($0) }
         let names = Set(wanted.map(\.name))
@@ -231,5 +252,14 @@ extension CustomerChange.User {
         guard !(isSame && changed.isEmpty && removedNames.isEmpty) else { return nil }
         subscriptions = changed.isEmpty ? nil : changed
         removed = removedNames.isEmpty ? nil : removedNames.map(\.text)
+    }
+}
+
+extension CustomerDocument.Transfer {
+    fileprivate init(_ transfer: UsageTransfer) {
+        source = transfer.event.source
+        event = transfer.event.id
+        giver = transfer.giver.description
+        receiver = transfer.receiver.description
     }
 }

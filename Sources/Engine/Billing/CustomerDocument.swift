@@ -11,6 +11,7 @@ struct CustomerDocument: Decodable {
         var id: String
         var at: Instant
         var receivedAt: Instant
+        var appliedAt: Instant?
         var environment: String?
         var identities: [String]
         var effects: [BillingEffect]
@@ -23,6 +24,7 @@ struct CustomerDocument: Decodable {
         enum CodingKeys: String, CodingKey {
             case source, id, at
             case receivedAt = "received_at"
+            case appliedAt = "applied_at"
             case environment, identities, effects, user, outcome
             case missingPrerequisite = "missing_prerequisite"
             case unmappedProduct = "unmapped_product"
@@ -41,10 +43,13 @@ struct CustomerDocument: Decodable {
         var trialStartedAt: Instant?
         var trialEndsAt: Instant?
         var trialUsedUpAt: Instant?
+        var presentTrialUsedUpAt: Instant?
         var anchorDay: Int
         var previousPlan: String?
         var storeTrialStartedAt: Instant?
         var subscriptions: [SubscriptionRow]?
+        /// Not of a store.
+        var otherSubscriptions: [SubscriptionRow]?
 
         enum CodingKeys: String, CodingKey {
             case user
@@ -55,10 +60,12 @@ struct CustomerDocument: Decodable {
             case trialStartedAt = "trial_started_at"
             case trialEndsAt = "trial_ends_at"
             case trialUsedUpAt = "trial_used_up_at"
+            case presentTrialUsedUpAt = "present_trial_used_up_at"
             case anchorDay = "anchor_day"
             case previousPlan = "previous_plan"
             case storeTrialStartedAt = "store_trial_started_at"
             case subscriptions
+            case otherSubscriptions = "other_subscriptions"
         }
     }
 
@@ -83,7 +90,7 @@ struct CustomerDocument: Decodable {
         var state: State { State(source: source, transaction: transaction, isRefunded: isRefunded) }
     }
 
-    struct Transfer: Decodable, Hashable {
+    struct Transfer: Codable, Hashable {
         var source: String
         @ExactText var event: String
         var giver: String
@@ -94,6 +101,7 @@ struct CustomerDocument: Decodable {
         var plan: String
         var cycle: String
         var days: Int?
+        var allowance: Int?
     }
 
     struct MappingRow: Decodable {
@@ -119,6 +127,7 @@ struct CustomerDocument: Decodable {
     /// The event's outcome of an earlier attempt.
     var before: String?
     var receivedAt: Instant?
+    var appliedAt: Instant?
     var events: [Event]?
     var users: [User]?
     var purchases: [Purchase]?
@@ -130,6 +139,7 @@ struct CustomerDocument: Decodable {
     enum CodingKeys: String, CodingKey {
         case answer, now, customer, before
         case receivedAt = "received_at"
+        case appliedAt = "applied_at"
         case events, users, purchases, transfers, plans, products, entitlements
     }
 
@@ -170,11 +180,12 @@ extension CustomerDocument {
     func history(with event: RecordedEvent) -> CustomerHistory {
         let earlier = (events ?? []).filter { $0.key != event.key }.map { $0.recorded }
         let users = (users ?? []).compactMap { row in UserID(row.user).map { ($0, row.record) } }
-        let plans = (plans ?? []).map { ($0.plan, $0.planCycle) }
+        let plans = plans ?? []
         return CustomerHistory(
             events: earlier + [event],
             users: Dictionary(users) { $1 },
-            plans: Dictionary(plans) { $1 }
+            plans: Dictionary(plans.map { ($0.plan, $0.planCycle) }) { $1 },
+            allowances: Dictionary(plans.compactMap { row in row.allowance.map { (row.plan, $0) } }) { $1 }
         )
     }
 }
@@ -192,6 +203,7 @@ extension CustomerDocument.Event {
             key: key,
             at: at,
             receivedAt: receivedAt,
+            appliedAt: appliedAt,
             environment: environment,
             identities: identities,
             effects: effects,
@@ -204,14 +216,22 @@ extension CustomerDocument.User {
     fileprivate var record: UserRecord {
         var trial: UserRecord.Trial?
         if let trialStartedAt, let trialEndsAt {
-            trial = UserRecord.Trial(startedAt: trialStartedAt, endsAt: trialEndsAt, usedUpAt: trialUsedUpAt)
+            trial = UserRecord.Trial(startedAt: trialStartedAt, endsAt: trialEndsAt)
+        }
+        let others = (otherSubscriptions ?? []).map { row in
+            var subscription = StoreSubscription(row)
+            subscription.startedAt = row.startedAt ?? declaredAt
+            return subscription
         }
         return UserRecord(
             declaredAt: declaredAt,
             declaredPlan: declaredPlan,
             declaredAnchorDay: declaredAnchorDay,
             declaredPreviousPlan: declaredPreviousPlan,
-            trial: trial
+            trial: trial,
+            trialUsedUpAt: trialUsedUpAt,
+            presentTrialUsedUpAt: presentTrialUsedUpAt,
+            otherSubscriptions: others
         )
     }
 }

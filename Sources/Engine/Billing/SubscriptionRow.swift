@@ -60,3 +60,22 @@ struct SubscriptionRow: Codable, Equatable {
         anchorDay = subscription.anchorDay
     }
 }
+
+extension StoreSubscription {
+    init(_ row: SubscriptionRow) {
+        self.init(transaction: row.originalTransactionId)
+        plan = row.plan
+        product = row.product
+        startedAt = row.startedAt
+        expiresAt = row.expiresAt
+        graceUntil = row.graceUntil
+        billingIssueAt = row.billingIssueAt
+        unsubscribedAt = row.unsubscribedAt
+        revokedAt = row.revokedAt
+        nextPlan = row.nextPlan
+        nextProduct = row.nextProduct
+        environment = row.environment
+        eventAt = row.eventAt
+        anchorDay = row.anchorDay
+    }
+}

@@ -16,6 +16,7 @@ func event(
     _ effects: BillingEffect...,
     source: String = "appstore",
     received: String? = nil,
+    applied: String? = nil,
     problem: BillingProblem? = nil
 ) -> RecordedEvent {
     let kinds = effects.map(\.kind.rawValue).joined(separator: " ")
@@ -23,6 +24,7 @@ func event(
         key: RecordedEvent.Key(source: source, id: "\(date) \(kinds)"),
         at: day(date),
         receivedAt: day(received ?? date),
+        appliedAt: applied.map(day),
         environment: "production",
         identities: identities,
         effects: effects,
@@ -76,7 +78,21 @@ struct ReducedCustomer {
         now: String = "2026-12-31",
         _ location: SourceLocation = #_sourceLocation
     ) {
-        let history = CustomerHistory(events: events, users: users, plans: CustomerHistories.plans)
+        self.init(events, users: users, now: now, location)
+    }
+
+    init(
+        _ events: [RecordedEvent],
+        users: [UserID: UserRecord] = [:],
+        now: String = "2026-12-31",
+        _ location: SourceLocation = #_sourceLocation
+    ) {
+        let history = CustomerHistory(
+            events: events,
+            users: users,
+            plans: CustomerHistories.plans,
+            allowances: CustomerHistories.allowances
+        )
         state = CustomerReducer.reduce(history, at: day(now))
         let model = ReferenceCustomer(history, at: day(now)).state.simplified(for: history)
         let difference = difference(state.simplified(for: history), model)

@@ -9,6 +9,7 @@ struct CustomerHistories {
     static let plans: [String: Plan.Cycle] = [
         "paid": .monthly, "pro": .monthly, "trial": .trial(days: 3), "taste": .trial(days: 7), "free": .lifetime,
     ]
+    static let allowances = ["paid": 800, "trial": 100, "taste": 100, "free": 0]
     static let now = instant(44)
 
     /// Instants are 12 hours apart, from the 20th of a month on.
@@ -32,7 +33,11 @@ struct CustomerHistories {
         sources = random.chance(60) ? ["appstore"] : ["appstore", "revenuecat"]
         transactions = (0..<Int.random(in: 1...3, using: &random)).map { "T\($0)" }
         instants = random.element(of: [6, 20, 40])
-        var history = CustomerHistory(events: [], plans: CustomerHistories.plans)
+        var history = CustomerHistory(
+            events: [],
+            plans: CustomerHistories.plans,
+            allowances: CustomerHistories.allowances
+        )
         for number in 0..<userCount where random.chance(50) { history.users[user(number)] = record() }
         let isOrdinary = random.chance(50)
         for number in 0..<Int.random(in: 1...10, using: &random) {
@@ -67,9 +72,17 @@ struct CustomerHistories {
             let start = instant()
             record.trial = UserRecord.Trial(
                 startedAt: start,
-                endsAt: start.advanced(bySeconds: 3 * 24 * 60 * 60),
-                usedUpAt: random.chance(40) ? start.advanced(bySeconds: 36 * 60 * 60) : nil
+                endsAt: start.advanced(bySeconds: 3 * 24 * 60 * 60)
             )
+        }
+        record.trialUsedUpAt = instant(percent: 15)
+        record.presentTrialUsedUpAt = instant(percent: 25)
+        for name in ["operator", "first message"] where random.chance(20) {
+            var subscription = StoreSubscription(transaction: name)
+            subscription.plan = random.element(of: ["paid", "pro", "trial", "free"])
+            subscription.startedAt = instant()
+            subscription.expiresAt = instant(percent: 50)
+            record.otherSubscriptions.append(subscription)
         }
         return record
     }
@@ -92,6 +105,7 @@ extension CustomerHistories {
             key: RecordedEvent.Key(source: random.element(of: sources), id: id),
             at: at,
             receivedAt: random.chance(80) ? at : instant(),
+            appliedAt: instant(percent: 50),
             environment: random.element(of: ["production", "sandbox", nil]),
             identities: isTransfer && random.chance(80) ? [] : identities(isOrdinary: isOrdinary),
             effects: effects,
@@ -198,16 +212,22 @@ extension CustomerHistory {
         let events = events.sorted { $0.at < $1.at }.map { event in
             let effects = event.effects.map(\.summary).joined(separator: "; ")
             let problem = event.problem.map { " \($0)" } ?? ""
-            let received = event.receivedAt == event.at ? "" : " received \(event.receivedAt)"
+            let received =
+                (event.receivedAt == event.at ? "" : " received \(event.receivedAt)")
+                + (event.appliedAt.map { " applied \($0)" } ?? "")
             let key = "\(event.key.source) \(event.key.id)"
             return "\(key) \(event.at)\(received) \(event.identities): \(effects)\(problem)"
         }
         let users = users.map { user, record in
             let trial = record.trial.map {
-                "trial \($0.startedAt) to \($0.endsAt), used up \($0.usedUpAt.map(\.description) ?? "never")"
+                "trial \($0.startedAt) to \($0.endsAt)"
             }
+            let usedUp = record.trialUsedUpAt.map { "used up \($0)" }
+            let present = record.presentTrialUsedUpAt.map { "now used up \($0)" }
             let declared = record.declaredAt.map { "declared \($0) \(record.declaredPlan ?? "-")" }
-            return "\(user): \([declared, trial].compactMap(\.self).joined(separator: ", "))"
+            let others = record.otherSubscriptions.map { "\($0)" }
+            let facts = [declared, trial, usedUp, present].compactMap(\.self) + others
+            return "\(user): \(facts.joined(separator: ", "))"
         }
         return (events + users.sorted()).joined(separator: "\n")
     }

@@ -161,6 +161,82 @@ struct OwnershipReductionTests {
         #expect(ReducedCustomer(purchase(anonymousId), alias).subscription(of: ben)?.plan == "paid")
     }
 
+    @Test("A transfer back moves only what came from its receiver", arguments: [false, true])
+    func wayBack(isThroughNames: Bool) {
+        func owners(_ names: [String]) -> [UserID?] {
+            var events = [
+                event("2026-02-01", by: ["\(ada)"], effect(.purchased, "T1", plan: "paid")),
+                event("2026-02-02", by: ["\(ben)"], effect(.purchased, "T2", plan: "paid")),
+            ]
+            for (index, (from, to)) in zip(names, names.dropFirst()).enumerated() {
+                events.append(event("2026-02-1\(index)", by: [], .transferred(from: [from], to: [to])))
+            }
+            let state = ReducedCustomer(events).state
+            return ["T1", "T2"].map { name in
+                state.subscriptions.first { $0.value.contains { $0.transaction == name } }?.key
+            }
+        }
+        let (first, second) = ("\(ada)", "\(ben)")
+        let there = isThroughNames ? [first, anonymousId, second] : [first, second]
+        let back = isThroughNames ? [other, first] : [first]
+        #expect(owners(there + back) == [ada, ben])
+        #expect(owners(there + back + there.dropFirst()) == [ben, ben], "and there again")
+        #expect(owners([second, first]) == [ada, ada], "the first way moves everything")
+    }
+
+    @Test("A purchase by a name without a user goes to whoever signs in, also on a way back")
+    func anonymousPurchaseOnWayBack() {
+        let customer = ReducedCustomer(
+            purchase("\(ada)"),
+            event("2026-02-10", by: [], .transferred(from: ["\(ada)"], to: [anonymousId])),
+            event("2026-02-11", by: [anonymousId], effect(.purchased, "T2", plan: "pro")),
+            event("2026-02-12", by: [], .transferred(from: [anonymousId], to: ["\(ada)"]))
+        )
+        #expect(customer.subscription()?.plan == "paid")
+        #expect(customer.subscription(of: ada, "T2")?.plan == "pro")
+        #expect(customer.state.transfers.isEmpty)
+    }
+
+    @Test("The giver is the last user, also through names without a user, but not through a forgotten user")
+    func lastUser() {
+        let forgotten = "forgotten:" + String(repeating: "0a", count: 32)
+        for (name, givers) in [(anonymousId, [ada]), (forgotten, [])] {
+            let customer = ReducedCustomer(
+                purchase("\(ada)"),
+                event("2026-02-10", by: [], .transferred(from: ["\(ada)"], to: [name])),
+                event("2026-02-11", by: [], .transferred(from: [name], to: ["\(ben)"]))
+            )
+            #expect(customer.state.transfers.map(\.giver) == givers)
+            #expect(customer.state.transfers.allSatisfy { $0.receiver == ben && $0.plans == ["paid"] })
+        }
+    }
+
+    @Test("Usage is raised only where the transferred subscription is what gives access")
+    func giftedAccess() {
+        func transfer(_ own: RecordedEvent..., record: UserRecord = UserRecord()) -> UsageTransfer? {
+            let given = event("2026-02-10", by: [], .transferred(from: ["\(ada)"], to: ["\(ben)"]))
+            return ReducedCustomer([purchase("\(ada)"), given] + own, users: [ben: record]).state.transfers.first
+        }
+        func bought(_ plan: String, _ date: String = "2026-02-02") -> RecordedEvent {
+            event(date, by: ["\(ben)"], effect(.purchased, "T2", plan: plan, until: "2026-03-02"))
+        }
+        #expect(transfer()?.plans == ["paid"])
+        #expect(transfer(bought("pro"))?.keepsOwnCount == true)
+        #expect(transfer(bought("paid"))?.keepsOwnCount == true)
+        #expect(transfer(bought("paid"))?.plans == [])
+        #expect(transfer(bought("trial"))?.plans == ["paid"], "a smaller allowance")
+        #expect(transfer(bought("paid", "2026-02-11"))?.plans == ["paid"], "bought later")
+        let refund = event("2026-02-05", by: ["\(ben)"], effect(.revoked, "T2"))
+        #expect(transfer(bought("paid"), refund)?.plans == ["paid"], "refunded before")
+        let expiry = event("2026-02-05", effect(.expired))
+        #expect(transfer(expiry)?.plans == [], "nothing gives access")
+        #expect(transfer(expiry)?.keepsOwnCount == false)
+        var declared = StoreSubscription(transaction: "operator")
+        declared.plan = "paid"
+        declared.startedAt = day("2026-02-03")
+        #expect(transfer(record: UserRecord(otherSubscriptions: [declared]))?.keepsOwnCount == true)
+    }
+
     @Test("An alias of unknown customers waits")
     func mergedUnknown() {
         let customer = ReducedCustomer(event("2026-02-10", by: [], .merged([anonymousId, other])))

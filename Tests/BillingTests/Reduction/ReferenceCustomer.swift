@@ -14,12 +14,17 @@ struct ReferenceCustomer {
         case oldestEventIdentifiesDigest
         case transferKeepsOwner
         case mergeTransfersNothing
+        case wayBackMovesEverything
+        case anonymousTransferLosesGiver
+        case giftRaisesEverybody
+        case lateTransferRaises
         case transfersBeforeClaims
         case ignoresRefunds
         case ignoresDeclaredPlans
         case ignoresTransfersAfterDeclaredPlans
         case secondTrialIsTrial
         case spentTrialRestarts
+        case ignoresMessagesOfTrials
         case latePurchaseOfMessagesWins
         case earlierExpiryCounts
         case ignoresGrace
@@ -53,7 +58,7 @@ struct ReferenceCustomer {
     /// A claim or a transfer in an event.
     private enum Statement {
         case owns(Customer, Transaction)
-        case gives(from: [String], to: Customer)
+        case gives(from: [String], to: Customer, isAlias: Bool)
     }
 
     let history: CustomerHistory
@@ -81,14 +86,14 @@ struct ReferenceCustomer {
                 for digest in list where UserID(digest) == nil { users[event.key.source, default: [:]][digest] = user }
             }
         }
-        for transaction in Set(events.flatMap(transactions)) { steps[transaction] = owners(of: transaction) }
+        findOwners()
         findPurchases()
     }
 
     var state: CustomerState {
         var state = ReferenceReducer(self).state
         state.purchases = purchases
-        state.transfers = transfers
+        state.transfers = ReferenceTransfers(self, state).all
         return state
     }
 }
@@ -162,31 +167,73 @@ extension ReferenceCustomer {
         let transfers = event.effects.compactMap { effect -> Statement? in
             switch effect.kind {
             case .transferred:
-                resolve(effect.to, source).map { .gives(from: effect.from ?? [], to: $0) }
+                resolve(effect.to, source).map { .gives(from: effect.from ?? [], to: $0, isAlias: false) }
             case .merged where fault != .mergeTransfersNothing:
-                resolve(effect.identities, source).map { .gives(from: effect.identities ?? [], to: $0) }
+                resolve(effect.identities, source).map {
+                    .gives(from: effect.identities ?? [], to: $0, isAlias: true)
+                }
             default: nil
             }
         }
         return fault == .transfersBeforeClaims ? transfers + claims : claims + transfers
     }
 
-    private func owners(of transaction: Transaction) -> [Step] {
-        var steps: [Step] = []
-        for event in events where event.key.source == transaction.source {
+    private mutating func findOwners() {
+        for event in events {
             for statement in statements(event) {
-                let owner = steps.last?.owner
-                var next = owner
-                switch statement {
-                case .owns(let customer, transaction): next = customer
-                case .owns: break
-                case .gives(let list, let receiver):
-                    if let owner, isNamed(owner, in: list, event.key.source) { next = receiver }
+                // All transactions are judged before one is moved.
+                for (transaction, owner) in newOwners(by: statement, event) {
+                    steps[transaction, default: []].append(Step(owner: owner, event: event))
                 }
-                if let next, next != owner { steps.append(Step(owner: next, event: event)) }
             }
         }
-        return steps
+    }
+
+    private func newOwners(by statement: Statement, _ event: RecordedEvent) -> [Transaction: Customer] {
+        var found: [Transaction: Customer] = [:]
+        switch statement {
+        case .owns(let customer, let transaction):
+            if steps[transaction]?.last?.owner != customer { found[transaction] = customer }
+        case .gives(let list, let receiver, let isAlias):
+            for (transaction, path) in steps where transaction.source == event.key.source {
+                guard let owner = path.last?.owner, isNamed(owner, in: list, event.key.source) else { continue }
+                let isKept = !isAlias && isKept(path.map(\.owner), from: receiver, event.key.source)
+                let next = isKept ? ReferenceCustomer.lastUser(path.map(\.owner)).map { .user($0) } : receiver
+                if next != owner { found[transaction] = next }
+            }
+        }
+        return found
+    }
+
+    /// What the giver did not get from the receiver stays the giver's, if the receiver ever gave the giver anything.
+    private func isKept(_ path: [Customer], from receiver: Customer, _ source: String) -> Bool {
+        guard fault != .wayBackMovesEverything, let giver = ReferenceCustomer.lastUser(path), !path.contains(receiver)
+        else { return false }
+        return steps.contains { transaction, steps in
+            transaction.source == source
+                && ReferenceCustomer.hasGiven(receiver, to: .user(giver), steps.map(\.owner))
+        }
+    }
+
+    /// Whether two customers follow each other in a path, or only names without a user are between a user and the next.
+    private static func hasGiven(_ giver: Customer, to receiver: Customer, _ path: [Customer]) -> Bool {
+        path.indices.dropFirst().contains { index in
+            guard path[index] == receiver else { return false }
+            let before = Array(path[..<index])
+            return before.last == giver || lastUser(before).map { .user($0) } == giver
+        }
+    }
+
+    /// The last user, unless somebody who was forgotten came after.
+    static func lastUser(_ path: [Customer]) -> UserID? {
+        var last: UserID?
+        for customer in path {
+            switch customer {
+            case .user(let user): last = user
+            case .digest(let name): if CustomerIdentity.isForgotten(name) { last = nil }
+            }
+        }
+        return last
     }
 
     func owner(of transaction: Transaction) -> Customer? {
@@ -326,34 +373,5 @@ extension ReferenceCustomer {
     /// Whether a transaction got a new owner by the event.
     private func hasTransferred(_ event: RecordedEvent) -> Bool {
         steps.values.contains { $0.dropFirst().contains { $0.event.key == event.key } }
-    }
-
-    /// Transfers of usage between users.
-    private var transfers: [UsageTransfer] {
-        var transfers: [(event: RecordedEvent, transfer: UsageTransfer)] = []
-        func add(_ giver: UserID, _ receiver: UserID, in event: RecordedEvent) {
-            let transfer = UsageTransfer(event: event.key, giver: giver, receiver: receiver)
-            if giver != receiver, !transfers.contains(where: { $0.transfer == transfer }) {
-                transfers.append((event, transfer))
-            }
-        }
-        for steps in steps.values {
-            for (before, after) in zip(steps, steps.dropFirst()) {
-                if let giver = before.owner.user, let receiver = after.owner.user {
-                    add(giver, receiver, in: after.event)
-                }
-            }
-        }
-        for event in events where problem(event) == nil {
-            for effect in event.effects where effect.kind == .merged {
-                let users = (effect.identities ?? []).compactMap { UserID($0) }
-                for user in users.dropFirst() { add(user, users[0], in: event) }
-            }
-        }
-        return transfers.sorted { one, other in
-            if one.event.key != other.event.key { return ReferenceCustomer.isOrdered(one.event, other.event) }
-            if one.transfer.giver != other.transfer.giver { return one.transfer.giver < other.transfer.giver }
-            return one.transfer.receiver < other.transfer.receiver
-        }.map(\.transfer)
     }
 }

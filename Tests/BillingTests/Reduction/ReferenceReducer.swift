@@ -33,7 +33,8 @@ struct ReferenceReducer {
         users[user] = UserState(
             anchorDay: record.declaredAnchorDay,
             previousPlan: record.declaredPreviousPlan,
-            trialStartedAt: trials.ofStores(user).map(\.startedAt).min()
+            trialStartedAt: trials.ofStores(user).map(\.startedAt).min(),
+            trialUsedUpAt: trials.usedUp(of: user)
         )
         lastMonthlyPlan[user] = record.declaredPlan
     }

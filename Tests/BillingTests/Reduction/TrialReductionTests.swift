@@ -30,19 +30,63 @@ struct TrialReductionTests {
         #expect(customer.state.users[ada]?.trialStartedAt == day("2026-03-01"))
     }
 
-    @Test("A trial by messages ends when it is used up, and not before it began")
+    /// Whatever the store's clock says: the user has no messages when the trial arrives.
+    @Test("A trial that arrives after the messages of an earlier one were used up has the product's regular plan")
     func usedUp() {
-        let bought = event("2026-01-03", trial(until: "2026-01-10"))
-        var early = spent
-        early.usedUpAt = day("2026-01-02")
-        #expect(ReducedCustomer(bought, users: [ada: UserRecord(trial: spent)]).subscription()?.plan == "trial")
-        #expect(ReducedCustomer(bought, users: [ada: UserRecord(trial: early)]).subscription()?.plan == "paid")
-        let later = UserRecord.Trial(
-            startedAt: day("2026-01-03"),
-            endsAt: day("2026-01-06"),
-            usedUpAt: day("2026-01-03")
+        func customer(_ record: UserRecord, applied: String? = nil) -> ReducedCustomer {
+            ReducedCustomer(event("2026-01-03", trial(until: "2026-01-10"), applied: applied), users: [ada: record])
+        }
+        #expect(customer(UserRecord(trial: spent)).subscription()?.plan == "trial")
+        for usedUpAt in [day("2026-01-02"), day("2026-01-05")] {
+            let arriving = customer(UserRecord(trial: spent, presentTrialUsedUpAt: usedUpAt))
+            #expect(arriving.subscription()?.plan == "paid")
+            #expect(arriving.state.users[ada]?.trialUsedUpAt == usedUpAt, "is recorded")
+        }
+        let unknownStart = customer(UserRecord(presentTrialUsedUpAt: day("2026-01-02")))
+        #expect(unknownStart.subscription()?.plan == "paid", "counted by an older client, which began no trial")
+    }
+
+    @Test("Whether an earlier trial was used up is decided once, when the trial arrives")
+    func decidedOnArrival() {
+        func plan(recorded: String?, present: String?, applied: String?) -> String? {
+            let record = UserRecord(
+                trial: spent,
+                trialUsedUpAt: recorded.map(day),
+                presentTrialUsedUpAt: present.map(day)
+            )
+            let bought = event("2026-01-02", trial(until: "2026-01-10"), applied: applied)
+            return ReducedCustomer(bought, users: [ada: record]).subscription()?.plan
+        }
+        #expect(plan(recorded: nil, present: "2026-01-03", applied: "2026-01-02") == "trial", "used up later")
+        #expect(plan(recorded: "2026-01-02", present: nil, applied: "2026-01-02") == "paid", "reset later")
+        #expect(plan(recorded: "2026-01-03", present: nil, applied: "2026-01-02") == "trial", "before another one")
+        #expect(plan(recorded: "2026-01-01", present: nil, applied: nil) == "paid", "spent stays spent")
+    }
+
+    @Test("A trial whose store counted its messages up is spent as well, before its days are over")
+    func storeTrialUsedUp() {
+        let customer = ReducedCustomer(
+            event("2026-02-01", trial("T1", until: "2026-02-08"), applied: "2026-02-01"),
+            event("2026-02-03", trial("T2", until: "2026-02-10")),
+            users: [ada: UserRecord(presentTrialUsedUpAt: day("2026-02-02"))]
         )
-        #expect(ReducedCustomer(bought, users: [ada: UserRecord(trial: later)]).subscription()?.plan == "trial")
+        #expect(customer.subscription(of: ada, "T1")?.plan == "trial")
+        #expect(customer.subscription(of: ada, "T2")?.plan == "paid")
+    }
+
+    @Test("A trial transferred to a user whose messages are used up has ended, unless they were used after that")
+    func transferToUsedUp() {
+        func expiry(applied: String?) -> Instant? {
+            var transfer = toBen
+            transfer.appliedAt = applied.map(day)
+            return ReducedCustomer(
+                event("2026-03-01", trial(until: "2026-03-08"), applied: "2026-03-01"),
+                transfer,
+                users: [ben: UserRecord(presentTrialUsedUpAt: day("2026-03-04"))]
+            ).subscription(of: ben)?.expiresAt
+        }
+        #expect(expiry(applied: nil) == day("2026-03-04"))
+        #expect(expiry(applied: "2026-03-05") == day("2026-03-08"))
     }
 
     @Test("A trial bought after an ended one has the product's regular plan, also its renewals")

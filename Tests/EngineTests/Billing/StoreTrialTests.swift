@@ -47,6 +47,51 @@ struct StoreTrialTests {
         #expect(try await database.consume(user(1))["limit"] == "800")
     }
 
+    @Test("bought after the messages were used up gives access at once, and whatever happens to them later")
+    func afterMessages() async throws {
+        let database = try await fresh("2026-11-10T12:00:00Z")
+        _ = try await database.consume(user(1), 100)
+        // The store's clock is behind, and the trial began before the first message.
+        let bought = trial("T", of: ada, "2026-11-10T11:59:58Z", until: "2026-11-17")
+        let answer = try await database.psql.ingest(bought)
+        #expect(answer["plan"] == "paid" && answer["access"] == "true")
+        #expect(try await database.consume(user(1))["limit"] == "800")
+        try await database.moveClock(to: at("2026-11-10T13:00:00Z"))
+        for change in ["reset_usage('\(ada)', 'trial')", "grant_messages('\(ada)', 5)"] {
+            try await database.psql.execute("select \(change)")
+            try await database.psql.replay(bought)
+            #expect(try await database.consume(user(1))["plan"] == "paid", "\(change)")
+        }
+    }
+
+    @Test("stays a trial if the messages are used up after it arrived")
+    func messagesUsedUpLater() async throws {
+        let database = try await fresh("2026-11-10T12:00:00Z")
+        _ = try await database.consume(user(1), 40)
+        let bought = trial("T", of: ada, "2026-11-10T12:00:00Z", until: "2026-11-17")
+        #expect(try await database.psql.ingest(bought)["plan"] == "trial")
+        _ = try await database.consume(user(1), 60)
+        try await database.moveClock(to: at("2026-11-10T13:00:00Z"))
+        try await database.psql.replay(bought)
+        let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T"]
+        try await database.psql.ingest(Event("c", "2026-11-10T12:30:00Z", cancelled))
+        #expect(try await database.consume(user(1))["reason"] == "trial_limit_reached")
+        let second = trial("T2", of: ada, "2026-11-10T13:00:00Z", until: "2026-11-17")
+        #expect(try await database.psql.ingest(second)["plan"] == "paid", "the store's own trial is spent as well")
+    }
+
+    @Test("bought while all remaining messages are held has the regular plan")
+    func messagesHeld() async throws {
+        let database = try await fresh("2026-11-10T12:00:00Z")
+        _ = try await database.consume(user(1), 90)
+        try await database.psql.execute(
+            "select headroom.perform_requests('\(ada)', '{reserve}', '{10}', '{k}', '{60}', 'trial')"
+        )
+        let bought = trial("T", of: ada, "2026-11-10T12:00:00Z", until: "2026-11-17")
+        #expect(try await database.psql.ingest(bought)["plan"] == "paid")
+        #expect(try await database.consume(user(1))["plan"] == "paid")
+    }
+
     @Test("transferred to a user whose own trial has ended has ended too")
     func transferred() async throws {
         let database = try await fresh("2026-11-10T00:00:00Z")

@@ -185,20 +185,74 @@ class Access(Webhooks):
         ))  # fmt: skip
         self.assert_answers(other, {"state": "cancelled"}, "an event from before the transfer")
 
+    @staticmethod
+    def transfer(giver, receiver, at):
+        return revenuecat("TRANSFER", at, ..., "1", transferred_from=[giver], transferred_to=[receiver],
+                          original_app_user_id=..., aliases=..., environment=...)  # fmt: skip
+
     def test_a_transfer_raises_the_count_to_the_greater_of_both_once(self):
-        self.set_clock(PURCHASE)
         for given, own, expected in ((10, 4, 10), (4, 10, 10)):
-            (giver, transaction), (receiver, _) = self.purchase(), self.purchase()
+            self.set_clock(PURCHASE)
+            (giver, transaction), (receiver, refunded) = self.purchase(), self.purchase()
             for user, count in ((giver, given), (receiver, own)):
                 self.assertIn("+ALLOWED ", self.line.send_command(f"CONSUME {user} {count}"))
-            transfer = revenuecat("TRANSFER", "2026-03-01T12:30:00Z", ..., transaction, transferred_from=[giver], transferred_to=[receiver],
-                                  original_app_user_id=..., aliases=..., environment=...)  # fmt: skip
+            self.set_clock("2026-03-01T12:30:00Z")
+            self.deliver(revenuecat(
+                "CANCELLATION", "2026-03-01T12:10:00Z", receiver, refunded, cancel_reason="CUSTOMER_SUPPORT", expiration_at_ms=END
+            ))  # fmt: skip
+            transfer = self.transfer(giver, receiver, "2026-03-01T12:30:00Z")
             self.assertEqual([self.deliver(transfer)["outcome"] for _ in range(2)], ["applied", "duplicate"])
             self.assertEqual(Answer(self.line.send_command(f"USAGE {receiver}")).used, expected)
             self.assertEqual(self.count(giver), given, "the giver keeps the own count")
             self.assertIn("+ALLOWED ", self.line.send_command(f"CONSUME {receiver}"))
             self.deliver(revenuecat("RENEWAL", "2026-03-01T13:00:00Z", receiver, transaction, expiration_at_ms=END))
             self.assertEqual(Answer(self.line.send_command(f"USAGE {receiver}")).used, expected + 1, "once, whatever comes next")
+
+    def test_an_anonymous_id_between_two_accounts_resets_no_count(self):
+        self.set_clock(PURCHASE)
+        giver, _ = self.purchase()
+        receiver, anonymous = self.user(), f"$RCAnonymousID:{self.user()}"
+        self.assertIn("+ALLOWED ", self.line.send_command(f"CONSUME {giver} 500"))
+        self.assertIn("+HELD ", self.line.send_command(f"RESERVE {giver} 300 key=k ttl=600"))
+        for names in ((giver, anonymous), (anonymous, receiver)):
+            self.deliver(self.transfer(*names, PURCHASE))
+        answer = Answer(self.line.send_command(f"CONSUME {receiver}"))
+        self.assertEqual((answer["reason"], answer.used), ("limit_reached", 800))
+
+    def test_a_gift_blocks_nobody_and_a_transfer_back_takes_nothing(self):
+        self.set_clock(PURCHASE)
+        (attacker, given), (payer, bought) = self.purchase(), self.purchase()
+        for user, count in ((attacker, 800), (payer, 10)):
+            self.assertIn("+ALLOWED ", self.line.send_command(f"CONSUME {user} {count}"))
+        self.set_clock("2026-03-01T13:00:00Z")
+        self.deliver(self.transfer(attacker, payer, "2026-03-01T12:30:00Z"))
+        self.assertEqual(Answer(self.line.send_command(f"CONSUME {payer}")).used, 11)
+        self.deliver(self.transfer(payer, attacker, "2026-03-01T13:00:00Z"))
+        owners = self.psql.run(
+            f"select user_id from headroom.subscriptions where original_transaction_id in ('{given}', '{bought}')"
+            f" order by original_transaction_id = '{bought}'"
+        )
+        self.assertEqual([row[0] for row in owners], [attacker, payer])
+        self.assertEqual(Answer(self.line.send_command(f"CONSUME {payer}")).used, 12)
+        self.assertEqual(Answer(self.line.send_command(f"CONSUME {attacker}"))["reason"], "limit_reached")
+
+    def test_a_trial_that_is_bought_after_the_messages_were_used_up_gives_access_at_once(self):
+        bought, end = "2026-03-01T13:00:00Z", "2026-03-08T12:00:00Z"
+        for clock in (PURCHASE, bought):
+            # The second time, the purchase is dated before the last message: its event was delayed.
+            self.set_clock(clock)
+            user = self.user()
+            self.assertIn("+ALLOWED ", self.line.send_command(f"CONSUME {user} 100"))
+            self.assertEqual(Answer(self.line.send_command(f"CONSUME {user}"))["reason"], "trial_limit_reached")
+            self.set_clock(bought)
+            answer = self.deliver(revenuecat(
+                "INITIAL_PURCHASE", PURCHASE, user, self.transaction(), purchased_at_ms=PURCHASE, expiration_at_ms=end,
+                period_type="TRIAL",
+            ))  # fmt: skip
+            self.assertEqual((answer["access"], answer["plan"]), (True, "paid"))
+            self.assert_answers(user, {"plan": "paid", "state": "active", "status": "ALLOWED", "limit": "800"}, "at once")
+            self.assertIn("+OK ", self.line.send_command(f"RESETUSAGE {user} trial"))
+            self.assert_answers(user, {"plan": "paid", "status": "ALLOWED"}, "after a reset of the trial")
 
     def test_a_trial_that_is_bought_after_an_earlier_one_was_over_runs_on_the_products_own_plan(self):
         self.set_clock(PURCHASE)

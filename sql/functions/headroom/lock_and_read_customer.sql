@@ -19,13 +19,14 @@ declare
     v_user_id uuid;
     v_problem text;
     v_received_at timestamptz;
+    v_applied_at timestamptz;
     v_customer_id bigint;
     v_users uuid[];
     v_locked_id uuid;
 begin
     for v_attempt in 1 .. 2 loop
-        select events.outcome, events.user_id, events.problem, events.received_at
-        into v_outcome, v_user_id, v_problem, v_received_at
+        select events.outcome, events.user_id, events.problem, events.received_at, events.applied_at
+        into v_outcome, v_user_id, v_problem, v_received_at, v_applied_at
         from headroom.billing_events as events where events.source = p_source and events.id = p_event_id;
         -- An event is applied once, unless it failed or this is a replay. Events of a forgotten user are never applied
         -- again.
@@ -61,12 +62,13 @@ begin
         'customer', v_customer_id,
         'before', v_outcome,
         'received_at', v_received_at,
+        'applied_at', v_applied_at,
         -- json_agg of rows takes half as long as json_build_object for each row.
         'events', (
             select json_agg(customer_events) from (
                 select
-                    events.source, events.id, events.happened_at as at, events.received_at, events.environment,
-                    events.identities, events.effects, events.user_id as "user", events.outcome,
+                    events.source, events.id, events.happened_at as at, events.received_at, events.applied_at,
+                    events.environment, events.identities, events.effects, events.user_id as "user", events.outcome,
                     events.missing_prerequisite, events.unmapped_product, events.problem
                 from headroom.billing_events as events
                 where events.customer_id = v_customer_id and events.effects is not null
@@ -87,7 +89,9 @@ begin
         ),
         'plans', (
             select json_agg(all_plans)
-            from (select plans.plan, plans.cycle, plans.trial_days as days from headroom.plans) as all_plans
+            from (
+                select plans.plan, plans.cycle, plans.trial_days as days, plans.allowance from headroom.plans
+            ) as all_plans
         ),
         'products', (
             select json_agg(products) from headroom.store_products as products

@@ -1,5 +1,5 @@
 -- Returns the state of a user from which billing events are applied, as JSON: the declared plan, the trial that a
--- message or an operator started, and the subscriptions of stores. Null if the user has no row in headroom.subscribers.
+-- message or an operator started, and the subscriptions. Null if the user has no row in headroom.subscribers.
 create or replace function headroom.user_billing_state(p_user_id uuid) returns json
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -16,11 +16,20 @@ begin
                         from headroom.plans as plans where plans.plan = 'trial'
                     )
                 ) end as trial_ends_at,
+                subscriber.trial_used_up_at,
+                -- Held messages count as used. A message that was counted while this transaction waited for a lock has
+                -- a later time than this transaction.
                 (
-                    select usage.updated_at from public.message_usage as usage
+                    select min(least(usage.updated_at, headroom.now()))
+                    from public.message_usage as usage
+                    join headroom.plans as plans on plans.plan = usage.billing_period and plans.cycle = 'trial'
                     where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
-                        and usage.billing_period = 'trial' and usage.message_count >= usage."limit"
-                ) as trial_used_up_at,
+                        and usage.message_count::bigint + headroom.held_messages(
+                            p_user_id, usage.billing_period, usage.held
+                        ) >= headroom.effective_limit(
+                            usage.plan, usage.plan_limit, usage."limit", usage.granted, plans.allowance
+                        )
+                ) as present_trial_used_up_at,
                 subscriber.anchor_day, subscriber.previous_plan, subscriber.store_trial_started_at,
                 (
                     select subscription.plan from headroom.subscriptions as subscription
@@ -34,7 +43,14 @@ begin
                         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
                             and original_transaction_id not in ('operator', 'first message')
                     ) as store_subscriptions
-                ) as subscriptions
+                ) as subscriptions,
+                (
+                    select json_agg(other_subscriptions) from (
+                        select * from headroom.subscriptions
+                        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
+                            and original_transaction_id in ('operator', 'first message')
+                    ) as other_subscriptions
+                ) as other_subscriptions
             from headroom.subscribers as subscriber
             where subscriber.bucket = headroom.bucket_of(p_user_id) and subscriber.user_id = p_user_id
         ) as billing_state

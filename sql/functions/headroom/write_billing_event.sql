@@ -25,7 +25,9 @@ begin
         payload = excluded.payload, user_id = excluded.user_id, outcome = excluded.outcome,
         missing_prerequisite = excluded.missing_prerequisite, unmapped_product = excluded.unmapped_product,
         problem = excluded.problem, resulting_entitlement = excluded.resulting_entitlement,
-        attempts = events.attempts + 1, applied_at = excluded.applied_at
+        attempts = events.attempts + 1,
+        -- A replay keeps the time: it decides whether a trial was spent (StoreTrials).
+        applied_at = case when excluded.outcome <> 'failed' then coalesce(events.applied_at, excluded.applied_at) end
     where events.outcome <> 'forgotten';
 end
 $$;

@@ -3,7 +3,7 @@
 -- "previous_plan"}. Call headroom.lock_and_read_customer before it in the same transaction.
 --
 -- p_change: {"event", "results": new outcomes of earlier events, "locks": the users whose usage rows are locked, in
--- ascending order, "users", "purchases", "transfers"}. A member without changes is absent.
+-- ascending order, "users", "purchases", "transfers", "reverted_transfers"}. A member without changes is absent.
 create or replace function headroom.write_customer(p_change jsonb) returns jsonb
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -38,6 +38,9 @@ begin
             v_entitlement := v_written.entitlement;
             v_was_recorded := v_written.is_recorded;
         end if;
+    end loop;
+    for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'reverted_transfers'), 0) - 1 loop
+        perform headroom.revert_transferred_usage(p_change -> 'reverted_transfers' -> v_index, v_reason, v_event_id);
     end loop;
     for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'transfers'), 0) - 1 loop
         perform headroom.transfer_usage(p_change -> 'transfers' -> v_index, v_reason, v_event_id);

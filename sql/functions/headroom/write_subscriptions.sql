@@ -1,9 +1,9 @@
 -- Writes the store subscriptions of a user. Returns the user's entitlement, and whether the audit log has a row about
 -- it. The caller has locked the subscriber. Locks the usage rows.
 --
--- p_user: {"user", "anchor_day", "previous_plan", "store_trial_started_at", "subscriptions": those that changed,
--- "removed": original transaction ids}. "subscriptions" and "removed" are absent if empty. The three members before
--- them are absent if none of the three changed.
+-- p_user: {"user", "anchor_day", "previous_plan", "store_trial_started_at", "trial_used_up_at", "subscriptions": those
+-- that changed, "removed": original transaction ids}. "subscriptions" and "removed" are absent if empty. The four
+-- members before them are absent if none of the four changed.
 --
 -- The audit log gets what the tables had before and have after, whatever the caller passes: operators may call this.
 create or replace function headroom.write_subscriptions(
@@ -27,9 +27,9 @@ begin
     if p_user ? 'anchor_day' then
         update headroom.subscribers as subscriber
         set anchor_day = written.anchor_day, previous_plan = written.previous_plan,
-            store_trial_started_at = written.store_trial_started_at
+            store_trial_started_at = written.store_trial_started_at, trial_used_up_at = written.trial_used_up_at
         from jsonb_to_record(p_user) as written (
-            anchor_day smallint, previous_plan text, store_trial_started_at timestamptz
+            anchor_day smallint, previous_plan text, store_trial_started_at timestamptz, trial_used_up_at timestamptz
         )
         where subscriber.bucket = headroom.bucket_of(v_user_id) and subscriber.user_id = v_user_id;
     end if;

@@ -1,0 +1,216 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("The usage of a transferred subscription")
+struct TransferredUsageTests {
+    private let ada = "\(user(1))"
+    private let bob = "\(user(2))"
+    private let cleo = "\(user(3))"
+
+    private func fresh(_ instant: String = "2026-11-20T12:00:00Z") async throws -> TestDatabase {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at(instant))
+        try await database.psql.mapProducts()
+        return database
+    }
+
+    /// Denial reason, plan, used and limit for the next message.
+    private func snapshot(_ user: UserID, _ database: TestDatabase) async throws -> String {
+        try await database.psql.rows(
+            """
+            select coalesce(snapshot.denial_reason, 'fine'), snapshot.plan, snapshot.used, snapshot."limit"
+            from headroom.read_usage_snapshot('\(user)', 'trial') as snapshot
+            """
+        ).joined()
+    }
+
+    private func transfer(_ id: String, _ at: String, from: [String], to: [String]) -> Event {
+        Event(id, at, type: "TRANSFER", Event.transferred(from: from, to: to))
+    }
+
+    private func bought(_ transaction: String, by user: String, _ at: String = "2026-11-05") -> Event {
+        Event("bought \(transaction)", at, by: [user], Event.purchased(transaction))
+    }
+
+    @Test(
+        "goes along through names without a user, in every order of the transfers",
+        arguments: [[0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1]]
+    )
+    func anonymous(order: [Int]) async throws {
+        let database = try await fresh()
+        try await database.psql.ingest(bought("T", by: ada))
+        _ = try await database.consume(user(1), 800)
+        let transfers = [
+            transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [digest(1)]),
+            transfer("t2", "2026-11-20T10:10:00Z", from: [digest(1)], to: [digest(2)]),
+            transfer("t3", "2026-11-20T10:20:00Z", from: [digest(2)], to: [bob]),
+        ]
+        for index in order { try await database.psql.ingest(transfers[index]) }
+        #expect(try await snapshot(user(2), database) == "fine|paid|800|800")
+        #expect(try await database.consume(user(2))["reason"] == "limit_reached")
+        let made = try await database.psql.rows("select event_id, giver, receiver from headroom.usage_transfers")
+        #expect(made == ["t3|\(ada)|\(bob)"])
+    }
+
+    @Test("goes along through a user whose transfer arrives last")
+    func chainOutOfOrder() async throws {
+        let database = try await fresh()
+        try await database.psql.ingest(bought("T", by: ada))
+        _ = try await database.consume(user(1), 800)
+        try await database.psql.ingest(transfer("t2", "2026-11-20T11:00:00Z", from: [bob], to: [cleo]))
+        try await database.psql.ingest(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        #expect(try await snapshot(user(3), database) == "fine|paid|800|800")
+        #expect(try await database.count(of: user(2), period: "2026-11") == 800)
+    }
+
+    @Test("includes what the giver holds")
+    func held() async throws {
+        let database = try await fresh()
+        try await database.psql.ingest(bought("T", by: ada))
+        _ = try await database.consume(user(1), 100)
+        let reserved = try await database.psql.text(
+            """
+            select ((headroom.perform_requests('\(ada)', '{reserve}', '{700}', '{k}', '{600}', 'trial'))[1]).verdict
+            """
+        )
+        #expect(reserved == "held")
+        try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        #expect(try await snapshot(user(2), database) == "fine|paid|800|800")
+    }
+
+    @Test(
+        "raises no count of a user who has access of at least that allowance",
+        arguments: ["store", "operator", "trial"]
+    )
+    func gift(own: String) async throws {
+        let database = try await fresh()
+        try await database.psql.ingest(bought("T", by: ada))
+        _ = try await database.consume(user(1), 800)
+        switch own {
+        case "store": try await database.psql.ingest(bought("T2", by: bob, "2026-11-10"))
+        case "operator":
+            try await database.moveClock(to: at("2026-11-20T09:00:00Z"))
+            try await database.psql.execute("select set_plan('\(bob)', 'paid')")
+            try await database.moveClock(to: at("2026-11-20T12:00:00Z"))
+        default: break
+        }
+        _ = try await database.consume(user(2), 10)
+        try await database.psql.ingest(transfer("t", "2026-11-20T11:00:00Z", from: [ada], to: [bob]))
+        // A trial allows less, so the transferred subscription is what gives access.
+        #expect(try await snapshot(user(2), database) == "fine|paid|\(own == "trial" ? 800 : 10)|800")
+    }
+
+    @Test("is subtracted again when an earlier purchase of the receiver arrives late, and only once")
+    func lateOwnPurchase() async throws {
+        let database = try await fresh()
+        try await database.psql.ingest(bought("T", by: ada))
+        _ = try await database.consume(user(1), 300)
+        try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        _ = try await database.consume(user(2), 5)
+        #expect(try await snapshot(user(2), database) == "fine|paid|305|800")
+        try await database.psql.ingest(bought("T2", by: bob))
+        #expect(try await snapshot(user(2), database) == "fine|paid|5|800")
+        let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T2"]
+        try await database.psql.ingest(Event("c", "2026-11-20T11:00:00Z", cancelled))
+        #expect(try await snapshot(user(2), database) == "fine|paid|5|800")
+        let rows = try await database.psql.rows("select event_id from headroom.usage_transfers")
+        #expect(rows == [])
+    }
+
+    @Test("is not subtracted from a row that was reset since")
+    func lateOwnPurchaseAfterReset() async throws {
+        let database = try await fresh()
+        try await database.psql.ingest(bought("T", by: ada))
+        _ = try await database.consume(user(1), 300)
+        try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        try await database.psql.execute("select reset_usage('\(bob)')")
+        _ = try await database.consume(user(2), 5)
+        try await database.psql.ingest(bought("T2", by: bob))
+        #expect(try await snapshot(user(2), database) == "fine|paid|5|800")
+    }
+
+    @Test("stays where a purchase follows the transfer")
+    func laterOwnPurchase() async throws {
+        let database = try await fresh()
+        try await database.psql.ingest(bought("T", by: ada))
+        _ = try await database.consume(user(1), 300)
+        try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        try await database.psql.ingest(bought("T2", by: bob, "2026-11-20T11:00:00Z"))
+        #expect(try await snapshot(user(2), database) == "fine|paid|300|800")
+    }
+
+    @Test("counts in the receiver's month, whatever the two anchor days are", arguments: ["2026-11-12", "2026-11-25"])
+    func anchorDays(now: String) async throws {
+        let database = try await fresh("\(now)T12:00:00Z")
+        try await database.psql.ingest(bought("T", by: ada))
+        _ = try await database.consume(user(1), 300)
+        // Bob's own month begins on the 20th. His subscription was refunded.
+        try await database.psql.ingest(bought("T2", by: bob, "2026-10-20"))
+        _ = try await database.consume(user(2), 7)
+        let revoked: [String: Any & Sendable] = ["kind": "revoked", "transaction": "T2"]
+        try await database.psql.ingest(Event("refund", "\(now)T09:00:00Z", revoked))
+        try await database.psql.ingest(transfer("t", "\(now)T10:00:00Z", from: [ada], to: [bob]))
+        #expect(try await snapshot(user(2), database) == "fine|paid|300|800")
+    }
+
+    @Test("leaves grants and purchased messages with the giver")
+    func grants() async throws {
+        let database = try await fresh()
+        try await database.psql.ingest(bought("T", by: ada))
+        let pack: [String: Any & Sendable] = ["kind": "granted", "transaction": "P", "product": "pack"]
+        try await database.psql.ingest(Event("pack", "2026-11-06", by: [ada], pack))
+        try await database.psql.execute("select grant_messages('\(ada)', 20)")
+        _ = try await database.consume(user(1), 40)
+        try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        #expect(try await snapshot(user(2), database) == "fine|paid|40|800")
+        let buyers = try await database.psql.rows("select user_id from headroom.message_purchases")
+        #expect(buyers == [ada])
+        let revoked: [String: Any & Sendable] = ["kind": "revoked", "transaction": "P"]
+        try await database.psql.ingest(Event("refund", "2026-11-20T11:00:00Z", revoked))
+        #expect(try await snapshot(user(2), database) == "fine|paid|40|800")
+    }
+
+    @Test("raises no trial of a receiver who gets a paid subscription")
+    func otherPeriods() async throws {
+        let database = try await fresh("2026-11-20T00:00:00Z")
+        _ = try await database.consume(user(1), 100)
+        try await database.psql.ingest(bought("T", by: ada, "2026-11-20"))
+        _ = try await database.consume(user(1), 300)
+        _ = try await database.consume(user(2), 10)
+        try await database.moveClock(to: at("2026-11-20T12:00:00Z"))
+        try await database.psql.ingest(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        #expect(try await snapshot(user(2), database) == "fine|paid|300|800")
+        try await database.psql.ingest(transfer("t2", "2026-11-20T11:00:00Z", from: [bob], to: [ada]))
+        #expect(try await snapshot(user(2), database) == "fine|trial|10|100", "as before the gift")
+    }
+
+    @Test("moves back without what the receiver bought", arguments: [false, true])
+    func wayBack(isAnonymous: Bool) async throws {
+        let database = try await fresh()
+        try await database.psql.ingest(bought("T1", by: ada))
+        try await database.psql.ingest(bought("T2", by: bob))
+        let names = isAnonymous ? [ada, digest(1), bob, digest(2), ada] : [ada, bob, ada]
+        for (index, (from, to)) in zip(names, names.dropFirst()).enumerated() {
+            try await database.psql.ingest(transfer("t\(index)", "2026-11-20T1\(index):00:00Z", from: [from], to: [to]))
+        }
+        let owners = try await database.psql.rows(
+            "select user_id, original_transaction_id from headroom.subscriptions order by original_transaction_id"
+        )
+        #expect(owners == ["\(ada)|T1", "\(bob)|T2"])
+    }
+
+    @Test("of an alias raises nothing for a user who has access")
+    func alias() async throws {
+        let database = try await fresh()
+        try await database.psql.ingest(bought("T", by: ada))
+        try await database.psql.ingest(bought("T2", by: bob))
+        _ = try await database.consume(user(1), 800)
+        _ = try await database.consume(user(2), 10)
+        let merged: [String: Any & Sendable] = ["kind": "merged", "identities": [bob, ada]]
+        try await database.psql.ingest(Event("m", "2026-11-20T10:00:00Z", type: "SUBSCRIBER_ALIAS", merged))
+        #expect(try await snapshot(user(2), database) == "fine|paid|10|800")
+    }
+}
