@@ -107,8 +107,15 @@ create table headroom.subscriptions (
     environment text,
     event_at headroom.instant,
     anchor_day smallint,
+    store text,
+    renews boolean,
+    price text,
+    currency text,
     constraint bucket_is_0 check (bucket = 0),
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
+    constraint price_is_a_decimal check (price ~ '^[0-9]{1,15}([.][0-9]{1,3})?$'),
+    constraint currency_is_an_iso_4217_code check (currency ~ '^[A-Z]{3}$'),
+    constraint price_has_a_currency check ((price is null) = (currency is null)),
     primary key (bucket, user_id, original_transaction_id),
     foreign key (bucket, user_id) references headroom.subscribers on delete cascade
 );
@@ -116,5 +123,10 @@ comment on column headroom.subscriptions.next_plan is 'Replaces plan at the next
 comment on column headroom.subscriptions.event_at is 'When the newest event that is applied to this row happened.';
 comment on column headroom.subscriptions.anchor_day is
     'Day of the month of the purchase; the newest one of a user is in headroom.subscribers.';
+comment on column headroom.subscriptions.store is
+    'The store that sells it, such as app_store, where the events name it. RevenueCat sells through several.';
+comment on column headroom.subscriptions.renews is
+    'False if the store never renews it, such as a promotion. Null is the usual: it renews unless it is cancelled.';
+comment on column headroom.subscriptions.price is 'As paid at the last renewal, in units of currency.';
 grant select, insert, update, delete on headroom.subscribers, headroom.subscriptions
 to headroom_service, headroom_operator;

@@ -88,7 +88,7 @@ comment on column headroom.store_products.messages is
 create table headroom.store_entitlements (
     source text not null,
     entitlement text not null,
-    plan text not null references headroom.plans on update cascade,
+    plan text not null references headroom.plans on update cascade on delete cascade,
     trial_plan text not null default 'trial' references headroom.plans on update cascade,
     intro_plan text references headroom.plans on update cascade,
     primary key (source, entitlement),
@@ -97,6 +97,8 @@ create table headroom.store_entitlements (
 );
 comment on table headroom.store_entitlements is
     'The plan of each entitlement of a store, for products that are not in headroom.store_products.';
+-- Most apps name it so. An operator who wants another plan maps it, or deletes it.
+insert into headroom.store_entitlements (source, entitlement, plan) values ('revenuecat', 'premium', 'paid');
 
 -- One-time purchases of messages, and the billing periods in which the messages were granted.
 create table headroom.message_purchases (

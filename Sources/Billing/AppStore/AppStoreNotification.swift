@@ -21,14 +21,15 @@ public enum AppStoreNotification: StoreAdapter {
         "consumptionRequestReason": .text, "productId": .text, "requestIdentifier": .text,
         "succeededCount": .integer, "failedCount": .integer,
     ]
-    /// Not stored: prices, currencies, storefronts and offer identifiers.
+    /// Not stored: storefronts and offer identifiers, and the prices of renewals to come.
     private static let storedTransactionFields: KeyValuePairs<String, PayloadFields.Format> = [
         "originalTransactionId": .text, "transactionId": .text, "webOrderLineItemId": .text, "bundleId": .text,
         "productId": .text, "subscriptionGroupIdentifier": .text, "purchaseDate": .instant,
         "originalPurchaseDate": .instant, "expiresDate": .instant, "quantity": .integer, "type": .text,
         "appAccountToken": .identity, "inAppOwnershipType": .text, "signedDate": .instant,
         "revocationReason": .integer, "revocationDate": .instant, "isUpgraded": .flag, "offerType": .integer,
-        "offerDiscountType": .text, "environment": .text, "transactionReason": .text,
+        "offerDiscountType": .text, "environment": .text, "transactionReason": .text, "price": .integer,
+        "currency": .word,
     ]
     private static let storedRenewalFields: KeyValuePairs<String, PayloadFields.Format> = [
         "originalTransactionId": .text, "productId": .text, "autoRenewProductId": .text, "autoRenewStatus": .integer,
@@ -44,6 +45,7 @@ public enum AppStoreNotification: StoreAdapter {
     private static let informativeTransactionFields: Set = [
         "transactionId", "webOrderLineItemId", "subscriptionGroupIdentifier", "originalPurchaseDate", "type",
         "inAppOwnershipType", "signedDate", "revocationReason", "revocationDate", "isUpgraded", "transactionReason",
+        "price", "currency",
     ]
     private static let informativeRenewalFields: Set = [
         "productId", "autoRenewStatus", "expirationIntent", "isInBillingRetryPeriod", "priceIncreaseStatus",

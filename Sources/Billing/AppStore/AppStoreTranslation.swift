@@ -27,6 +27,24 @@ struct AppStoreTranslation {
 
     /// - Throws: `MissingField`, or `BillingError` if a field has a wrong format.
     func effects(of type: String, _ subtype: String?) throws -> [BillingEffect] {
+        try plainEffects(of: type, subtype).map { effect in
+            guard effect.kind != .granted else { return effect }
+            var effect = effect
+            let isPaid = effect.kind == .purchased || effect.kind == .renewed
+            effect.sale = BillingEffect.Sale(store: "app_store", isPaid ? try price() : nil)
+            return effect
+        }
+    }
+
+    /// As paid for the transaction, in milliunits of its currency.
+    private func price() throws(BillingError) -> Price? {
+        Price(
+            thousandths: try transactionInfo?.integer("price"),
+            currency: try transactionInfo?.text("currency")
+        )
+    }
+
+    private func plainEffects(of type: String, _ subtype: String?) throws -> [BillingEffect] {
         switch (type, subtype) {
         case ("SUBSCRIBED", _), ("OFFER_REDEEMED", "INITIAL_BUY"), ("OFFER_REDEEMED", "RESUBSCRIBE"):
             try paid(try payment(.purchased))

@@ -10,7 +10,7 @@ public enum DirectEvent {
     private static let usersPrefix = "user"
     static let fields: Set<String> = [
         "source", "id", "at", "user", "transaction", "kind", "plan", "product", "next_plan", "next_product", "started",
-        "expires", "grace_until", "anchor", "environment", "messages", "from", "to",
+        "expires", "grace_until", "anchor", "environment", "messages", "price", "currency", "from", "to",
     ]
 
     private static let transferFields: Set<String> = ["source", "id", "at", "kind", "from", "to", "environment"]
@@ -78,8 +78,32 @@ public enum DirectEvent {
             }
             effect.messages = Int(messages)
         }
+        if let price = try price(object) {
+            guard kind == .purchased || kind == .renewed else {
+                throw .malformed("price belongs to events of kinds purchased and renewed")
+            }
+            effect.sale = BillingEffect.Sale(price)
+        }
         try check(effect)
         return effect
+    }
+
+    private static func price(_ object: PayloadFields) throws(BillingError) -> Price? {
+        let currency = try object.text("currency")
+        var units: Double?
+        switch object.members["price"] {
+        case nil, .null?:
+            guard currency == nil else { throw .malformed("price is missing: currency belongs to a price") }
+            return nil
+        case .string(let text)?:
+            units = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E } ? Double(text) : nil
+        default: units = try object.number("price")
+        }
+        guard let price = Price(units: units, currency: currency ?? "XXX") else {
+            throw .malformed("price must be a number such as \"9.99\", and currency a code of ISO 4217 such as USD")
+        }
+        guard currency != nil else { throw .malformed("currency is missing: price needs it, for example USD") }
+        return price
     }
 
     /// Checks that the fields fit the kind.

@@ -24,6 +24,29 @@ public struct BillingEffect: Codable, Sendable, Equatable {
         case normal, trial, intro
     }
 
+    /// What was sold, for answers and pages. It does not change what a user may send.
+    public struct Sale: Codable, Sendable, Equatable {
+        /// The store that sold it: `app_store`. RevenueCat sells through several.
+        public var store: String?
+        /// As paid, a decimal number in units of `currency`: "9.99".
+        public var price: String?
+        /// ISO 4217: "USD".
+        public var currency: String?
+        /// False if the store never renews it, such as a promotion; else nil.
+        public var renews: Bool?
+
+        public init(store: String? = nil, price: String? = nil, currency: String? = nil, renews: Bool? = nil) {
+            self.store = store
+            self.price = price
+            self.currency = currency
+            self.renews = renews
+        }
+
+        init(store: String? = nil, _ price: Price?) {
+            self.init(store: store, price: price?.amount, currency: price?.currency)
+        }
+    }
+
     public var kind: Kind
     /// The original transaction: it names the subscription through all its renewals.
     public var transaction: String?
@@ -49,6 +72,7 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public var messages: Int?
     /// Nil if it is the day of the month on which the subscription began.
     public var anchorDay: Int?
+    public var sale: Sale?
     public var from: [String]?
     public var to: [String]?
     public var identities: [String]?
@@ -65,7 +89,7 @@ public struct BillingEffect: Codable, Sendable, Equatable {
         case nextPlan = "next_plan"
         case messages
         case anchorDay = "anchor"
-        case from, to, identities
+        case sale, from, to, identities
     }
 
     public init(

@@ -16,7 +16,7 @@ struct PayloadFields {
     static let objectsMaximum = 50
 
     enum Format {
-        case text, texts, word, integer, flag, identity, identities
+        case text, texts, word, integer, number, flag, identity, identities
         /// Milliseconds since 1970.
         case instant
         /// Seconds since 1970.
@@ -85,6 +85,15 @@ struct PayloadFields {
         case .integer(let number)?: return number
         case .decimal(let number)? where number == number.rounded() && number.magnitude < 9e15: return Int64(number)
         default: throw .malformed("\(full(name)) must be a whole number")
+        }
+    }
+
+    func number(_ name: String) throws(BillingError) -> Double? {
+        switch value(name) {
+        case nil: return nil
+        case .integer(let number)?: return Double(number)
+        case .decimal(let number)?: return number
+        default: throw .malformed("\(full(name)) must be a number")
         }
     }
 
@@ -168,6 +177,7 @@ struct PayloadFields {
             return .array(CustomerIdentity.distinct(try texts(name).map(CustomerIdentity.stored)).map { .string($0) })
         case .flag: return try flag(name).map { .bool($0) }
         case .integer: return try integer(name).map { .integer($0) }
+        case .number: return try number(name) == nil ? nil : value(name)
         case .instant: return try instant(name).map { .integer($0.microsecondsSince1970 / 1_000) }
         case .seconds: return try seconds(name).map { .integer($0.secondsSince1970) }
         case .user: return user(name).map { .string($0) }

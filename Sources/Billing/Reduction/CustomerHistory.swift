@@ -78,6 +78,20 @@ public struct RecordedEvent: Sendable, Equatable {
     }
 }
 
+extension RecordedEvent {
+    /// The store's clock may be ahead of the database's by this much.
+    private static let clockToleranceSeconds: Int64 = 60
+
+    /// When a refund, a cancellation or an end that the event dates at `instant` takes effect: at once if it is dated
+    /// slightly ahead of the database's clock. Computed from the time of arrival, so that a later reduction gives the
+    /// same instant.
+    func effective(_ instant: Instant) -> Instant {
+        let isAhead = instant > receivedAt
+        let latest = receivedAt.advanced(bySeconds: RecordedEvent.clockToleranceSeconds)
+        return isAhead && instant <= latest ? receivedAt : instant
+    }
+}
+
 /// Why an event that should have an effect has none. It is recorded, listed and tried again.
 public enum BillingProblem: Hashable, Sendable {
     /// No user is known for its identities or its transaction.

@@ -20,6 +20,13 @@ public struct StoreSubscription: Sendable, Equatable {
     public var eventAt: Instant?
     /// The day of the month of the purchase, or the one that an event names.
     public var anchorDay: Int?
+    /// The store that sells it, where the events name it: `app_store`.
+    public var store: String?
+    /// False if the store never renews it; else nil.
+    public var renews: Bool?
+    /// As paid at the last renewal, and in which currency.
+    public var price: String?
+    public var currency: String?
 
     /// The grace after the event, if neither its end nor the end of the paid time is known.
     static let fallbackGraceSeconds: Int64 = 16 * 86_400
@@ -30,8 +37,11 @@ public struct StoreSubscription: Sendable, Equatable {
 
     /// Applies the next effect, in the order in which they happened.
     ///
-    /// - Parameter cycles: the cycle of each plan.
-    mutating func apply(_ effect: BillingEffect, at: Instant, environment: String?, cycles: [String: Plan.Cycle]) {
+    /// - Parameters:
+    ///   - event: the event with the effect.
+    ///   - cycles: the cycle of each plan.
+    mutating func apply(_ effect: BillingEffect, of event: RecordedEvent, cycles: [String: Plan.Cycle]) {
+        let at = event.at
         if startedAt == nil { expiresAt = expiresAt ?? effect.expires }
         switch effect.kind {
         case .purchased, .renewed: pay(effect, at: at, cycles)
@@ -39,7 +49,7 @@ public struct StoreSubscription: Sendable, Equatable {
             // If the event of a renewal was lost, this event's end is later than the known one. A cancellation never
             // shortens the subscription.
             expiresAt = later(expiresAt, effect.expires)
-            unsubscribedAt = at
+            unsubscribedAt = event.effective(at)
         case .uncancelled:
             expiresAt = later(expiresAt, effect.expires)
             unsubscribedAt = nil
@@ -48,25 +58,28 @@ public struct StoreSubscription: Sendable, Equatable {
             // Ends the grace period, and leaves the paid time.
             graceUntil = earlier(earlier(graceUntil, effect.graceUntil), at)
             billingIssueAt = billingIssueAt ?? at
-        case .expired: expire(effect.expires ?? at)
-        case .revoked: revokedAt = revokedAt ?? at
+        case .expired: expire(effect.expires ?? at, of: event)
+        case .revoked: revokedAt = revokedAt ?? event.effective(at)
         case .reinstated: revokedAt = nil
         case .extended, .temporary:
             // A subscription without an end stays without one.
             if startedAt == nil || expiresAt != nil { expiresAt = later(expiresAt, effect.expires) }
+            if startedAt == nil { renews = effect.sale?.renews }
         case .productChanged: changeProduct(effect)
         case .granted, .transferred, .merged: return
         }
         plan = plan ?? effect.plan
         product = product ?? effect.product
         anchorDay = effect.anchorDay ?? anchorDay
-        self.environment = environment ?? self.environment
+        store = effect.sale?.store ?? store
+        environment = event.environment ?? environment
         eventAt = at
     }
 
     /// A purchase or a renewal. It ends a cancellation, a billing issue and an earlier refund.
     private mutating func pay(_ effect: BillingEffect, at: Instant, _ cycles: [String: Plan.Cycle]) {
         let cycleBefore = plan.flatMap { cycles[$0] }
+        let productBefore = product
         plan = effect.plan ?? nextPlan ?? plan
         product = effect.product ?? nextProduct ?? product
         let cycle = plan.flatMap { cycles[$0] }
@@ -86,6 +99,12 @@ public struct StoreSubscription: Sendable, Equatable {
         revokedAt = nil
         nextPlan = nil
         nextProduct = nil
+        renews = effect.sale?.renews
+        // A store may leave the price out of a renewal; the earlier one stays for the same product.
+        if effect.sale?.price != nil || product != productBefore {
+            price = effect.sale?.price
+            currency = effect.sale?.currency
+        }
     }
 
     /// If the event names no end of the grace, the end by an earlier event of the same billing issue stays, also that
@@ -97,10 +116,10 @@ public struct StoreSubscription: Sendable, Equatable {
         billingIssueAt = billingIssueAt ?? at
     }
 
-    private mutating func expire(_ end: Instant) {
+    private mutating func expire(_ end: Instant, of event: RecordedEvent) {
         // An earlier end belongs to a period that was renewed since.
         if let expiresAt, end < expiresAt { return }
-        expiresAt = end
+        expiresAt = event.effective(end)
         graceUntil = nil
         billingIssueAt = nil
     }

@@ -42,7 +42,7 @@ struct UserReducer {
         if let plan, let own = effect.plan, cycles[own]?.isTrial == true { effect.plan = plan }
         let before = byTransaction[ExactText(name)] ?? StoreSubscription(transaction: name)
         var after = before
-        after.apply(effect, at: event.at, environment: event.environment, cycles: cycles)
+        after.apply(effect, of: event, cycles: cycles)
         byTransaction[ExactText(name)] = after
         if let day = after.anchorDay,
             day != before.anchorDay || effect.anchorDay != nil || effect.kind == .purchased

@@ -11,7 +11,7 @@ public enum RevenueCatEvent: StoreAdapter {
         "UNCANCELLATION", "VIRTUAL_CURRENCY_TRANSACTION",
     ]
 
-    /// Not stored: subscriber_attributes (names, addresses), prices, countries.
+    /// Not stored: subscriber_attributes (names, addresses), other prices, countries.
     private static let storedFields: KeyValuePairs<String, PayloadFields.Format> = [
         "id": .text, "type": .word, "event_timestamp_ms": .instant, "app_id": .text, "environment": .word,
         "store": .word, "app_user_id": .identity, "original_app_user_id": .identity, "aliases": .identities,
@@ -21,10 +21,12 @@ public enum RevenueCatEvent: StoreAdapter {
         "transaction_id": .text, "original_transaction_id": .text, "cancel_reason": .word,
         "expiration_reason": .word, "is_trial_conversion": .flag, "is_family_share": .flag,
         "renewal_number": .integer, "entitlement_ids": .texts,
+        "price_in_purchased_currency": .number, "currency": .word,
     ]
 
     private static let informativeFields: Set = [
         "app_id", "store", "auto_resume_at_ms", "is_family_share", "renewal_number", "entitlement_ids",
+        "price_in_purchased_currency", "currency",
     ]
 
     /// - Parameter body: of a verified request.

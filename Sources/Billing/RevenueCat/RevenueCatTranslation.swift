@@ -24,6 +24,7 @@ struct RevenueCatTranslation {
             var effect = effect
             let namesProduct = effect.product != nil || effect.nextProduct != nil
             if namesProduct, !entitlements.isEmpty { effect.entitlements = entitlements }
+            if effect.transaction != nil, effect.kind != .granted { effect.sale = try sale(effect.kind) }
             return effect
         }
     }
@@ -58,6 +59,22 @@ struct RevenueCatTranslation {
             // A renewal has an end; a lifetime purchase has none.
             expires: kind == .renewed ? try required("expiration_at_ms") : try event.instant("expiration_at_ms")
         )
+    }
+
+    /// The store, and of a payment also the price.
+    private func sale(_ kind: BillingEffect.Kind) throws -> BillingEffect.Sale? {
+        let store = try event.text("store")?.lowercased()
+        var sale = BillingEffect.Sale(store: store)
+        if kind == .purchased || kind == .renewed {
+            let price = Price(
+                units: try event.number("price_in_purchased_currency"),
+                currency: try event.text("currency")
+            )
+            sale = BillingEffect.Sale(store: store, price)
+        }
+        let isOnce = try ["PROMOTIONAL", "PREPAID"].contains(event.text("period_type")) || store == "promotional"
+        if isOnce || kind == .temporary { sale.renews = false }
+        return sale == BillingEffect.Sale() ? nil : sale
     }
 
     private func period() throws -> BillingEffect.Period {

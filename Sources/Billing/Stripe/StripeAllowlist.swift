@@ -1,5 +1,5 @@
 /// The fields of Stripe's objects that are stored: ids, dates and values of Stripe's enumerations. Not stored: names,
-/// addresses, e-mail addresses, cards, amounts, and metadata other than the user's id.
+/// addresses, e-mail addresses, cards, metadata other than the user's id, and amounts other than a price.
 ///
 /// Older and newer versions of Stripe's API have some fields in different places. Both are stored as received; the
 /// translation handles the difference.
@@ -35,7 +35,10 @@ enum StripeAllowlist {
     }
 
     private static let metadata: Fields = ["user_id": .field(.user)]
-    private static let price: Fields = ["id": .field(.text), "product": .field(.reference)]
+    private static let price: Fields = [
+        "id": .field(.text), "product": .field(.reference), "unit_amount": .informative(.integer),
+        "amount": .informative(.integer), "currency": .informative(.word),
+    ]
     private static let period: Fields = ["start": .field(.seconds), "end": .field(.seconds)]
 
     private static let subscription: Fields = [
@@ -43,7 +46,8 @@ enum StripeAllowlist {
         "start_date": .field(.seconds), "current_period_start": .field(.seconds),
         "current_period_end": .field(.seconds), "trial_start": .field(.seconds), "trial_end": .field(.seconds),
         "cancel_at": .field(.seconds), "cancel_at_period_end": .field(.flag), "canceled_at": .informative(.seconds),
-        "ended_at": .field(.seconds), "collection_method": .informative(.word), "metadata": .object(metadata),
+        "ended_at": .field(.seconds), "collection_method": .informative(.word), "currency": .informative(.word),
+        "metadata": .object(metadata),
         "items": .object([
             "data": .list([
                 "id": .informative(.text), "current_period_start": .field(.seconds),
@@ -63,16 +67,17 @@ enum StripeAllowlist {
 
     private static let invoice: Fields = [
         "id": .field(.text), "object": .informative(.word), "customer": .customer, "status": .informative(.word),
-        "billing_reason": .field(.word), "attempt_count": .informative(.integer),
+        "billing_reason": .field(.word), "attempt_count": .informative(.integer), "currency": .informative(.word),
         "next_payment_attempt": .field(.seconds), "subscription": .field(.reference),
         "subscription_details": .object(subscriptionDetails),
         "parent": .object(["type": .informative(.word), "subscription_details": .object(subscriptionDetails)]),
         "lines": .object([
             "data": .list([
                 "type": .field(.word), "proration": .field(.flag), "period": .object(period),
-                "price": .object(price), "plan": .object(price),
+                "price": .object(price), "plan": .object(price), "currency": .informative(.word),
                 "pricing": .object([
-                    "price_details": .object(["price": .field(.reference), "product": .field(.reference)])
+                    "unit_amount_decimal": .informative(.word),
+                    "price_details": .object(["price": .field(.reference), "product": .field(.reference)]),
                 ]),
                 "parent": .object([
                     "type": .field(.word), "subscription_item_details": .object(["proration": .field(.flag)]),

@@ -48,6 +48,7 @@ struct StripeInvoice {
         var product: String?
         /// The price's product, by which the price may be mapped too.
         var alternateProduct: String?
+        var price: Price?
         var start: Instant
         var end: Instant
     }
@@ -63,6 +64,7 @@ struct StripeInvoice {
                 last = Line(
                     product: try product(of: line),
                     alternateProduct: try alternateProduct(of: line),
+                    price: try price(of: line),
                     start: start,
                     end: end
                 )
@@ -85,6 +87,15 @@ struct StripeInvoice {
         return try line.object("pricing")?.object("price_details")?.text("product")
     }
 
+    private func price(of line: PayloadFields) throws(BillingError) -> Price? {
+        var currency = try line.text("currency")
+        if currency == nil { currency = try fields.text("currency") }
+        if let price = try Price(ofStripe: line, currency: currency) { return price }
+        // Newer versions of the API: a decimal text.
+        let amount = try line.object("pricing")?.text("unit_amount_decimal").flatMap { Double($0) }
+        return Price(stripe: amount, currency: currency)
+    }
+
     private func product(of line: PayloadFields) throws(BillingError) -> String? {
         for name in ["price", "plan"] {
             if let price = try line.object(name), let id = try price.text("id") { return id }
@@ -92,5 +103,23 @@ struct StripeInvoice {
         let details = try line.object("pricing")?.object("price_details")
         if let price = try details?.text("price") { return price }
         return try details?.text("product")
+    }
+}
+
+extension Price {
+    /// - Parameters:
+    ///   - item: of a subscription or an invoice. Its price, or in older versions of the API its plan.
+    ///   - currency: of the subscription or the invoice, where the price has none.
+    init?(ofStripe item: PayloadFields?, currency: String?) throws(BillingError) {
+        for name in ["price", "plan"] {
+            guard let object = try item?.object(name) else { continue }
+            var amount = try object.number("unit_amount")
+            if amount == nil { amount = try object.number("amount") }
+            if let price = Price(stripe: amount, currency: try object.text("currency") ?? currency) {
+                self = price
+                return
+            }
+        }
+        return nil
     }
 }

@@ -181,6 +181,9 @@ struct StripeSubscription {
         if started == nil { started = try fields.seconds("start_date") }
         var effect = try effect(kind, expires: end)
         effect.started = started.flatMap { $0 <= end ? $0 : nil }
+        if let price = try Price(ofStripe: items.first, currency: fields.text("currency")) {
+            effect.sale = BillingEffect.Sale(price)
+        }
         return effect
     }
 

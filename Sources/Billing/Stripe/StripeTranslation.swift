@@ -83,6 +83,7 @@ struct StripeTranslation {
             expires: expires
         )
         effect.alternateProduct = line.alternateProduct
+        if let price = line.price { effect.sale = BillingEffect.Sale(price) }
         return effect
     }
 

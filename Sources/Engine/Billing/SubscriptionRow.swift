@@ -18,6 +18,10 @@ struct SubscriptionRow: Codable, Equatable {
     var environment: String?
     var eventAt: Instant?
     var anchorDay: Int?
+    var store: String?
+    var renews: Bool?
+    var price: String?
+    var currency: String?
 
     enum CodingKeys: String, CodingKey {
         case userId = "user_id"
@@ -35,6 +39,7 @@ struct SubscriptionRow: Codable, Equatable {
         case environment
         case eventAt = "event_at"
         case anchorDay = "anchor_day"
+        case store, renews, price, currency
     }
 
     /// The transaction as it is compared.
@@ -58,6 +63,10 @@ struct SubscriptionRow: Codable, Equatable {
         environment = subscription.environment
         eventAt = subscription.eventAt
         anchorDay = subscription.anchorDay
+        store = subscription.store
+        renews = subscription.renews
+        price = subscription.price
+        currency = subscription.currency
     }
 }
 

@@ -34,6 +34,12 @@ struct DirectEventTests {
         #expect(effect.expires == Instant("2026-12-05T09:30:00Z") && effect.anchorDay == 9)
     }
 
+    @Test("has a price, as a text or a number", arguments: ["\"9.99\"", "9.99", "\"9.990\""])
+    func price(json: String) throws {
+        let event = try DirectEvent.parse(body: body(["price": json, "currency": "\"USD\""]))
+        #expect(event.effects.first?.sale == BillingEffect.Sale(price: "9.99", currency: "USD"))
+    }
+
     @Test("without a user belongs to the owner of its transaction")
     func withoutUser() throws {
         let event = try DirectEvent.parse(body: body(["user": "", "kind": "\"revoked\"", "plan": "", "expires": ""]))
@@ -76,6 +82,12 @@ struct DirectEventTests {
         (["kind": "\"transferred\"", "from": "[\"\(user)\"]", "to": "[\"\(user)\"]"], "expires"),
         (["kind": "\"transferred\"", "from": many, "to": "[\"\(user)\"]"], "100"),
         (["grace_until": "\"2026-12-09\"", "kind": "\"billing_retry\"", "plan": ""], "grace_until"),
+        (["price": "\"9.99\""], "currency"), (["currency": "\"USD\""], "price"),
+        (["price": "\"9,99\"", "currency": "\"USD\""], "price"),
+        (["price": "\"1e3\"", "currency": "\"USD\""], "price"),
+        (["price": "-1", "currency": "\"USD\""], "price"), (["price": "true", "currency": "\"USD\""], "price"),
+        (["price": "9.99", "currency": "\"dollars\""], "currency"),
+        (["price": "9.99", "currency": "\"USD\"", "kind": "\"cancelled\""], "price"),
     ]
 
     @Test("can be parsed again after one of its users was forgotten")

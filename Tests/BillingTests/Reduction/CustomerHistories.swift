@@ -104,7 +104,7 @@ extension CustomerHistories {
         return RecordedEvent(
             key: RecordedEvent.Key(source: random.element(of: sources), id: id),
             at: at,
-            receivedAt: random.chance(80) ? at : instant(),
+            receivedAt: random.chance(80) ? at : random.chance(30) ? at.advanced(bySeconds: -60) : instant(),
             appliedAt: instant(percent: 50),
             environment: random.element(of: ["production", "sandbox", nil]),
             identities: isTransfer && random.chance(80) ? [] : identities(isOrdinary: isOrdinary),
@@ -153,6 +153,12 @@ extension CustomerHistories {
         effect.product = random.element(of: ["monthly", "large", nil])
         effect.expires = instant(percent: 70)
         effect.started = instant(percent: 20)
+        if random.chance(40) {
+            var sale = BillingEffect.Sale(store: random.element(of: ["app_store", nil]))
+            if random.chance(50) { (sale.price, sale.currency) = ("9.99", "USD") }
+            if random.chance(20) { sale.renews = false }
+            effect.sale = sale
+        }
         if kind == .gracePeriod || kind == .billingRetry { effect.graceUntil = instant(percent: 40) }
         if random.chance(10) { effect.anchorDay = random.element(of: [7, 30]) }
         if random.chance(kind == .purchased ? 95 : 50) {

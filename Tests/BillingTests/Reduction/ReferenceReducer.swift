@@ -145,7 +145,7 @@ extension ReferenceReducer {
         case .purchased, .renewed: pay(&after, effect, event)
         case .cancelled:
             after.expiresAt = later(after.expiresAt, effect.expires)
-            after.unsubscribedAt = event.at
+            after.unsubscribedAt = atOnce(event.at, event)
         case .uncancelled:
             after.expiresAt = later(after.expiresAt, effect.expires)
             after.unsubscribedAt = nil
@@ -154,11 +154,12 @@ extension ReferenceReducer {
             after.graceUntil = [after.graceUntil, effect.graceUntil, event.at].compactMap(\.self).min()
             after.billingIssueAt = before.billingIssueAt ?? event.at
         case .expired: end(&after, effect, event)
-        case .revoked: after.revokedAt = before.revokedAt ?? event.at
+        case .revoked: after.revokedAt = before.revokedAt ?? atOnce(event.at, event)
         case .reinstated: after.revokedAt = nil
         case .extended, .temporary:
             let isEndless = after.startedAt != nil && after.expiresAt == nil
             if !isEndless { after.expiresAt = later(after.expiresAt, effect.expires) }
+            if before.startedAt == nil { after.renews = effect.sale?.renews }
         case .productChanged:
             if let plan = effect.plan {
                 after.plan = plan
@@ -173,8 +174,15 @@ extension ReferenceReducer {
         after.product = after.product ?? effect.product
         after.anchorDay = effect.anchorDay ?? after.anchorDay
         after.environment = event.environment ?? after.environment
+        after.store = effect.sale?.store ?? after.store
         after.eventAt = event.at
         return after
+    }
+
+    /// Up to a minute after the arrival of the event counts as the arrival.
+    private func atOnce(_ instant: Instant, _ event: RecordedEvent) -> Instant {
+        let seconds = Double(instant.microsecondsSince1970 - event.receivedAt.microsecondsSince1970) / 1_000_000
+        return seconds > 0 && seconds <= 60 ? event.receivedAt : instant
     }
 
     private func later(_ one: Instant?, _ other: Instant?) -> Instant? {
@@ -193,6 +201,12 @@ extension ReferenceReducer {
         if fault != .keepsPendingProduct {
             subscription.nextPlan = nil
             subscription.nextProduct = nil
+        }
+        subscription.renews = effect.sale?.renews
+        if let price = effect.sale?.price {
+            (subscription.price, subscription.currency) = (price, effect.sale?.currency)
+        } else if subscription.product != before.product {
+            (subscription.price, subscription.currency) = (nil, nil)
         }
         let begins = effect.started ?? event.at
         // A change to an unknown plan is no conversion.
@@ -222,7 +236,7 @@ extension ReferenceReducer {
     private func end(_ subscription: inout StoreSubscription, _ effect: BillingEffect, _ event: RecordedEvent) {
         let end = effect.expires ?? event.at
         if let known = subscription.expiresAt, end < known, fault != .earlierExpiryCounts { return }
-        subscription.expiresAt = end
+        subscription.expiresAt = atOnce(end, event)
         subscription.graceUntil = nil
         subscription.billingIssueAt = nil
     }

@@ -190,6 +190,60 @@ struct SubscriptionReductionTests {
         #expect(stored.subscription()?.product == "large")
     }
 
+    @Test("The price is that of the newest payment, whatever the order of arrival")
+    func price() {
+        func sold(
+            _ date: String,
+            _ kind: BillingEffect.Kind,
+            _ price: String?,
+            product: String = "monthly"
+        ) -> RecordedEvent {
+            var payment = effect(kind, plan: "paid", product: product, until: "2026-12-31")
+            payment.sale = price.map { BillingEffect.Sale(store: "app_store", price: $0, currency: "USD") }
+            return event(date, payment)
+        }
+        let bought = sold("2026-01-31", .purchased, "0.99")
+        let renewed = sold("2026-02-28", .renewed, "9.99")
+        let cancelled = event("2026-03-01", effect(.cancelled))
+        for customer in [ReducedCustomer(bought, renewed, cancelled), ReducedCustomer(cancelled, renewed, bought)] {
+            let subscription = customer.subscription()
+            #expect(subscription?.price == "9.99" && subscription?.currency == "USD")
+            #expect(subscription?.store == "app_store" && subscription?.renews == nil)
+        }
+        #expect(ReducedCustomer(renewed, sold("2026-03-31", .renewed, nil)).subscription()?.price == "9.99")
+        let other = ReducedCustomer(renewed, sold("2026-03-31", .renewed, nil, product: "large")).subscription()
+        #expect(other?.price == nil && other?.currency == nil && other?.store == "app_store")
+    }
+
+    @Test("A promotion is not renewed, until it is bought")
+    func promotion() {
+        var given = effect(.purchased, plan: "paid", until: "2026-02-28")
+        given.sale = BillingEffect.Sale(renews: false)
+        let first = event("2026-01-31", given)
+        #expect(ReducedCustomer(first).subscription()?.renews == false)
+        let bought = event("2026-02-10", effect(.purchased, plan: "paid", until: "2026-03-10"))
+        #expect(ReducedCustomer(first, bought).subscription()?.renews == nil)
+    }
+
+    @Test(
+        "A refund, a cancellation or an end dated up to 60 s ahead of the database's clock takes effect at once",
+        arguments: [(0, true), (1, true), (60, true), (61, false)]
+    )
+    func ahead(seconds: Int64, isAtOnce: Bool) {
+        func dated(_ change: BillingEffect) -> StoreSubscription? {
+            var ahead = event("2026-02-10", change)
+            ahead.receivedAt = ahead.at.advanced(bySeconds: -seconds)
+            return ReducedCustomer(purchase, ahead).subscription()
+        }
+        let instant = day("2026-02-10").advanced(bySeconds: isAtOnce ? -seconds : 0)
+        #expect(dated(effect(.revoked))?.revokedAt == instant)
+        #expect(dated(effect(.cancelled))?.unsubscribedAt == instant)
+        #expect(dated(effect(.renewed, until: "2026-02-10"))?.expiresAt == day("2026-02-10"))
+        var end = event("2026-02-10", effect(.renewed, until: "2026-02-10"), effect(.expired, until: "2026-02-10"))
+        end.receivedAt = end.at.advanced(bySeconds: -seconds)
+        #expect(ReducedCustomer(purchase, end).subscription()?.expiresAt == instant)
+    }
+
     @Test("A trial that becomes paid starts again on that day")
     func conversion() {
         let customer = ReducedCustomer(

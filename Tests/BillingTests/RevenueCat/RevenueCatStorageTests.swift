@@ -6,14 +6,17 @@ import Usage
 
 @Suite("The stored payload of a RevenueCat event")
 struct RevenueCatStorageTests {
-    @Test("has no name, address, price or country, and no id that is not a UUID")
+    @Test("has no name, address or country, no price in another currency, and no id that is not a UUID")
     func personalData() throws {
         let payload = RevenueCatPayload(
             "INITIAL_PURCHASE",
-            ["app_user_id": .string("ann@example.com"), "some_field_to_come": .string("Ann Example")]
+            [
+                "app_user_id": .string("ann@example.com"), "some_field_to_come": .string("Ann Example"),
+                "price": .decimal(5.55),
+            ]
         )
         let stored = try RevenueCatEvent.sanitized(body: payload.body).text
-        for text in ["@", "Ann", "attributes", "4.99", "USD", "\"US\"", "RCAnonymousID", "percentage", "to_come"] {
+        for text in ["@", "Ann", "attributes", "5.55", "\"US\"", "RCAnonymousID", "percentage", "to_come"] {
             #expect(!stored.contains(text), "\(text)")
         }
         for text in ["\"sha256:", "\"123456789012345\"", "com.example.premium.monthly", "1.0"] {
@@ -61,11 +64,12 @@ struct RevenueCatStorageTests {
     func informativeFields() throws {
         let body = #"""
             {"api_version":2,"event":{"id":"a","type":"TEST","event_timestamp_ms":1767225600000,"store":7,"renewal_number":"x",
-            "app_id":["y"],"is_family_share":"no","aliases":["", "b"]}}
+            "price_in_purchased_currency":"4.99","currency":5,"app_id":["y"],"is_family_share":"no","aliases":["", "b"]}}
             """#
         let payload = try RevenueCatEvent.sanitized(body: Array(body.utf8))
         let stored = try #require(payload["event"])
-        for name in ["store", "renewal_number", "app_id", "is_family_share"] { #expect(stored[name] == nil) }
+        for name in ["store", "renewal_number", "app_id", "is_family_share", "price_in_purchased_currency", "currency"]
+        { #expect(stored[name] == nil) }
         #expect(payload["api_version"] == nil)
         #expect(try RevenueCatEvent.translate(payload: payload).identities.count == 1)
     }

@@ -258,10 +258,8 @@ class Requests(Webhooks):
         for text in (user, transaction, "ann@", "example.com", "eyJ", AUTHORIZATION, "wrongwrong", signed["signedPayload"][:20]):
             self.assertNotIn(text, log)
         stored = self.psql.run("select string_agg(n::text, ' ') from headroom.billing_events n")[0][0]
-        for text in ("@", "USD", "attributes"):
+        for text in ("@", "attributes", "country", "storefront"):
             self.assertNotIn(text, stored)
-        # As a number of its own: the digits of a transaction may be anything.
-        self.assertNotRegex(stored, r"(?<![\w-])(4\.99|4990)(?![\w-])")
 
 
 class Signatures(Webhooks):

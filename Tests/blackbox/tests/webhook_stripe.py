@@ -135,7 +135,7 @@ class Stripe(Webhooks):
         for event in events:
             self.deliver(event)
         stored = self.psql.run("select string_agg(n::text, ' ') from headroom.billing_events n where source = 'stripe'")[0][0]
-        for text in ("@", "cus_", "usd", "amount", "4990,"):
+        for text in ("@", "cus_", "amount_", "description"):
             self.assertNotIn(text, stored)
         for text in ("ann@", "cus_", transaction, STRIPE_SECRET):
             self.assertNotIn(text, self.service.log())

@@ -40,22 +40,25 @@ begin
     end if;
     insert into headroom.subscriptions (
         bucket, user_id, original_transaction_id, plan, started_at, expires_at, grace_until, billing_issue_at,
-        unsubscribed_at, revoked_at, product, next_plan, next_product, environment, event_at, anchor_day
+        unsubscribed_at, revoked_at, product, next_plan, next_product, environment, event_at, anchor_day, store, renews,
+        price, currency
     )
     select headroom.bucket_of(v_user_id), v_user_id, written.*
     from jsonb_to_recordset(p_user -> 'subscriptions') as written (
         original_transaction_id text, plan text, started_at timestamptz, expires_at timestamptz,
         grace_until timestamptz, billing_issue_at timestamptz, unsubscribed_at timestamptz, revoked_at timestamptz,
-        product text, next_plan text, next_product text, environment text, event_at timestamptz, anchor_day smallint
+        product text, next_plan text, next_product text, environment text, event_at timestamptz, anchor_day smallint,
+        store text, renews boolean, price text, currency text
     )
     on conflict (bucket, user_id, original_transaction_id) do update
     set (
         plan, started_at, expires_at, grace_until, billing_issue_at, unsubscribed_at, revoked_at, product, next_plan,
-        next_product, environment, event_at, anchor_day
+        next_product, environment, event_at, anchor_day, store, renews, price, currency
     ) = row(
         excluded.plan, excluded.started_at, excluded.expires_at, excluded.grace_until, excluded.billing_issue_at,
         excluded.unsubscribed_at, excluded.revoked_at, excluded.product, excluded.next_plan, excluded.next_product,
-        excluded.environment, excluded.event_at, excluded.anchor_day
+        excluded.environment, excluded.event_at, excluded.anchor_day, excluded.store, excluded.renews, excluded.price,
+        excluded.currency
     );
     entitlement := headroom.entitlement(v_user_id, headroom.now(), 'deny');
     perform headroom.apply_entitlement(v_user_id, entitlement);
