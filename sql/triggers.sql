@@ -58,7 +58,7 @@ create or replace trigger start_new_generation after update of message_count on 
 -- would write otherwise.
 create or replace trigger advance_entitlement_version
     after update of
-        "limit", plan, state, started_at, resets_at, expires_at, previous_plan, plan_revision
+        "limit", plan, state, started_at, resets_at, expires_at, previous_plan, renews, plan_revision
     on public.message_usage
     for each row when (
         new.entitlement_version is not distinct from old.entitlement_version
@@ -66,7 +66,7 @@ create or replace trigger advance_entitlement_version
             new."limit" is distinct from old."limit" or new.plan is distinct from old.plan
             or new.state is distinct from old.state or new.started_at is distinct from old.started_at
             or new.resets_at is distinct from old.resets_at or new.expires_at is distinct from old.expires_at
-            or new.previous_plan is distinct from old.previous_plan
+            or new.previous_plan is distinct from old.previous_plan or new.renews is distinct from old.renews
             or new.plan_revision is distinct from old.plan_revision
         )
     )

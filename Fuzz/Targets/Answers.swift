@@ -39,10 +39,18 @@ extension FuzzInput {
             resetsAt: optional { $0.instant() },
             expiresAt: optional { $0.instant() },
             previousPlan: optional { $0.text() },
+            renews: optional { $0.flag() },
             observedAt: instant(),
             renewsAt: optional { $0.instant() }
         )
-        snapshot.nextPlan = optional { $0.text() }
+        snapshot.details = optional {
+            SubscriptionDetails(
+                nextPlan: $0.optional { $0.text() },
+                price: $0.optional { $0.text() },
+                currency: $0.optional { $0.text() },
+                manage: $0.optional { $0.text() }
+            )
+        }
         return snapshot
     }
 

@@ -35,9 +35,13 @@ extension Answer {
             ("retry_after", retryAfterSeconds?.description),
             ("released", released?.description), ("replayed", isReplay ? "1" : nil),
             ("previous_plan", snapshot.previousPlan),
-            ("next_plan", isDetailed && snapshot.renewsAt != nil ? snapshot.nextPlan : nil),
-            ("label", isDetailed ? snapshot.label : nil),
-            ("accessible", isDetailed ? snapshot.accessible : nil), ("notice", snapshot.notice),
+            ("next_plan", isDetailed && snapshot.renewsAt != nil ? snapshot.details?.nextPlan : nil),
+            ("label", isDetailed ? snapshot.label : nil), ("state_label", isDetailed ? snapshot.stateLabel : nil),
+            ("accessible", isDetailed ? snapshot.accessible : nil),
+            ("price", isDetailed ? snapshot.details?.price : nil),
+            ("currency", isDetailed ? snapshot.details?.currency : nil),
+            ("manage", isDetailed ? snapshot.details?.manage : nil),
+            ("steps", isDetailed ? snapshot.steps : nil), ("notice", snapshot.notice),
             ("banner", snapshot.banner),
         ]
         return .expected(name, [("user", user.description)] + snapshot.expected(isDetailed) + outcome)
@@ -47,7 +51,7 @@ extension Answer {
 extension UsageSnapshot {
     fileprivate func expected(_ isDetailed: Bool) -> ExpectedFields {
         let comesBack = limit != nil && denialReason == nil && !isPast
-        let ends = plan.isTrial || state == .cancelled
+        let ends = plan.isTrial || state == .cancelled || (state == .active || state == .free) && renews != true
         let isInGrace = state == .gracePeriod && denialReason == nil && !isPast
         return [
             ("plan", plan.name), ("state", state.rawValue), ("tier", tier.rawValue), ("display", display.rawValue),

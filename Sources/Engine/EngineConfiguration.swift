@@ -6,6 +6,8 @@ public struct EngineConfiguration: Sendable {
     /// libpq connection string or URI. May hold a password.
     public var databaseURL: String
     public var unknownUsersPolicy: UnknownUsersPolicy
+    /// Where users change a subscription that does not come from the App Store; nil: not known.
+    public var manageURL: String?
     /// Database connections that execute batches, each with a thread.
     public var lanes: Int
     /// Requests in one batch at most.
@@ -27,6 +29,7 @@ public struct EngineConfiguration: Sendable {
     public init(
         databaseURL: String,
         unknownUsersPolicy: UnknownUsersPolicy = .trial,
+        manageURL: String? = nil,
         lanes: Int = 2,
         batchMaximum: Int = 512,
         queueCapacity: Int = 65_536,
@@ -38,6 +41,7 @@ public struct EngineConfiguration: Sendable {
     ) {
         self.databaseURL = databaseURL
         self.unknownUsersPolicy = unknownUsersPolicy
+        self.manageURL = manageURL
         self.lanes = lanes
         self.batchMaximum = batchMaximum
         self.queueCapacity = queueCapacity
@@ -57,6 +61,7 @@ extension EngineConfiguration {
             databaseURL,
             connectTimeout: connectTimeout,
             settings: LaneSettings.all(unknownUsersPolicy: unknownUsersPolicy, requestTimeout: requestTimeout)
+                + [("headroom.manage_url", manageURL ?? "")]
                 + (readOnly ? [("default_transaction_read_only", "on")] : [])
         )
     }

@@ -21,7 +21,8 @@ public struct Answer: Sendable, Equatable {
     public var released: Int?
     /// The key was used before: this is the first outcome, and nothing was counted now.
     public var isReplay: Bool
-    /// Whether to include the fields of `USAGE`: `renews`, `grace_until`, `next_plan`, `label` and `accessible`.
+    /// Whether to include the fields of `USAGE`: `renews`, `grace_until`, `next_plan`, `label`, `state_label`,
+    /// `accessible`, `price`, `currency`, `manage` and `steps`.
     public var isDetailed: Bool
 
     public init(
@@ -60,7 +61,10 @@ public struct Answer: Sendable, Equatable {
     public var graceUntil: Instant? { isDetailed ? snapshot.graceUntilShown : nil }
 
     /// The plan to which it renews, where that is another.
-    public var nextPlan: String? { renews == nil ? nil : snapshot.nextPlan }
+    public var nextPlan: String? { renews == nil ? nil : snapshot.details?.nextPlan }
+
+    /// Price and address of the subscription, where usage was asked for.
+    public var details: SubscriptionDetails? { isDetailed ? snapshot.details : nil }
 }
 
 extension UsageSnapshot {

@@ -15,9 +15,11 @@ public final class Entitlement: Sendable {
     public let expiresAt: Instant?
     /// The last monthly plan before this one, or the one that has ended. A paywall can highlight it.
     public let previousPlan: String?
-    /// The plan after the store's next renewal, if it is another one. It is ignored by `==`, because it does not change
-    /// what may be sent now. Nil also if it was not looked up: only `USAGE` needs it.
-    public let nextPlan: String?
+    /// Whether a store renews it at `expiresAt`. Nil if it does not come from a store.
+    public let renews: Bool?
+    /// What the store told about the subscription. It is ignored by `==`, because it does not change what may be sent
+    /// now. Nil also if it was not looked up: only `USAGE` needs it.
+    public let details: SubscriptionDetails?
 
     public init(
         plan: Plan,
@@ -28,7 +30,8 @@ public final class Entitlement: Sendable {
         resetsAt: Instant? = nil,
         expiresAt: Instant? = nil,
         previousPlan: String? = nil,
-        nextPlan: String? = nil
+        renews: Bool? = nil,
+        details: SubscriptionDetails? = nil
     ) {
         self.plan = plan
         self.state = state
@@ -38,7 +41,8 @@ public final class Entitlement: Sendable {
         self.resetsAt = resetsAt
         self.expiresAt = expiresAt
         self.previousPlan = previousPlan
-        self.nextPlan = nextPlan
+        self.renews = renews
+        self.details = details
     }
 
     /// A copy with the given values; `.some(nil)` sets an optional one to nil.
@@ -50,7 +54,8 @@ public final class Entitlement: Sendable {
         resetsAt: Instant?? = nil,
         expiresAt: Instant?? = nil,
         previousPlan: String?? = nil,
-        nextPlan: String?? = nil
+        renews: Bool?? = nil,
+        details: SubscriptionDetails?? = nil
     ) -> Entitlement {
         Entitlement(
             plan: plan ?? self.plan,
@@ -61,7 +66,8 @@ public final class Entitlement: Sendable {
             resetsAt: resetsAt ?? self.resetsAt,
             expiresAt: expiresAt ?? self.expiresAt,
             previousPlan: previousPlan ?? self.previousPlan,
-            nextPlan: nextPlan ?? self.nextPlan
+            renews: renews ?? self.renews,
+            details: details ?? self.details
         )
     }
 }
@@ -71,6 +77,25 @@ extension Entitlement: Equatable {
         lhs === rhs
             || lhs.plan == rhs.plan && lhs.state == rhs.state && lhs.period == rhs.period && lhs.limit == rhs.limit
                 && lhs.startedAt == rhs.startedAt && lhs.resetsAt == rhs.resetsAt && lhs.expiresAt == rhs.expiresAt
-                && lhs.previousPlan == rhs.previousPlan
+                && lhs.previousPlan == rhs.previousPlan && lhs.renews == rhs.renews
+    }
+}
+
+/// What only `USAGE` shows of a subscription.
+public struct SubscriptionDetails: Sendable, Equatable {
+    /// The plan after the store's next renewal, if it is another one.
+    public var nextPlan: String?
+    /// As paid at the last renewal, a decimal number in units of `currency`: "9.99".
+    public var price: String?
+    /// ISO 4217: "USD".
+    public var currency: String?
+    /// The address where the user changes the subscription.
+    public var manage: String?
+
+    public init(nextPlan: String? = nil, price: String? = nil, currency: String? = nil, manage: String? = nil) {
+        self.nextPlan = nextPlan
+        self.price = price
+        self.currency = currency
+        self.manage = manage
     }
 }

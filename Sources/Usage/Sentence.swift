@@ -7,6 +7,7 @@ public enum Sentence: String, Sendable, CaseIterable {
     case gentleLifetime = "gentle_lifetime"
     case prominent
     case prominentUndated = "prominent_undated"
+    case lifetime
     case trial
     case blockedMonthly = "blocked_monthly"
     case blockedMonthlyUndated = "blocked_monthly_undated"
@@ -15,7 +16,18 @@ public enum Sentence: String, Sendable, CaseIterable {
     case blockedNoAccess = "blocked_no_access"
     case blockedNeverSubscribed = "blocked_never_subscribed"
     case cancelled
+    case cancelledTrial = "cancelled_trial"
     case billingIssue = "billing_issue"
+    case billingIssueUndated = "billing_issue_undated"
+    case billingRetry = "billing_retry"
+    case billingIssueSteps = "steps_billing_issue"
+    case stateActive = "state_active"
+    case stateTrial = "state_trial"
+    case stateCancelled = "state_cancelled"
+    case stateBillingIssue = "state_billing_issue"
+    case stateExpired = "state_expired"
+    case stateRefunded = "state_refunded"
+    case stateFree = "state_free"
     case labelTrial = "label_trial"
     case accessibleMonthly = "accessible_monthly"
     case accessibleMonthlyUnlimited = "accessible_monthly_unlimited"
@@ -34,6 +46,7 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .gentleLifetime: "You have {remaining} conversations left"
         case .prominent: "Almost there — {remaining} messages left until {date}"
         case .prominentUndated: "Almost there — {remaining} messages left"
+        case .lifetime: "{used} of {limit} messages used"
         case .trial: "{remaining} of {limit} trial messages remaining"
         case .blockedMonthly:
             "We've had a lot of great conversations this month! Your next session refreshes on {date}."
@@ -43,7 +56,21 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .blockedNoAccess: "Ready to come back? Your conversations are still here."
         case .blockedNeverSubscribed: "Ready to begin? A subscription opens our conversations."
         case .cancelled: "Your subscription is active until {date}. You can resubscribe anytime."
-        case .billingIssue: "There's a hiccup with your payment. Let's get that sorted."
+        case .cancelledTrial: "Your trial is active until {date}. You can subscribe anytime."
+        case .billingIssue:
+            "There's a hiccup with your payment. Let's get that sorted. Your access stays until {date}."
+        case .billingIssueUndated: "There's a hiccup with your payment. Let's get that sorted."
+        case .billingRetry:
+            "I couldn't renew your subscription. Update your payment method and we can go on right away."
+        case .billingIssueSteps:
+            "Open your subscription settings, check the payment method, then come back — I'll be right here."
+        case .stateActive: "Active"
+        case .stateTrial: "Trial"
+        case .stateCancelled: "Cancelled"
+        case .stateBillingIssue: "Billing issue"
+        case .stateExpired: "Expired"
+        case .stateRefunded: "Refunded"
+        case .stateFree: "Free"
         case .labelTrial: "{label} — Day {day} of {days}"
         case .accessibleMonthly: "{used} of {limit} messages used this month"
         case .accessibleMonthlyUnlimited: "{used} messages used this month"
@@ -134,63 +161,5 @@ public enum Sentence: String, Sendable, CaseIterable {
             rest = rest[rest.index(after: close)...]
         }
         return rest.isEmpty ? parts : parts + [.text(String(rest))]
-    }
-}
-
-extension UsageSnapshot {
-    /// The sentence about the messages that are left, or nil.
-    public var banner: String? {
-        if isPast { return nil }
-        return switch tier {
-        case .blocked: blockedBanner
-        case _ where plan.isTrial: Sentence.trial.filled(from: self)
-        case .silent: nil
-        // A lifetime allowance does not belong to a month.
-        case .gentle: (plan.cycle == .monthly ? Sentence.gentle : .gentleLifetime).filled(from: self)
-        case .prominent:
-            availableAgainAt.map { Sentence.prominent.filled(from: self, date: $0) }
-                ?? Sentence.prominentUndated.filled(from: self)
-        }
-    }
-
-    private var blockedBanner: String {
-        if plan.isTrial && (denialReason == nil || denialReason == .trialEnded) {
-            let hasMessagesLeft = limit.map { used + held < $0 } ?? true
-            return (hasMessagesLeft ? Sentence.blockedTrialEnded : .blockedTrial).filled(from: self)
-        }
-        if denialReason == nil, plan.cycle == .monthly {
-            return availableAgainAt.map { Sentence.blockedMonthly.filled(from: self, date: $0) }
-                ?? Sentence.blockedMonthlyUndated.filled(from: self)
-        }
-        let hasNeverSubscribed = state == .free && previousPlan == nil
-        return (hasNeverSubscribed ? Sentence.blockedNeverSubscribed : .blockedNoAccess).filled(from: self)
-    }
-
-    /// The sentence about the subscription, or nil.
-    public var notice: String? {
-        if isPast { return nil }
-        return switch state {
-        // A store may report the cancellation before its date. The sentence needs the date.
-        case .cancelled: expiresAt.map { Sentence.cancelled.filled(from: self, date: $0) }
-        case .gracePeriod, .billingRetry: Sentence.billingIssue.filled(from: self)
-        case .trial, .active, .expired, .revoked, .free: nil
-        }
-    }
-
-    /// The plan's label for users: "Premium", or "Trial — Day 2 of 3".
-    public var label: String {
-        plan.isTrial ? Sentence.labelTrial.filled(from: self) : plan.label
-    }
-
-    /// The usage as a sentence, for a screen reader.
-    public var accessible: String {
-        let sentence: Sentence =
-            switch plan.cycle {
-            case .monthly where isPast: limit == nil ? .accessiblePastUnlimited : .accessiblePast
-            case .monthly: limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly
-            case .trial: .accessibleTrial
-            case .lifetime: limit == nil ? .accessibleLifetimeUnlimited : .accessibleLifetime
-            }
-        return sentence.filled(from: self)
     }
 }

@@ -39,14 +39,17 @@ public enum Tier: String, Sendable, Comparable, CaseIterable {
 public enum Display: String, Sendable, CaseIterable {
     case hidden, compact, trial, blocked
 
-    /// A trial user always sees the counter. Users of monthly plans see it from the gentle tier on.
-    public init(tier: Tier, plan: Plan) {
+    /// Users of a trial, and of an allowance that never resets, always see the counter. Users of monthly plans see it
+    /// from the gentle tier on.
+    ///
+    /// - Parameter limit: messages allowed; nil is unlimited.
+    public init(tier: Tier, plan: Plan, limit: Int?) {
         self =
             switch tier {
             case .blocked: .blocked
             case _ where plan.isTrial: .trial
-            case .silent: .hidden
-            case .gentle, .prominent: .compact
+            case .silent where plan.cycle != .lifetime || limit == nil: .hidden
+            case .silent, .gentle, .prominent: .compact
             }
     }
 }
@@ -64,6 +67,8 @@ public enum SubscriptionState: String, Sendable, CaseIterable {
 public enum DenialReason: String, Sendable, CaseIterable {
     case limitReached = "limit_reached"
     case trialLimitReached = "trial_limit_reached"
+    /// Some messages remain, and more were requested.
+    case exceedsRemaining = "exceeds_remaining"
     case trialEnded = "trial_ended"
     case expired, revoked
     case billingRetry = "billing_retry"

@@ -44,6 +44,7 @@ public struct UsageSnapshot: Sendable, Equatable {
         resetsAt: Instant? = nil,
         expiresAt: Instant? = nil,
         previousPlan: String? = nil,
+        renews: Bool? = nil,
         observedAt: Instant,
         renewsAt: Instant? = nil
     ) {
@@ -55,7 +56,8 @@ public struct UsageSnapshot: Sendable, Equatable {
             startedAt: startedAt,
             resetsAt: resetsAt,
             expiresAt: expiresAt,
-            previousPlan: previousPlan
+            previousPlan: previousPlan,
+            renews: renews
         )
         self.init(
             entitlement: entitlement,
@@ -99,9 +101,13 @@ extension UsageSnapshot {
         get { entitlement.previousPlan }
         set { entitlement = entitlement.with(previousPlan: .some(newValue)) }
     }
-    @inlinable public var nextPlan: String? {
-        get { entitlement.nextPlan }
-        set { if newValue != entitlement.nextPlan { entitlement = entitlement.with(nextPlan: .some(newValue)) } }
+    @inlinable public var renews: Bool? {
+        get { entitlement.renews }
+        set { entitlement = entitlement.with(renews: .some(newValue)) }
+    }
+    @inlinable public var details: SubscriptionDetails? {
+        get { entitlement.details }
+        set { if newValue != entitlement.details { entitlement = entitlement.with(details: .some(newValue)) } }
     }
 }
 
@@ -122,18 +128,16 @@ extension UsageSnapshot {
         return resetsShown
     }
 
-    /// The end of a trial or of a cancelled subscription, as answers show it.
+    /// The end of a trial, or of a subscription that is not renewed, as answers show it.
     public var expiresShown: Instant? {
-        plan.isTrial || state == .cancelled ? expiresAt : nil
+        if plan.isTrial || state == .cancelled { return expiresAt }
+        return (state == .active || state == .free) && renews != true ? expiresAt : nil
     }
 
     /// The end of the grace period, as answers show it. Access ends then unless a payment succeeds.
     public var graceUntilShown: Instant? {
         state == .gracePeriod && denialReason == nil && !isPast ? expiresAt : nil
     }
-
-    /// Whether a store may renew the subscription. The subscription's row decides.
-    public var mayRenew: Bool { state == .active && expiresAt != nil }
 
     /// The largest `integer` of PostgreSQL, at which the count of an unlimited plan stops.
     public static let countMaximum = Int(Int32.max)
@@ -142,7 +146,10 @@ extension UsageSnapshot {
         denialReason == nil ? Tier(used: used + held, limit: limit, plan: plan) : .blocked
     }
 
-    public var display: Display { Display(tier: tier, plan: plan) }
+    public var display: Display { Display(tier: tier, plan: plan, limit: limit) }
+
+    /// Whether the allowance never resets. Such a counter is always shown.
+    var hasLifetimeLimit: Bool { plan.cycle == .lifetime && limit != nil }
 
     /// Messages that may still be sent; nil is unlimited. 0 if a lowered limit is below the count.
     public var remaining: Int? {
@@ -161,6 +168,7 @@ extension UsageSnapshot {
     public func refusal(of messages: Int) -> DenialReason? {
         if let accessDenialReason { return accessDenialReason }
         guard let limit, used + held + messages > limit else { return nil }
+        if used + held < limit { return .exceedsRemaining }
         return plan.isTrial ? .trialLimitReached : .limitReached
     }
 
@@ -172,7 +180,8 @@ extension UsageSnapshot {
     /// Seconds after which refused `messages` would be allowed. Nil if waiting does not help: in a trial, if access
     /// ends before the reset, and for more messages than the allowance.
     public func retryAfterSeconds(_ refusal: DenialReason, messages: Int) -> Int64? {
-        guard refusal == .limitReached, let availableAgainAt else { return nil }
+        guard refusal == .limitReached || refusal == .exceedsRemaining, !plan.isTrial, let availableAgainAt
+        else { return nil }
         if let allowance = plan.allowance, messages > allowance { return nil }
         return availableAgainAt.secondsRoundedUp(since: observedAt)
     }
@@ -197,7 +206,7 @@ extension UsageSnapshot {
         used == other.used && held == other.held && denialReason == other.denialReason
             && entitlement == other.entitlement
             && trialDay?.day == other.trialDay?.day && isPast == other.isPast && renewsAt == other.renewsAt
-            && nextPlan == other.nextPlan
+            && entitlement.details == other.entitlement.details
     }
 
     /// When the next day of a trial begins, which changes its label. Nil on the last day, and without a trial.

@@ -20,7 +20,7 @@ public struct UsageStatus: Sendable, Hashable {
     public var period: BillingPeriod
     /// When a monthly allowance is renewed.
     public var resets: Instant?
-    /// When a trial, or a cancelled subscription, ends.
+    /// When a trial ends, or a subscription that is not renewed.
     public var expires: Instant?
     /// When the store renews an active subscription: it charges, and access continues. Nil if it does not renew,
     /// and in answers to other requests than `usage` (`label` is nil).
@@ -43,8 +43,19 @@ public struct UsageStatus: Sendable, Hashable {
     public var nextPlan: String?
     /// The plan's label for users: "Premium", "Trial — Day 2 of 3". Only in answers to `usage`.
     public var label: String?
+    /// The state's label for users: "Active", "Billing issue". Only in answers to `usage`.
+    public var stateLabel: String?
     /// The usage as a sentence for a screen reader. Only in answers to `usage`.
     public var accessible: String?
+    /// What was paid at the last renewal, a decimal number in units of `currency`: "9.99". Only in answers to `usage`,
+    /// where the store told it.
+    public var price: String?
+    /// The currency of `price` by ISO 4217: "USD".
+    public var currency: String?
+    /// The address where the user changes the subscription. Only in answers to `usage`.
+    public var manage: String?
+    /// What the user does about a billing issue. Only in answers to `usage`.
+    public var steps: String?
     /// A text for the user about the subscription.
     public var notice: String?
     /// A text for the user about the messages that are left.

@@ -82,6 +82,8 @@ struct ConfigurationTests {
                 ["6747", "host:", ":6747", "::1:6747", "host:65536", "host:-1", "s3cret"], ["host:0", "[::1]:6747"]
             )
         case "host:port or off": return (["on", "6748", "s3cret"], ["off", "host:1"])
+        case "http or https URL":
+            return (["s3cret", "https://", "ftp://s3cret", "https://a/s3cret b"], ["https://example.org/account?a=1"])
         case "path", "libpq connection string or URI": return ([], [])
         case "text": return (setting.isSecret ? [",", " , ,"] : [], [])
         default:

@@ -97,7 +97,7 @@ struct AnswerEncodingTests {
             line(snapshot.usage(of: user))
                 == "+OK user=\(userText) plan=paid state=cancelled tier=silent display=hidden used=5 limit=800 "
                 + "remaining=795 period=2026-11 resets=2026-12-01T00:00:00Z expires=2026-12-15T12:00:00Z "
-                + "previous_plan=pro label=Premium accessible=\"5 of 800 messages used this month\" "
+                + "previous_plan=pro label=Premium state_label=Cancelled accessible=\"5 of 800 messages used this month\" "
                 + "notice=\"Your subscription is active until December 15. You can resubscribe anytime.\"\r\n"
         )
     }
@@ -106,12 +106,13 @@ struct AnswerEncodingTests {
     func renews() throws {
         var snapshot = Example.paid(used: 5)
         snapshot.expiresAt = Instant("2026-12-15T12:00:00Z")
+        snapshot.renews = true
         snapshot.renewsAt = snapshot.expiresAt
         #expect(
             line(snapshot.usage(of: user))
                 == "+OK user=\(userText) plan=paid state=active tier=silent display=hidden used=5 limit=800 "
                 + "remaining=795 period=2026-11 resets=2026-12-01T00:00:00Z renews=2026-12-15T12:00:00Z "
-                + "label=Premium accessible=\"5 of 800 messages used this month\"\r\n"
+                + "label=Premium state_label=Active accessible=\"5 of 800 messages used this month\"\r\n"
         )
         #expect(try #require(FieldLine(line(snapshot.check(1, of: user))))["renews"] == nil)
         #expect(try #require(FieldLine(line(snapshot.consume(1, of: user))))["renews"] == nil)
@@ -121,11 +122,26 @@ struct AnswerEncodingTests {
     func nextPlan() throws {
         var snapshot = Example.paid(used: 5)
         snapshot.expiresAt = Instant("2026-12-15T12:00:00Z")
-        snapshot.nextPlan = "pro plus"
+        snapshot.details = SubscriptionDetails(nextPlan: "pro plus")
         #expect(try #require(FieldLine(line(snapshot.usage(of: user))))["next_plan"] == nil)
         snapshot.renewsAt = snapshot.expiresAt
         #expect(line(snapshot.usage(of: user)).contains(" next_plan=\"pro plus\" label=Premium "))
         #expect(try #require(FieldLine(line(snapshot.consume(1, of: user))))["next_plan"] == nil)
+    }
+
+    @Test("USAGE has price, address and steps, in their order")
+    func details() throws {
+        var snapshot = Example.paid(used: 5, state: .gracePeriod)
+        snapshot.details = SubscriptionDetails(price: "9.99", currency: "USD", manage: "https://example.org/me")
+        #expect(
+            line(snapshot.usage(of: user)).contains(
+                " label=Premium state_label=\"Billing issue\" accessible=\"5 of 800 messages used this month\" price=9.99 "
+                    + "currency=USD manage=https://example.org/me steps=\"Open your subscription settings, check the "
+                    + "payment method, then come back — I'll be right here.\" notice="
+            )
+        )
+        let check = try #require(FieldLine(line(snapshot.check(1, of: user))))
+        for name in ["state_label", "price", "currency", "manage", "steps"] { #expect(check[name] == nil) }
     }
 
     @Test("USAGE has `grace_until` in a grace period only", arguments: SubscriptionState.allCases)
@@ -139,12 +155,15 @@ struct AnswerEncodingTests {
         #expect(try #require(FieldLine(line(snapshot.usage(of: user))))["grace_until"] == nil, "a period that is over")
     }
 
-    @Test("Only a trial and a cancelled subscription have `expires`", arguments: SubscriptionState.allCases)
+    @Test("Only a subscription that is not renewed has `expires`", arguments: SubscriptionState.allCases)
     func expires(state: SubscriptionState) throws {
         var snapshot = Example.paid(used: 5, state: state)
         snapshot.expiresAt = Example.december
         let paid = try #require(FieldLine(line(snapshot.usage(of: user))))
-        #expect((paid["expires"] != nil) == (state == .cancelled))
+        #expect((paid["expires"] != nil) == [.active, .cancelled, .free].contains(state))
+        snapshot.renews = true
+        let renewed = try #require(FieldLine(line(snapshot.usage(of: user))))
+        #expect((renewed["expires"] != nil) == (state == .cancelled))
         #expect(paid["day"] == nil)
     }
 
@@ -210,7 +229,7 @@ struct AnswerEncodingTests {
             observedAt: Instant(microsecondsSince1970: Int64.max / 2),
             renewsAt: Instant(microsecondsSince1970: Int64.max)
         )
-        snapshot.nextPlan = word
+        snapshot.details = SubscriptionDetails(nextPlan: word, price: word, currency: word, manage: word)
         let answer = Answer(
             user: user,
             status: .blocked(.trialLimitReached),

@@ -20,8 +20,8 @@ struct ReferenceModelHoldTests {
         #expect(held.snapshot.used == 600)
         #expect(held.snapshot.held == 40)
         #expect(held.snapshot.remaining == 160)
-        #expect(model.consume(ada, messages: 161, at: noon).status == .blocked(.limitReached))
-        #expect(try model.reserve(ada, messages: 161, key: other, at: noon).status == .blocked(.limitReached))
+        #expect(model.consume(ada, messages: 161, at: noon).status == .blocked(.exceedsRemaining))
+        #expect(try model.reserve(ada, messages: 161, key: other, at: noon).status == .blocked(.exceedsRemaining))
         #expect(model.consume(ada, messages: 160, at: noon).status == .allowed)
     }
 

@@ -159,7 +159,7 @@ struct ReferenceModelTests {
         #expect(change.snapshot.used == 700)
         #expect(change.snapshot.startedAt == at("2026-11-15"))
         #expect(change.snapshot.resetsAt == at("2026-12-15"))
-        #expect(model.consume(ada, messages: 101, at: now).status == .blocked(.limitReached))
+        #expect(model.consume(ada, messages: 101, at: now).status == .blocked(.exceedsRemaining))
         #expect(model.usage(ada, at: at("2026-12-15").justBefore).snapshot.used == 700)
         let next = model.consume(ada, messages: 1, at: at("2026-12-15"))
         #expect(next.snapshot.period == billingPeriod("2026-12"))

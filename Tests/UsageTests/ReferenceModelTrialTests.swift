@@ -120,7 +120,7 @@ struct ReferenceModelTrialTests {
         #expect(answer.snapshot.period == billingPeriod("free"))
         #expect(answer.crossed == .blocked)
         #expect(model.consume(ada, messages: 1, at: at("2030-01-01")).status == .blocked(.limitReached))
-        #expect(model.check(ben, messages: 4, at: now).status == .blocked(.limitReached))
+        #expect(model.check(ben, messages: 4, at: now).status == .blocked(.exceedsRemaining))
         #expect(model.history(ben, months: 12, at: now).isEmpty)
     }
 

@@ -26,6 +26,9 @@ struct WordsTests {
             (.trial(used: 3, denialReason: .trialEnded), "Your trial has ended — ready to continue?"),
             (.monthly(used: 1_000, limit: nil, plan: .pro), nil),
             // The allowance is never renewed, so there is no month and no date.
+            (.lifetime(used: 0, limit: 10), "0 of 10 messages used"),
+            (.lifetime(used: 1, limit: 3), "1 of 3 messages used"),
+            (.lifetime(used: 1, limit: nil), nil),
             (.lifetime(used: 8, limit: 10), "You have 2 conversations left"),
             (.lifetime(used: 4, limit: 5), "You have 1 conversation left"),
             (.lifetime(used: 19, limit: 20), "Almost there — 1 message left"),
@@ -84,8 +87,14 @@ struct WordsTests {
         "describe the state of the subscription",
         arguments: [
             (.cancelled, "Your subscription is active until November 20. You can resubscribe anytime."),
-            (.gracePeriod, "There's a hiccup with your payment. Let's get that sorted."),
-            (.billingRetry, "There's a hiccup with your payment. Let's get that sorted."),
+            (
+                .gracePeriod,
+                "There's a hiccup with your payment. Let's get that sorted. Your access stays until November 20."
+            ),
+            (
+                .billingRetry,
+                "I couldn't renew your subscription. Update your payment method and we can go on right away."
+            ),
             (.active, nil), (.expired, nil), (.revoked, nil), (.trial, nil), (.free, nil),
         ] as [(SubscriptionState, String?)]
     )
@@ -97,6 +106,39 @@ struct WordsTests {
     @Test("are left out if a value for a placeholder is missing")
     func cancelledWithoutDate() {
         #expect(UsageSnapshot.monthly(used: 1, state: .cancelled).notice == nil)
+        #expect(
+            UsageSnapshot.monthly(used: 1, state: .gracePeriod).notice
+                == "There's a hiccup with your payment. Let's get that sorted."
+        )
+    }
+
+    @Test("tell a user who cancelled a trial until when it lasts")
+    func cancelledTrial() {
+        var trial = UsageSnapshot.trial(used: 3)
+        for renews in [nil, true] {
+            trial.renews = renews
+            #expect(trial.notice == nil)
+        }
+        trial.renews = false
+        #expect(trial.notice == "Your trial is active until November 13. You can subscribe anytime.")
+        trial.denialReason = .trialEnded
+        #expect(trial.notice == nil)
+    }
+
+    @Test(
+        "name the state, and say what to do about a billing issue",
+        arguments: [
+            (.trial, "Trial"), (.active, "Active"), (.cancelled, "Cancelled"), (.gracePeriod, "Billing issue"),
+            (.billingRetry, "Billing issue"), (.expired, "Expired"), (.revoked, "Refunded"), (.free, "Free"),
+        ] as [(SubscriptionState, String)]
+    )
+    func stateLabel(state: SubscriptionState, label: String) {
+        var snapshot = UsageSnapshot.monthly(used: 1, state: state)
+        #expect(snapshot.stateLabel == label)
+        let steps = "Open your subscription settings, check the payment method, then come back — I'll be right here."
+        #expect(snapshot.steps == (label == "Billing issue" ? steps : nil))
+        snapshot.observedAt = at("2026-12-01")
+        #expect(snapshot.stateLabel == label && snapshot.steps == nil)
     }
 
     @Test("are left out for a past period")

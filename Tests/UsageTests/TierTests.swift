@@ -77,13 +77,14 @@ struct TierTests {
     @Test(
         "is displayed according to the plan",
         arguments: [
-            (.silent, .hidden, .trial), (.gentle, .compact, .trial), (.prominent, .compact, .trial),
-            (.blocked, .blocked, .blocked),
-        ] as [(Tier, Display, Display)]
+            (.silent, .hidden, .trial, .compact), (.gentle, .compact, .trial, .compact),
+            (.prominent, .compact, .trial, .compact), (.blocked, .blocked, .blocked, .blocked),
+        ] as [(Tier, Display, Display, Display)]
     )
-    func display(tier: Tier, monthly: Display, trial: Display) {
-        #expect(Display(tier: tier, plan: .paid) == monthly)
-        #expect(Display(tier: tier, plan: .free) == monthly)
-        #expect(Display(tier: tier, plan: .trial) == trial)
+    func display(tier: Tier, monthly: Display, trial: Display, lifetime: Display) {
+        #expect(Display(tier: tier, plan: .paid, limit: 800) == monthly)
+        #expect(Display(tier: tier, plan: .trial, limit: 100) == trial)
+        #expect(Display(tier: tier, plan: .free, limit: 3) == lifetime)
+        #expect(Display(tier: tier, plan: .free, limit: nil) == monthly)
     }
 }

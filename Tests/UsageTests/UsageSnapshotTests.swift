@@ -39,7 +39,10 @@ struct StandingTests {
     @Test("counts all messages of a request or none")
     func allOrNothing() {
         var snapshot = UsageSnapshot.monthly(used: 795)
-        #expect(snapshot.consume(6, of: ada).status == .blocked(.limitReached))
+        let refused = snapshot.consume(6, of: ada)
+        #expect(refused.status == .blocked(.exceedsRemaining))
+        #expect(refused.snapshot.tier == .prominent && refused.snapshot.remaining == 5)
+        #expect(refused.snapshot.banner == "Almost there — 5 messages left until December 1")
         #expect(snapshot.used == 795)
         #expect(snapshot.consume(5, of: ada).status == .allowed)
         #expect(snapshot.used == 800)
@@ -52,7 +55,7 @@ struct StandingTests {
         #expect(snapshot.refusal(of: 1) == .limitReached)
         snapshot.held = 9
         #expect(snapshot.refusal(of: 1) == nil)
-        #expect(snapshot.refusal(of: 2) == .limitReached)
+        #expect(snapshot.refusal(of: 2) == .exceedsRemaining)
     }
 
     @Test("answers a check as it would count, and does not change")
@@ -62,7 +65,7 @@ struct StandingTests {
         #expect(answer.status == .allowed)
         #expect(answer.snapshot == snapshot)
         #expect(answer.crossed == nil)
-        #expect(snapshot.check(162, of: ada).status == .blocked(.limitReached))
+        #expect(snapshot.check(162, of: ada).status == .blocked(.exceedsRemaining))
         #expect(answer.isDetailed == false)
         #expect(snapshot.usage(of: ada).isDetailed)
         #expect(snapshot.usage(of: ada).status == .ok)
@@ -91,6 +94,7 @@ struct StandingTests {
             (.monthly(used: 5, denialReason: .billingRetry), .billingRetry),
             (.trial(used: 99), nil),
             (.monthly(used: 799), nil),
+            (.trial(used: 0, denialReason: .trialEnded), .trialEnded),
         ] as [(UsageSnapshot, DenialReason?)]
     )
     func refusal(snapshot: UsageSnapshot, refusal: DenialReason?) {
@@ -105,6 +109,11 @@ struct StandingTests {
             (UsageSnapshot.monthly(used: 800), 1, 1_771_200),
             (.monthly(used: 800), 800, 1_771_200),
             (.monthly(used: 800), 801, nil),
+            (.monthly(used: 700), 101, 1_771_200),
+            (.monthly(used: 700), 801, nil),
+            (.monthly(used: 700, expiresAt: at("2026-11-20")), 101, nil),
+            (.trial(used: 99), 2, nil),
+            (.lifetime(used: 1, limit: 3), 3, nil),
             (.monthly(used: 800, observedAt: at("2026-12-01").justBefore), 1, 1),
             (.monthly(used: 800, observedAt: at("2026-11-30T23:59:59Z")), 1, 1),
             (.monthly(used: 800, observedAt: at("2026-11-30T23:59:58.999999Z")), 1, 2),
@@ -128,5 +137,20 @@ struct StandingTests {
         #expect(snapshot.check(messages, of: ada).retryAfterSeconds == seconds)
         var consumed = snapshot
         #expect(consumed.consume(messages, of: ada).retryAfterSeconds == seconds)
+    }
+
+    @Test(
+        "shows the end of a trial, and of a subscription that no store renews",
+        arguments: SubscriptionState.allCases,
+        [nil, true, false]
+    )
+    func expires(state: SubscriptionState, renews: Bool?) {
+        var snapshot = UsageSnapshot.monthly(used: 1, state: state, expiresAt: at("2026-11-20"))
+        snapshot.renews = renews
+        let ends = state == .cancelled || [.active, .free].contains(state) && renews != true
+        #expect(snapshot.expiresShown == (ends ? at("2026-11-20") : nil))
+        var trial = UsageSnapshot.trial(used: 1)
+        trial.renews = renews
+        #expect(trial.expiresShown == trial.expiresAt)
     }
 }

@@ -8,13 +8,13 @@
 -- free or deny.
 select
     snapshot.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
-    snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision,
-    snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason, snapshot.verdict, snapshot.messages,
-    snapshot.is_replay
+    snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.renews,
+    snapshot.plan_revision, snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason, snapshot.verdict,
+    snapshot.messages, snapshot.is_replay
 from unnest(headroom.perform_batch(
     $1, $2::bigint, $3::uuid[], $4::integer[], $5::text[], $6::integer[], $7::text[], $8::integer[], $9
 ))
     with ordinality as snapshot (
         plan, state, denial_reason, billing_period, used, held, "limit", started_at, resets_at, expires_at,
-        previous_plan, observed_at, plan_revision, verdict, messages, is_replay, ordinal
+        previous_plan, renews, observed_at, plan_revision, verdict, messages, is_replay, ordinal
     );

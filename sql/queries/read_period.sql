@@ -5,7 +5,8 @@ select
     usage.message_count as used, headroom.held_messages(usage.user_id, usage.billing_period, usage.held) as held,
     usage."limit", coalesce(usage.plan, 'paid') as plan, coalesce(usage.state, 'active') as state,
     coalesce(usage.started_at, usage.updated_at) as started_at, least(usage.resets_at, headroom.now()) as resets_at,
-    usage.expires_at, usage.previous_plan, revised.revision as plan_revision, headroom.now() as observed_at,
+    usage.expires_at, usage.previous_plan, usage.renews, revised.revision as plan_revision,
+    headroom.now() as observed_at,
     usage.billing_period, null::text as denial_reason
 from public.message_usage as usage
 cross join headroom.plan_revision as revised

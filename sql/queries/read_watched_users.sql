@@ -7,9 +7,10 @@
 -- of poll_watched_users.
 select
     request.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
-    snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision,
-    snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason, snapshot.changes_at,
-    renewal.renews_at, renewal.next_plan,
+    snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.renews,
+    snapshot.plan_revision, snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason, snapshot.changes_at,
+    details.renews_at, details.next_plan, details.price, details.currency,
+    headroom.manage_address(details.store) as manage,
     concat_ws(
         '/',
         (select string_agg(usage.xmin::text, ',') from public.message_usage as usage
@@ -23,7 +24,8 @@ from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing
 cross join lateral (
     select
         usage.message_count as used, usage.held, usage."limit", usage.plan, usage.state, usage.started_at,
-        usage.resets_at, usage.expires_at, usage.previous_plan, usage.plan_revision, headroom.now() as observed_at,
+        usage.resets_at, usage.expires_at, usage.previous_plan, usage.renews, usage.plan_revision,
+        headroom.now() as observed_at,
         usage.billing_period, null::text as denial_reason, usage.usable_until as changes_at
     from public.message_usage as usage
     where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
@@ -34,7 +36,8 @@ cross join lateral (
     union all
     select
         snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state, snapshot.started_at,
-        snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision, snapshot.observed_at,
+        snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.renews, snapshot.plan_revision,
+        snapshot.observed_at,
         snapshot.billing_period, snapshot.denial_reason,
         least(
             (
@@ -49,5 +52,6 @@ cross join lateral (
     from headroom.read_usage_snapshot(request.user_id, $3) as snapshot
     limit 1
 ) as snapshot
-left join lateral headroom.next_renewal(request.user_id, snapshot.state, snapshot.plan, snapshot.expires_at) as renewal
-    on true;
+left join lateral headroom.subscription_details(
+    request.user_id, snapshot.state, snapshot.plan, snapshot.expires_at, snapshot.renews
+) as details on true;

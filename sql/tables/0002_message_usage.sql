@@ -90,6 +90,7 @@ alter table public.message_usage
     add column plan_revision integer not null default 0,
     add column entitlement_version bigint,
     add column granted integer,
+    add column renews boolean,
     -- Evaluated for each counted message, and read by PostgreSQL in each statement: few constants, and no function
     -- calls.
     add constraint numbers_are_not_negative check (
@@ -124,6 +125,8 @@ comment on column public.message_usage.usable_until is
 -- Nullable, because a default of 0 would make each row wider.
 comment on column public.message_usage.granted is
     'Messages granted in this period beyond the plan''s allowance; "limit" includes them. Null is none.';
+comment on column public.message_usage.renews is
+    'Whether a store renews the subscription at expires_at. Null if it does not come from a store.';
 
 -- Counting changes message_count and updated_at, which are not indexed: with free space on the page, each update is
 -- heap-only, and the next access prunes the old version. Frequent vacuums keep the free space near.

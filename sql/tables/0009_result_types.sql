@@ -13,6 +13,8 @@ create type headroom.entitlement as (
     resets_at timestamptz,
     expires_at timestamptz,
     previous_plan text,
+    -- Whether a store renews it at expires_at; null if it does not come from a store.
+    renews boolean,
     usable_until timestamptz,
     plan_revision integer,
     -- Messages that count in this period and are not in its row: those in the spent trial of a forgotten user without a
@@ -35,6 +37,7 @@ create type headroom.usage_snapshot as (
     resets_at timestamptz,
     expires_at timestamptz,
     previous_plan text,
+    renews boolean,
     observed_at timestamptz,
     plan_revision integer,
     verdict text,
@@ -64,7 +67,12 @@ create type headroom.answer as (
     retry_after bigint,
     previous_plan text,
     label text,
+    state_label text,
     accessible text,
+    price text,
+    currency text,
+    manage text,
+    steps text,
     notice text,
     banner text
 );
@@ -82,6 +90,7 @@ create type headroom.count_batch_row as (
     resets_at timestamptz,
     expires_at timestamptz,
     previous_plan text,
+    renews boolean,
     plan_revision integer,
     observed_at timestamptz,
     entitlement_version bigint,

@@ -16,6 +16,7 @@ struct BatchExecutor {
     let link: LaneConnection
     let sender: ExactlyOnceSender
     let unknownUsersPolicy: UnknownUsersPolicy
+    let manageURL: String?
     let metrics: LaneMetrics
     let errors: DatabaseErrors
     let invalidValues: InvalidValueLog
@@ -30,6 +31,7 @@ struct BatchExecutor {
         logger = sender.logger
         invalidValues = errors.invalidValues
         unknownUsersPolicy = configuration.unknownUsersPolicy
+        manageURL = configuration.manageURL
         users = UserCache(
             calendarMonth: BillingPeriod(year: 1970, month: 1),
             capacity: UserCache.capacityOfAllLanes / configuration.lanes
@@ -154,7 +156,7 @@ struct BatchExecutor {
         }
         metrics.add(messages, to: .messages)
         if groups.contains(where: \.hasUsage) {
-            deliverWithRenewals(completions, of: batch, deliver: deliver)
+            deliverWithDetails(completions, of: batch, deliver: deliver)
         } else {
             deliver(completions)
         }

@@ -77,6 +77,6 @@ extension BatchExecutor {
         }
         metrics.add(messages, to: .messages)
         metrics.add(blocked, to: .blocked)
-        deliverWithRenewals(completions, of: batch, deliver: deliver)
+        deliverWithDetails(completions, of: batch, deliver: deliver)
     }
 }

@@ -127,7 +127,7 @@ struct ChangePoll {
             fail(taken[first].user, error, &list)
             return []
         }
-        let snapshots = try RenewingSnapshotDecoder(result)
+        let snapshots = try DetailedSnapshotDecoder(result)
         if let revision = snapshots.planRevision, catalog.revision != revision {
             catalog = try PlanCatalog(session.query(.readPlans, deadline: deadline()))
         }

@@ -173,7 +173,7 @@ struct SingleExecutor {
         )
         let result = try connection.query(EmbeddedSQL.readBatch, parameters, deadline: deadline)
         guard result.rowCount == 1 else { throw PostgresError(.connectionLost, "a usage snapshot was not found") }
-        let snapshots = try RenewingSnapshotDecoder(result)
+        let snapshots = try DetailedSnapshotDecoder(result)
         refreshCatalog(snapshots.planRevision)
         return try snapshots.snapshot(0, link.catalog)
     }

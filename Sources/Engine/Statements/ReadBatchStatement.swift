@@ -23,13 +23,13 @@ enum ReadBatchStatement {
     }
 
     struct Result {
-        let snapshots: RenewingSnapshotDecoder
+        let snapshots: DetailedSnapshotDecoder
         private let result: QueryResult
         private let isStaleColumn: Int
 
         init(_ result: QueryResult) throws(PostgresError) {
             self.result = result
-            snapshots = try RenewingSnapshotDecoder(result)
+            snapshots = try DetailedSnapshotDecoder(result)
             isStaleColumn = try result.column("is_stale")
         }
 

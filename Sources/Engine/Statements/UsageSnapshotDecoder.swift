@@ -5,7 +5,7 @@ import Usage
 /// read_watched_users and read_period have in common. Looks their positions up once per result.
 struct EntitlementDecoder {
     let result: QueryResult
-    private let plan, state, limit, startedAt, resetsAt, expiresAt, previousPlan, revision, clock: Int
+    private let plan, state, limit, startedAt, resetsAt, expiresAt, previousPlan, renews, revision, clock: Int
 
     init(_ result: QueryResult) throws(PostgresError) {
         self.result = result
@@ -16,6 +16,7 @@ struct EntitlementDecoder {
         resetsAt = try result.column("resets_at")
         expiresAt = try result.column("expires_at")
         previousPlan = try result.column("previous_plan")
+        renews = try result.column("renews")
         revision = try result.column("plan_revision")
         clock = try result.column("observed_at")
     }
@@ -40,7 +41,8 @@ struct EntitlementDecoder {
             startedAt: startedAt ?? observedAt,
             resetsAt: try result.instantOrNil(row, resetsAt, of: .resetsAt),
             expiresAt: try result.instantOrNil(row, expiresAt, of: .expiresAt),
-            previousPlan: result.textOrNil(row, previousPlan)
+            previousPlan: result.textOrNil(row, previousPlan),
+            renews: result.isNull(row, renews) ? nil : try result.bool(row, renews)
         )
     }
 }
@@ -77,11 +79,11 @@ struct UsageSnapshotDecoder {
     }
 }
 
-/// Decodes usage snapshots with renewals, from the results of read_batch and read_watched_users.
-struct RenewingSnapshotDecoder {
+/// Decodes usage snapshots with the details of `USAGE`, from the results of read_batch and read_watched_users.
+struct DetailedSnapshotDecoder {
     private let result: QueryResult
     private let snapshots: UsageSnapshotDecoder
-    private let ordinal, renewsAt, nextPlan: Int
+    private let ordinal, renewsAt, nextPlan, price, currency, manage: Int
 
     init(_ result: QueryResult) throws(PostgresError) {
         self.result = result
@@ -89,6 +91,9 @@ struct RenewingSnapshotDecoder {
         ordinal = try result.column("ordinal")
         renewsAt = try result.column("renews_at")
         nextPlan = try result.column("next_plan")
+        price = try result.column("price")
+        currency = try result.column("currency")
+        manage = try result.column("manage")
     }
 
     /// Of the first row; nil where there is none.
@@ -101,7 +106,14 @@ struct RenewingSnapshotDecoder {
     func snapshot(_ row: Int, _ catalog: PlanCatalog) throws(PostgresError) -> UsageSnapshot {
         var snapshot = try snapshots.snapshot(row, catalog)
         snapshot.renewsAt = try result.instantOrNil(row, renewsAt, of: .expiresAt)
-        snapshot.nextPlan = result.textOrNil(row, nextPlan)
+        let details = SubscriptionDetails(
+            nextPlan: result.textOrNil(row, nextPlan),
+            price: result.textOrNil(row, price),
+            currency: result.textOrNil(row, currency),
+            manage: result.textOrNil(row, manage)
+        )
+        // Most users have none of them.
+        if details != SubscriptionDetails() { snapshot.details = details }
         return snapshot
     }
 }

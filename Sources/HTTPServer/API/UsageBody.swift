@@ -15,7 +15,9 @@ struct UsageBody: Encodable {
         case graceUntil = "grace_until"
         case previousPlan = "previous_plan"
         case nextPlan = "next_plan"
-        case label, accessible, notice, banner
+        case label
+        case stateLabel = "state_label"
+        case accessible, price, currency, manage, steps, notice, banner
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -42,7 +44,12 @@ struct UsageBody: Encodable {
         try object.encodeIfPresent(snapshot.previousPlan, forKey: .previousPlan)
         try object.encodeIfPresent(answer.nextPlan, forKey: .nextPlan)
         try object.encode(snapshot.label, forKey: .label)
+        try object.encode(snapshot.stateLabel, forKey: .stateLabel)
         try object.encode(snapshot.accessible, forKey: .accessible)
+        try object.encodeIfPresent(answer.details?.price, forKey: .price)
+        try object.encodeIfPresent(answer.details?.currency, forKey: .currency)
+        try object.encodeIfPresent(answer.details?.manage, forKey: .manage)
+        try object.encodeIfPresent(snapshot.steps, forKey: .steps)
         try object.encodeIfPresent(snapshot.notice, forKey: .notice)
         try object.encodeIfPresent(snapshot.banner, forKey: .banner)
     }

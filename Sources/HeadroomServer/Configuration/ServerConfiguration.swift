@@ -65,6 +65,7 @@ public struct ServerConfiguration: Sendable {
         engine = EngineConfiguration(
             databaseURL: "",
             unknownUsersPolicy: try settings.value(Settings.unknownUsers),
+            manageURL: try settings.value(Settings.manageURL),
             lanes: try settings.value(Settings.lanes),
             batchMaximum: try settings.value(Settings.batchMaximum),
             queueCapacity: try settings.value(Settings.queueMaximum),

@@ -143,6 +143,16 @@ extension Setting<String?> {
     init(_ name: String, _ range: String, isSecret: Bool = false, _ meaning: String) {
         self.init(name, range: range, meaning: meaning, isSecret: isSecret) { .some($0) }
     }
+
+    /// The address of a page, in printable ASCII. Not set: nil.
+    init(url name: String, _ meaning: String) {
+        self.init(name, range: "http or https URL", meaning: meaning) { text in
+            guard let text else { return .some(nil) }
+            let isAddress = ["https://", "http://"].contains { text.hasPrefix($0) && text.utf8.count > $0.utf8.count }
+            let isPrintable = text.utf8.count <= 1_024 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+            return isAddress && isPrintable ? .some(text) : nil
+        }
+    }
 }
 
 extension Setting<[Secret]> {

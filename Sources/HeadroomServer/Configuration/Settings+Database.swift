@@ -32,6 +32,10 @@ extension Settings {
         "what a user without a plan gets. trial: the trial, which starts with the first counted message; free: the "
             + "allowance of the plan free; deny: nothing"
     )
+    static let manageURL = Setting<String?>(
+        url: "manage-url",
+        "the address where users change a subscription that does not come from the App Store; USAGE shows it as manage"
+    )
     static let allowsWhenUnavailable = Setting<Bool>(
         "when-unavailable",
         (false, "deny"),
@@ -108,7 +112,7 @@ extension Settings {
     )
 
     public static let ofDatabase: [any SettingDefinition] = [
-        unknownUsers, allowsWhenUnavailable, lanes, batchMaximum, queueMaximum, queueWait, requestTimeout,
+        unknownUsers, manageURL, allowsWhenUnavailable, lanes, batchMaximum, queueMaximum, queueWait, requestTimeout,
         connectTimeout,
         reportTimeout, changesPoll, keysKeepDays, billingSessions,
     ]

@@ -3,7 +3,7 @@ import Usage
 
 extension Answer {
     /// The maximum of the fields without strings: names, numbers, instants and enumerations.
-    private static let fixedBytesMaximum = 768
+    private static let fixedBytesMaximum = 832
 
     /// Writes the line. The fields have a fixed order, so that lines can be compared as text. A field that does not
     /// apply is absent.
@@ -11,7 +11,9 @@ extension Answer {
         // Built first, because the line's capacity depends on their length.
         let sentences = Sentences(
             label: isDetailed ? snapshot.label : nil,
+            stateLabel: isDetailed ? snapshot.stateLabel : nil,
             accessible: isDetailed ? snapshot.accessible : nil,
+            steps: isDetailed ? snapshot.steps : nil,
             notice: snapshot.notice,
             banner: snapshot.banner
         )
@@ -21,6 +23,8 @@ extension Answer {
         capacity += LineWriter.valueBytesMaximum(snapshot.previousPlan)
         let nextPlan = nextPlan
         if let nextPlan { capacity += LineWriter.valueBytesMaximum(nextPlan) }
+        let details = details
+        if let details { capacity += details.bytesMaximum }
         buffer.writeLine(capacityBytes: capacity) { line in
             putStatus(into: &line)
             line.putLiteral(" user=")
@@ -31,7 +35,14 @@ extension Answer {
             line.putField(" previous_plan=", snapshot.previousPlan)
             if let nextPlan { line.putField(" next_plan=", nextPlan) }
             line.putField(" label=", sentences.label)
+            line.putField(" state_label=", sentences.stateLabel)
             line.putField(" accessible=", sentences.accessible)
+            if let details {
+                line.putField(" price=", details.price)
+                line.putField(" currency=", details.currency)
+                line.putField(" manage=", details.manage)
+            }
+            line.putField(" steps=", sentences.steps)
             line.putField(" notice=", sentences.notice)
             line.putField(" banner=", sentences.banner)
         }
@@ -65,13 +76,24 @@ extension Answer {
 /// The texts that an answer shows to a person.
 private struct Sentences {
     var label: String?
+    var stateLabel: String?
     var accessible: String?
+    var steps: String?
     var notice: String?
     var banner: String?
 
     var bytesMaximum: Int {
-        LineWriter.valueBytesMaximum(label) + LineWriter.valueBytesMaximum(accessible)
+        LineWriter.valueBytesMaximum(label) + LineWriter.valueBytesMaximum(stateLabel)
+            + LineWriter.valueBytesMaximum(accessible) + LineWriter.valueBytesMaximum(steps)
             + LineWriter.valueBytesMaximum(notice) + LineWriter.valueBytesMaximum(banner)
+    }
+}
+
+extension SubscriptionDetails {
+    /// Of the fields without `next_plan`.
+    fileprivate var bytesMaximum: Int {
+        LineWriter.valueBytesMaximum(price) + LineWriter.valueBytesMaximum(currency)
+            + LineWriter.valueBytesMaximum(manage)
     }
 }
 
@@ -85,7 +107,7 @@ extension UsageSnapshot {
         line.putLiteral(" tier=")
         line.putName(tier.rawValue)
         line.putLiteral(" display=")
-        line.putName(Display(tier: tier, plan: plan).rawValue)
+        line.putName(Display(tier: tier, plan: plan, limit: limit).rawValue)
         line.putLiteral(" used=")
         line.put(used)
         if held > 0 {

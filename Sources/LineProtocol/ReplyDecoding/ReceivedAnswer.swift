@@ -23,7 +23,9 @@ private enum AnswerField: String, CaseIterable {
     case released, replayed
     case previousPlan = "previous_plan"
     case nextPlan = "next_plan"
-    case label, accessible, notice, banner, degraded
+    case label
+    case stateLabel = "state_label"
+    case accessible, price, currency, manage, steps, notice, banner, degraded
 
     static let packedNames = allCases.map { (name: PackedName($0.rawValue), field: $0) }
 }
@@ -115,7 +117,12 @@ private struct AnswerFields {
         case .previousPlan: return AnswerFields.assign(&usage.previousPlan, value.text)
         case .nextPlan: return AnswerFields.assign(&usage.nextPlan, value.text)
         case .label: return AnswerFields.assign(&usage.label, value.text)
+        case .stateLabel: return AnswerFields.assign(&usage.stateLabel, value.text)
         case .accessible: return AnswerFields.assign(&usage.accessible, value.text)
+        case .price: return AnswerFields.assign(&usage.price, value.text)
+        case .currency: return AnswerFields.assign(&usage.currency, value.text)
+        case .manage: return AnswerFields.assign(&usage.manage, value.text)
+        case .steps: return AnswerFields.assign(&usage.steps, value.text)
         case .notice: return AnswerFields.assign(&usage.notice, value.text)
         case .banner: return AnswerFields.assign(&usage.banner, value.text)
         case .degraded: return AnswerFields.assign(&isDegraded, value.bytes.plainNumber.map { $0 == 1 })

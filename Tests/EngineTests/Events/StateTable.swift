@@ -59,7 +59,13 @@ enum StateTable {
     static let trialEnded = "Your trial has ended — ready to continue?"
     static let refreshes =
         "We've had a lot of great conversations this month! Your next session refreshes on December 1."
-    static let hiccup = "There's a hiccup with your payment. Let's get that sorted."
+    static let unpaid = "I couldn't renew your subscription. Update your payment method and we can go on right away."
+    static let cancelledTrial = "Your trial is active until November 13. You can subscribe anytime."
+
+    static func hiccup(until date: String) -> String {
+        "There's a hiccup with your payment. Let's get that sorted. Your access stays until \(date)."
+    }
+
     static let cancelled = "Your subscription is active until November 20. You can resubscribe anytime."
 
     static let monthlyPlans: [(plan: String, usage: [UsedUp])] = [
@@ -104,8 +110,8 @@ enum StateTable {
 
     /// A free plan with a small allowance for life.
     static let free = [
-        UsedUp(0, "silent", "hidden", nil),
-        UsedUp(2, "silent", "hidden", nil),
+        UsedUp(0, "silent", "compact", "0 of 3 messages used"),
+        UsedUp(2, "silent", "compact", "2 of 3 messages used"),
         UsedUp(3, "blocked", "blocked", reason: "limit_reached", neverSubscribed),
     ]
 
@@ -156,11 +162,11 @@ enum StateTable {
             ],
             [
                 Moment(at("2026-11-19T08:00:00Z").justBefore, "active"),
-                Moment(at("2026-11-19T08:00:00Z"), "grace_period", notice: hiccup),
-                Moment(expiry, "grace_period", notice: hiccup),
-                Moment(at("2026-11-23T08:00:00Z").justBefore, "grace_period", notice: hiccup),
-                Moment(at("2026-11-23T08:00:00Z"), "billing_retry", "billing_retry", notice: hiccup),
-                Moment(at("2026-11-23T08:00:00Z").justAfter, "billing_retry", "billing_retry", notice: hiccup),
+                Moment(at("2026-11-19T08:00:00Z"), "grace_period", notice: hiccup(until: "November 23")),
+                Moment(expiry, "grace_period", notice: hiccup(until: "November 23")),
+                Moment(at("2026-11-23T08:00:00Z").justBefore, "grace_period", notice: hiccup(until: "November 23")),
+                Moment(at("2026-11-23T08:00:00Z"), "billing_retry", "billing_retry", notice: unpaid),
+                Moment(at("2026-11-23T08:00:00Z").justAfter, "billing_retry", "billing_retry", notice: unpaid),
             ]
         ),
         History(
@@ -168,9 +174,9 @@ enum StateTable {
             [bought(until: "2026-11-05T08:00:00Z"), StoreEvent("grace_period", "2026-11-05T08:00:00Z")],
             [
                 Moment(at("2026-11-05T08:00:00Z").justBefore, "active"),
-                Moment(at("2026-11-05T08:00:00Z"), "grace_period", notice: hiccup),
-                Moment(at("2026-11-21T08:00:00Z").justBefore, "grace_period", notice: hiccup),
-                Moment(at("2026-11-21T08:00:00Z"), "billing_retry", "billing_retry", notice: hiccup),
+                Moment(at("2026-11-05T08:00:00Z"), "grace_period", notice: hiccup(until: "November 21")),
+                Moment(at("2026-11-21T08:00:00Z").justBefore, "grace_period", notice: hiccup(until: "November 21")),
+                Moment(at("2026-11-21T08:00:00Z"), "billing_retry", "billing_retry", notice: unpaid),
             ]
         ),
         History(
@@ -180,8 +186,8 @@ enum StateTable {
                 StoreEvent("grace_period", "2026-11-19T08:00:00Z", ["grace_until": "2026-11-23T08:00:00Z"]),
             ],
             [
-                Moment(expiry.justBefore, "grace_period", notice: hiccup),
-                Moment(at("2026-11-23T08:00:00Z"), "billing_retry", "billing_retry", notice: hiccup),
+                Moment(expiry.justBefore, "grace_period", notice: hiccup(until: "November 23")),
+                Moment(at("2026-11-23T08:00:00Z"), "billing_retry", "billing_retry", notice: unpaid),
             ]
         ),
         History(
@@ -192,9 +198,9 @@ enum StateTable {
             ],
             [
                 // Paid time remains.
-                Moment(expiry.justBefore, "grace_period", notice: hiccup),
-                Moment(expiry, "billing_retry", "billing_retry", notice: hiccup),
-                Moment(at("2026-11-25T08:00:00Z").justBefore, "billing_retry", "billing_retry", notice: hiccup),
+                Moment(expiry.justBefore, "grace_period", notice: hiccup(until: "November 20")),
+                Moment(expiry, "billing_retry", "billing_retry", notice: unpaid),
+                Moment(at("2026-11-25T08:00:00Z").justBefore, "billing_retry", "billing_retry", notice: unpaid),
                 Moment(at("2026-11-25T08:00:00Z"), "active"),
             ]
         ),
@@ -205,7 +211,7 @@ enum StateTable {
                 StoreEvent("expired", "2026-11-22T08:00:00Z", ["expires": "2026-11-20T08:00:00Z"]),
             ],
             [
-                Moment(at("2026-11-22T08:00:00Z").justBefore, "billing_retry", "billing_retry", notice: hiccup),
+                Moment(at("2026-11-22T08:00:00Z").justBefore, "billing_retry", "billing_retry", notice: unpaid),
                 Moment(at("2026-11-22T08:00:00Z"), "expired", "expired"),
             ]
         ),
@@ -221,7 +227,7 @@ enum StateTable {
                 Moment(reportedAt.justBefore, "cancelled", notice: cancelled), Moment(reportedAt, "revoked", "revoked"),
                 Moment(at("2026-11-11T08:00:00Z"), "revoked", "revoked"),
                 Moment(at("2026-11-14T08:00:00Z").justBefore, "revoked", "revoked"),
-                Moment(at("2026-11-14T08:00:00Z"), "grace_period", notice: hiccup),
+                Moment(at("2026-11-14T08:00:00Z"), "grace_period", notice: hiccup(until: "November 30")),
             ]
         ),
         History(
@@ -251,7 +257,8 @@ enum StateTable {
             "cancelled trial",
             [trialBought, StoreEvent("cancelled", "2026-11-11T08:00:00Z")],
             [
-                Moment(at("2026-11-11T08:00:00Z"), "trial"), Moment(trialEnd.justBefore, "trial"),
+                Moment(at("2026-11-11T08:00:00Z"), "trial", notice: cancelledTrial),
+                Moment(trialEnd.justBefore, "trial", notice: cancelledTrial),
                 Moment(trialEnd, "trial", "trial_ended"),
             ]
         ),

@@ -70,12 +70,13 @@ struct SQLAnswerTests {
             parameters.append(timestamptz: instant?.microsecondsSince1970)
         }
         parameters.append(text: snapshot.previousPlan)
+        parameters.append(text: snapshot.renews.map { $0 ? "t" : "f" })
         parameters.append(timestamptz: snapshot.observedAt.microsecondsSince1970)
         parameters.append(int64: Int64(counted))
         parameters.append(int32: Int32(messages))
         let sql = """
             select answer.* from headroom.format_answer(
-                $1, row($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, null, $14, false)::headroom.usage_snapshot, $15
+                $1, row($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, null, $15, false)::headroom.usage_snapshot, $16
             ) as answer
             """
         return try SQLAnswer.rows(sql, parameters, connection)[0]
@@ -115,6 +116,7 @@ struct SQLAnswerTests {
             resetsAt: plan.cycle == .monthly ? near(1...month) : nil,
             expiresAt: plan.isTrial || random.chance(50) ? near(-month...month) : nil,
             previousPlan: random.chance(30) ? "paid" : nil,
+            renews: random.element(of: [nil, true, false]),
             observedAt: observedAt
         )
     }

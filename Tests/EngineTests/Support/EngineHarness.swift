@@ -20,11 +20,13 @@ final class EngineHarness: Sendable {
         _ conninfo: String,
         unknownUsersPolicy: UnknownUsersPolicy = .trial,
         lanes: Int = 2,
+        manageURL: String? = nil,
         requestTimeout: Duration = waitLimit
     ) {
         let configuration = EngineConfiguration(
             databaseURL: conninfo,
             unknownUsersPolicy: unknownUsersPolicy,
+            manageURL: manageURL,
             lanes: lanes,
             // No request is refused because this machine is slow.
             queueWaitMaximum: requestTimeout,

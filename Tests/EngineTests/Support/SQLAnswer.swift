@@ -11,8 +11,8 @@ enum SQLAnswer {
 
     static let names = [
         "status", "user", "plan", "state", "tier", "display", "used", "held", "limit", "remaining", "period", "resets",
-        "expires", "day", "days", "crossed", "reason", "retry_after", "previous_plan", "label", "accessible", "notice",
-        "banner",
+        "expires", "day", "days", "crossed", "reason", "retry_after", "previous_plan", "label",
+        "state_label", "accessible", "price", "currency", "manage", "steps", "notice", "banner",
     ]
 
     static func read(_ sql: String, from session: Session) async throws -> Fields {
@@ -50,7 +50,8 @@ enum SQLAnswer {
     static func fields(of answer: Answer) -> Fields {
         let snapshot = answer.snapshot
         let showsReset = snapshot.limit != nil && snapshot.denialReason == nil && !snapshot.isPast
-        let showsExpiry = snapshot.plan.isTrial || snapshot.state == .cancelled
+        let isRenewed = snapshot.renews == true || ![.active, .free].contains(snapshot.state)
+        let showsExpiry = snapshot.plan.isTrial || snapshot.state == .cancelled || !isRenewed
         var status = "OK"
         switch answer.status {
         case .ok: break
@@ -69,7 +70,9 @@ enum SQLAnswer {
             "expires": showsExpiry ? text(snapshot.expiresAt) : nil, "day": text(snapshot.trialDay?.day),
             "days": text(snapshot.trialDay?.days), "crossed": answer.crossed?.rawValue,
             "reason": answer.reason?.rawValue, "retry_after": answer.retryAfterSeconds.map(String.init),
-            "previous_plan": snapshot.previousPlan, "label": snapshot.label, "accessible": snapshot.accessible,
+            "previous_plan": snapshot.previousPlan, "label": snapshot.label, "state_label": snapshot.stateLabel,
+            "accessible": snapshot.accessible, "price": snapshot.details?.price,
+            "currency": snapshot.details?.currency, "manage": snapshot.details?.manage, "steps": snapshot.steps,
             "notice": snapshot.notice, "banner": snapshot.banner,
         ]
     }

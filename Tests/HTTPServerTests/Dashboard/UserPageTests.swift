@@ -55,6 +55,7 @@ struct UserPageTests {
         #expect(html(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-12-17")).contains("Available again"))
         var renewed = DashboardFixtures.answer(12, state: .active, ends: "2026-12-17")
         #expect(html(renewed).contains("<dt>Access until</dt>") && !html(renewed).contains("Renews"))
+        renewed.snapshot.renews = true
         renewed.snapshot.renewsAt = at("2026-12-17")
         #expect(html(renewed).contains("<dt>Renews</dt>") && !html(renewed).contains("Access until"))
     }

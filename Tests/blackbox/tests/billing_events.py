@@ -94,6 +94,49 @@ class BillingEvents(Case):
         self.service.send_command(f"SETPLAN {user} paid expires={third}")
         self.assert_renews(user, None)
 
+    def test_usage_has_the_price_of_the_newest_renewal_and_the_state_s_label(self):
+        user, transaction = self.user(), str(uuid.uuid4())
+        about = {"user": user, "transaction": transaction, "plan": "paid"}
+        self.apply(**about, expires="2026-12-05T12:00:00Z", price="0.99", currency="USD")
+        late = {"kind": "renewed", "at": "2026-11-05T12:20:00Z", "expires": "2027-02-05T12:00:00Z", "price": 1200, "currency": "JPY"}
+        self.apply(**about, **late)
+        early = {"kind": "renewed", "at": "2026-11-05T12:10:00Z", "expires": "2027-01-05T12:00:00Z", "price": 9.99, "currency": "EUR"}
+        self.apply(**about, **early)
+        kinds = (("uncancelled", "Active"), ("cancelled", "Cancelled"), ("grace_period", "Billing issue"), ("revoked", "Refunded"))
+        for minute, (kind, label) in enumerate(kinds):
+            self.apply(kind=kind, at=f"2026-11-05T13:0{minute}:00Z", transaction=transaction)
+            for fields in (self.usage(user), self.service.http("GET", f"/v1/usage/{user}").json):
+                self.assertEqual((fields["price"], fields["currency"], fields["state_label"]), ("1200", "JPY", label), fields)
+                self.assertEqual("steps" in fields, label == "Billing issue", fields)
+                self.assertNotIn("manage", fields)
+        row = self.psql.run(f"select price, currency, state_label from increment_and_check_usage('{user}')")[0]
+        self.assertEqual(list(row), ["1200", "JPY", "Refunded"])
+        for name in ("price", "currency", "state_label", "manage", "steps"):
+            self.assertNotIn(name, Answer(self.service.send_command(f"CONSUME {user}")).fields)
+
+    def test_the_subscription_is_changed_at_the_address_of_the_setting(self):
+        address = "https://example.org/account?from=chat%20now"
+        service = self.serve("--manage-url", address)
+        user = self.user()
+        for plan in (None, "paid", "trial"):
+            if plan:
+                service.send_command(f"SETPLAN {user} {plan}")
+            fields = Answer(service.send_command(f"USAGE {user}")).fields
+            self.assertEqual((fields["manage"], service.http("GET", f"/v1/usage/{user}").json["manage"]), (address, address))
+            with service.connect() as connection:
+                connection.send(f"CONSUME {user}\nUSAGE {user}\n")
+                self.assertEqual([Answer(text).fields.get("manage") for text in connection.read_lines(2)], [None, address])
+
+    def test_an_active_plan_that_ends_says_when(self):
+        user = self.user()
+        end = "2026-11-20T12:00:00Z"
+        self.service.send_command(f"SETPLAN {user} paid expires={end}")
+        for line in (f"USAGE {user}", f"CHECK {user}", f"CONSUME {user} 800", f"CONSUME {user}"):
+            answer = Answer(self.service.send_command(line))
+            self.assertEqual((answer["state"], answer["expires"]), ("active", end), line)
+            self.assertNotIn("retry_after", answer)
+        self.assertEqual(answer["banner"], "We've had a lot of great conversations this month!")
+
     def test_usage_says_when_a_grace_period_ends(self):
         user, transaction = self.user(), str(uuid.uuid4())
         self.apply(user=user, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")

@@ -7,6 +7,9 @@ import json
 from support.case import MID_MONTH, Case
 from support.wire import Answer
 
+DETAILS = ("label", "state_label", "accessible", "price", "currency", "manage", "steps")
+"""Fields of USAGE and of SQL only."""
+
 
 class SQLConsistency(Case):
     CLOCK = MID_MONTH
@@ -60,7 +63,7 @@ class SQLConsistency(Case):
         check = connection.answer(f"CHECK {user} {messages}")
         usage = connection.answer(f"USAGE {user}")
         consume = connection.answer(f"CONSUME {user} {messages}")
-        detail = {name: in_sql.pop(name) for name in ("label", "accessible")}
+        detail = {name: in_sql.pop(name) for name in DETAILS if name in in_sql}
         # The same names in the same order with the same values.
         self.assertEqual(list(in_sql.items()), [("status", consume.status), *consume.fields.items()], consume.text)
         self.assertEqual(check.status, consume.status)
@@ -68,13 +71,13 @@ class SQLConsistency(Case):
         if consume.status == "BLOCKED":
             self.assertEqual(check.text, consume.text)
             self.assertEqual(detail["accessible"], usage["accessible"])
-        unspecific = {"reason", "retry_after", "grace_until", "label", "accessible"}
+        unspecific = {"reason", "retry_after", "grace_until", *DETAILS}
         self.assertEqual(
             {k: v for k, v in check.fields.items() if k not in unspecific},
             {k: v for k, v in usage.fields.items() if k not in unspecific},
         )
         after = connection.answer(f"USAGE {user}")
-        self.assertEqual((after["label"], after["accessible"]), (detail["label"], detail["accessible"]))
+        self.assertEqual({name: after[name] for name in DETAILS if name in after}, detail)
         if consume.status == "ALLOWED":
             for name in ("used", "tier", "display", "remaining", "banner", "notice", "state", "resets", "expires"):
                 self.assertEqual(after.get(name), consume.get(name), name)
@@ -133,7 +136,7 @@ class SQLConsistency(Case):
                 ]:
                     row = json.loads(self.psql.value(f"select to_json({sql})"))
                     row = {k: self.as_on_the_wire(k, v) for k, v in row.items() if v is not None or k in ("limit", "remaining")}
-                    row = {k: v for k, v in row.items() if k not in ("label", "accessible")}
+                    row = {k: v for k, v in row.items() if k not in DETAILS}
                     self.assertEqual(list(row.items()), [("status", wire.status), *wire.fields.items()], sql)
 
     def test_the_sentences_in_the_database_equal_those_of_answers(self):

@@ -5,7 +5,8 @@ from support.wire import Answer
 
 NO_ACCESS = "Ready to come back? Your conversations are still here."
 NEVER_SUBSCRIBED = "Ready to begin? A subscription opens our conversations."
-BILLING = "There's a hiccup with your payment. Let's get that sorted."
+GRACE = "There's a hiccup with your payment. Let's get that sorted. Your access stays until March 25."
+UNPAID = "I couldn't renew your subscription. Update your payment method and we can go on right away."
 NOTICE_CANCELLED = "Your subscription is active until {}. You can resubscribe anytime."
 
 
@@ -77,16 +78,16 @@ class States(Case):
 
     def test_grace_period_has_access_and_an_urgent_notice(self):
         user = self.subscriber("paid", "state=grace_period grace_until=2026-03-25")
-        self.assert_allowed(user, state="grace_period", limit="800", notice=BILLING, expires=None, banner=None)
+        self.assert_allowed(user, state="grace_period", limit="800", notice=GRACE, expires=None, banner=None)
 
     def test_grace_that_is_over_is_billing_retry(self):
         user = self.subscriber("paid", "state=grace_period grace_until=2026-03-15T09:29:59Z")
-        self.assert_refused(user, "billing_retry", state="billing_retry", notice=BILLING, banner=NO_ACCESS)
+        self.assert_refused(user, "billing_retry", state="billing_retry", notice=UNPAID, banner=NO_ACCESS)
 
     def test_billing_retry_has_no_access(self):
         user = self.subscriber("paid", "state=billing_retry")
         self.assert_refused(
-            user, "billing_retry", plan="paid", state="billing_retry", notice=BILLING, banner=NO_ACCESS, resets=None,
+            user, "billing_retry", plan="paid", state="billing_retry", notice=UNPAID, banner=NO_ACCESS, resets=None,
             expires=None, previous_plan="paid",
         )  # fmt: skip
 
@@ -297,6 +298,7 @@ class UnknownUsersFree(Case):
         answers = [Answer(self.send_command(f"CONSUME {user}")) for _ in range(4)]
         self.assertEqual([a.status for a in answers], ["ALLOWED"] * 3 + ["BLOCKED"])
         self.assertEqual((answers[3]["reason"], answers[3]["period"]), ("limit_reached", "free"))
+        self.assertEqual((answers[0]["display"], answers[0]["banner"]), ("compact", "1 of 3 messages used"))
         self.assertNotIn("retry_after", answers[3])
         self.psql.run("update headroom.plans set allowance = 0 where plan = 'free'")
 

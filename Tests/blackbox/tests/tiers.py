@@ -135,7 +135,7 @@ class Tiers(Case):
         self.assertEqual(
             self.send_command(f"USAGE {user}"),
             f"+OK user={user} plan=paid state=active tier=gentle display=compact used=640 limit=800 remaining=160"
-            ' period=2026-03 resets=2026-04-01T00:00:00Z label=Premium accessible="640 of 800 messages used this month"'
+            ' period=2026-03 resets=2026-04-01T00:00:00Z label=Premium state_label=Active accessible="640 of 800 messages used this month"'
             ' banner="You have 160 conversations left this month"',
         )
 
@@ -152,11 +152,27 @@ class Tiers(Case):
         with self.service.connect() as connection:
             refused = connection.answer(f"CONSUME {user} 6")
             self.assertEqual((refused.status, refused.used, refused["remaining"]), ("BLOCKED", 795, "5"))
-            self.assertEqual((refused["tier"], refused["reason"]), ("prominent", "limit_reached"))
+            self.assertEqual((refused["tier"], refused["reason"]), ("prominent", "exceeds_remaining"))
             self.assertEqual(connection.answer(f"CHECK {user} 6").status, "BLOCKED")
             self.assertEqual(connection.answer(f"CHECK {user} 5").status, "ALLOWED")
             allowed = connection.answer(f"CONSUME {user} 5")
             self.assertEqual((allowed.status, allowed.used), ("ALLOWED", 800))
+
+    def test_more_messages_than_remain_have_a_reason_of_their_own(self):
+        user, trial = self.subscriber("paid", used=700), self.user()
+        self.send_command(f"CONSUME {trial} 99")
+        with self.service.connect() as connection:
+            for verb in ("CONSUME {} 101", "CHECK {} 101", "RESERVE {} 101 key=more"):
+                refused = connection.answer(verb.format(user))
+                self.assertEqual((refused.status, refused["reason"], refused["tier"]), ("BLOCKED", "exceeds_remaining", "gentle"))
+                self.assertEqual((refused["display"], refused["remaining"]), ("compact", "100"))
+                self.assertEqual(refused["banner"], "You have 100 conversations left this month")
+                self.assertIn("retry_after", refused)
+            refused = connection.answer(f"CONSUME {trial} 2")
+            self.assertEqual((refused["reason"], refused["banner"]), ("exceeds_remaining", "1 of 100 trial messages remaining"))
+            self.assertNotIn("retry_after", refused)
+            connection.answer(f"CONSUME {trial}")
+            self.assertEqual(connection.answer(f"CONSUME {trial} 2")["reason"], "trial_limit_reached")
 
     def test_a_message_larger_than_the_whole_allowance_has_no_retry_after(self):
         user = self.subscriber("paid", used=1)

@@ -59,7 +59,7 @@ begin
         set held = 0, "limit" = p_entitlement.allowance, plan_limit = p_entitlement.allowance,
             plan = p_entitlement.plan, state = p_entitlement.state, started_at = p_entitlement.started_at,
             resets_at = p_entitlement.resets_at, expires_at = p_entitlement.expires_at,
-            previous_plan = p_entitlement.previous_plan, usable_until = p_entitlement.usable_until,
+            previous_plan = p_entitlement.previous_plan, renews = p_entitlement.renews, usable_until = p_entitlement.usable_until,
             plan_revision = p_entitlement.plan_revision
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
             and usage.billing_period = v_period;
@@ -67,11 +67,11 @@ begin
         begin
             insert into public.message_usage (
                 bucket, user_id, billing_period, updated_at, "limit", plan_limit, plan, state, started_at, resets_at,
-                expires_at, previous_plan, usable_until, plan_revision
+                expires_at, previous_plan, renews, usable_until, plan_revision
             ) values (
                 headroom.bucket_of(p_user_id), p_user_id, v_period, headroom.now(), p_entitlement.allowance,
                 p_entitlement.allowance, p_entitlement.plan, p_entitlement.state, p_entitlement.started_at,
-                p_entitlement.resets_at, p_entitlement.expires_at, p_entitlement.previous_plan,
+                p_entitlement.resets_at, p_entitlement.expires_at, p_entitlement.previous_plan, p_entitlement.renews,
                 p_entitlement.usable_until, p_entitlement.plan_revision
             )
             on conflict (user_id, billing_period) do nothing;

@@ -152,13 +152,13 @@ begin
     where receipt.bucket = p_bucket and receipt.lane = p_lane;
     return query select
         null::integer, null::integer, null::integer, null::integer, null::text, null::text, null::timestamptz,
-        null::timestamptz, null::timestamptz, null::text, null::integer, v_now, null::bigint, v_counted;
+        null::timestamptz, null::timestamptz, null::text, null::boolean, null::integer, v_now, null::bigint, v_counted;
     if v_returned_users <> '{}' then
         return query
         select
             width_bucket(usage.user_id, p_users), usage.message_count, usage.held, usage."limit", usage.plan,
-            usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.previous_plan, usage.plan_revision,
-            v_now, usage.entitlement_version, null::bigint[]
+            usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.previous_plan, usage.renews,
+            usage.plan_revision, v_now, usage.entitlement_version, null::bigint[]
         from public.message_usage as usage
         where usage.bucket = p_bucket and usage.user_id = any(v_returned_users)
             and usage.billing_period = any(p_periods)

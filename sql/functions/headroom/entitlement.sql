@@ -63,6 +63,7 @@ begin
             plans.cycle, plans.allowance, plans.trial_days, plans.gentle_percent, plans.prominent_percent,
             revised.revision, subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
             subscription.revoked_at,
+            subscription.renews as is_renewable,
             case
                 when subscription.user_id is null then coalesce(v_trial_started_at, p_at)
                 when subscription.original_transaction_id = 'first message' and subscription.started_at > v_latest
@@ -174,6 +175,11 @@ begin
             v_result.allowance := case v_reason when 'no_subscription' then 0 else v_row.allowance end;
             v_result.started_at := v_row.started_at;
             v_result.expires_at := v_ends_at;
+            v_result.renews := case
+                when v_row.original_transaction_id not in ('operator', 'first message')
+                    then v_row.unsubscribed_at is null and v_row.revoked_at is null and v_ends_at is not null
+                        and coalesce(v_row.is_renewable, true)
+            end;
             v_result.plan_revision := v_row.revision;
         end if;
     end loop;

@@ -47,6 +47,7 @@ begin atomic
                 when denial_reason is not null then denial_reason
                 when (plans).cycle = 'lifetime' and "limit" = 0 then 'no_subscription'
                 when p_messages = 0 then null
+                when used + held < "limit" then 'exceeds_remaining'
                 when (plans).cycle = 'trial' then 'trial_limit_reached'
                 else 'limit_reached'
             end as reason,
@@ -56,7 +57,12 @@ begin atomic
                     and (p_snapshot).resets_at > (p_snapshot).observed_at
                     then (p_snapshot).resets_at
             end as available_at,
-            (plans).cycle = 'trial' as is_trial
+            (plans).cycle = 'trial' as is_trial,
+            'state_' || case (p_snapshot).state
+                when 'grace_period' then 'billing_issue' when 'billing_retry' then 'billing_issue'
+                when 'revoked' then 'refunded'
+                else (p_snapshot).state
+            end as state_word
         from numbers
     ),
     banners as (
@@ -74,9 +80,17 @@ begin atomic
                 when is_trial then 'trial'
                 when tier = 'prominent' and available_at is null then 'prominent_undated'
                 when tier = 'gentle' and (plans).cycle = 'lifetime' then 'gentle_lifetime'
+                -- A lifetime allowance always shows its counter.
+                when (plans).cycle = 'lifetime' and "limit" is not null and tier = 'silent' then 'lifetime'
                 when tier in ('gentle', 'prominent') then tier
             end as banner
         from tiers
+    ),
+    details as (
+        select subscription.price, subscription.currency, subscription.store
+        from headroom.subscription_details(
+            p_user_id, (p_snapshot).state, (p_snapshot).plan, (p_snapshot).expires_at, (p_snapshot).renews
+        ) as subscription
     )
     select row(
         case when p_messages = 0 then 'OK' when reason is null then 'ALLOWED' else 'BLOCKED' end,
@@ -87,7 +101,7 @@ begin atomic
         case
             when tier = 'blocked' then 'blocked'
             when is_trial then 'trial'
-            when tier = 'silent' then 'hidden'
+            when tier = 'silent' and ((plans).cycle <> 'lifetime' or "limit" is null) then 'hidden'
             else 'compact'
         end,
         used::integer,
@@ -96,13 +110,19 @@ begin atomic
         remaining::integer,
         (p_snapshot).billing_period,
         case when denial_reason is null and "limit" is not null then (p_snapshot).resets_at end,
-        case when is_trial or (p_snapshot).state = 'cancelled' then (p_snapshot).expires_at end,
+        -- An active subscription that a store renews does not end then.
+        case
+            when is_trial or (p_snapshot).state = 'cancelled'
+                or (p_snapshot).state in ('active', 'free') and (p_snapshot).renews is not true
+                then (p_snapshot).expires_at
+        end,
         case when is_trial then day end,
         case when is_trial then days end,
         case when (p_snapshot).messages > 0 and tier <> tier_before then tier end,
         reason,
         case
-            when reason = 'limit_reached' and p_messages <= coalesce((plans).allowance, p_messages)
+            when reason in ('limit_reached', 'exceeds_remaining') and not is_trial
+                and p_messages <= coalesce((plans).allowance, p_messages)
                 then ceil(extract(epoch from available_at - (p_snapshot).observed_at))::bigint
         end,
         (p_snapshot).previous_plan,
@@ -113,6 +133,7 @@ begin atomic
                 )
             else (plans).label
         end,
+        headroom.format_sentence(state_word, null, used, "limit", remaining, null, null, null, null),
         headroom.format_sentence(
             case
                 when is_trial then 'accessible_trial'
@@ -121,13 +142,30 @@ begin atomic
             end || case when "limit" is null and not is_trial then '_unlimited' else '' end,
             used, used, "limit", remaining, null, null, null, null
         ),
+        (select details.price from details),
+        (select details.currency from details),
+        headroom.manage_address((select details.store from details)),
+        case
+            when state_word = 'state_billing_issue' then headroom.format_sentence(
+                'steps_billing_issue', null, used, "limit", remaining, null, null, null, null
+            )
+        end,
         case
             -- A store may report the cancellation before its date. The sentence needs the date.
             when (p_snapshot).state = 'cancelled' and (p_snapshot).expires_at is not null then headroom.format_sentence(
                 'cancelled', null, used, "limit", remaining, (p_snapshot).expires_at, null, null, null
             )
-            when (p_snapshot).state in ('grace_period', 'billing_retry')
-                then headroom.format_sentence('billing_issue', null, used, "limit", remaining, null, null, null, null)
+            when (p_snapshot).state = 'trial' and denial_reason is null and not (p_snapshot).renews
+                and (p_snapshot).expires_at is not null
+                then headroom.format_sentence(
+                    'cancelled_trial', null, used, "limit", remaining, (p_snapshot).expires_at, null, null, null
+                )
+            when (p_snapshot).state = 'grace_period' then headroom.format_sentence(
+                case when (p_snapshot).expires_at is null then 'billing_issue_undated' else 'billing_issue' end,
+                null, used, "limit", remaining, (p_snapshot).expires_at, null, null, null
+            )
+            when (p_snapshot).state = 'billing_retry'
+                then headroom.format_sentence('billing_retry', null, used, "limit", remaining, null, null, null, null)
         end,
         case
             when banner is not null

@@ -73,7 +73,8 @@ begin
         "limit" = v_limit + p_messages, plan_limit = v_entitlement.allowance,
         plan = v_entitlement.plan, state = v_entitlement.state, started_at = v_entitlement.started_at,
         resets_at = v_entitlement.resets_at, expires_at = v_entitlement.expires_at,
-        previous_plan = v_entitlement.previous_plan, plan_revision = v_entitlement.plan_revision,
+        previous_plan = v_entitlement.previous_plan, renews = v_entitlement.renews,
+        plan_revision = v_entitlement.plan_revision,
         -- The next message, which may be the first one of a trial, decides whether the row can be used.
         usable_until = '-infinity'
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id

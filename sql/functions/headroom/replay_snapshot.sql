@@ -18,6 +18,7 @@ begin
         v_snapshot.started_at := coalesce(v_row.started_at, v_snapshot.started_at);
         v_snapshot.resets_at := v_row.resets_at;
         v_snapshot.expires_at := v_row.expires_at;
+        v_snapshot.renews := v_row.renews;
     end if;
     v_snapshot.denial_reason := null;
     v_snapshot.used := p_used;

@@ -17,7 +17,7 @@ begin
         "limit" = p_limit, plan_limit = p_entitlement.allowance,
         plan = p_entitlement.plan, state = p_entitlement.state, started_at = p_entitlement.started_at,
         resets_at = p_entitlement.resets_at, expires_at = p_entitlement.expires_at,
-        previous_plan = p_entitlement.previous_plan,
+        previous_plan = p_entitlement.previous_plan, renews = p_entitlement.renews,
         usable_until = case
             -- The row of a user without access is only written by a commit or a release, and is not usable. Neither is
             -- the row of a user without a subscription: the slow path starts the trial with the first message.

@@ -1,0 +1,25 @@
+-- Returns what only an answer to USAGE shows of the store's subscription that gives p_plan until p_expires_at: when the
+-- store renews it and the plan that then replaces p_plan (null: not, and none), the price that was paid last, and the
+-- store. No row if p_renews is null: then the plan comes from set_plan or from a first message.
+--
+-- Of several subscriptions with the plan, the one with that end. LIMIT keeps this an index scan of one user: for a join
+-- without it the planner may read the whole table. PostgreSQL inlines the function.
+create or replace function headroom.subscription_details(
+    p_user_id uuid, p_state text, p_plan text, p_expires_at timestamptz, p_renews boolean
+) returns table (renews_at timestamptz, next_plan text, price text, currency text, store text)
+    language sql stable
+begin atomic
+    select
+        case when p_renews and p_state = 'active' then subscription.expires_at end as renews_at,
+        case when p_renews and p_state = 'active' then nullif(subscription.next_plan, p_plan) end as next_plan,
+        subscription.price, subscription.currency, subscription.store
+    from headroom.subscriptions as subscription
+    where p_renews is not null
+        and subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
+        and subscription.original_transaction_id not in ('operator', 'first message')
+        and subscription.plan = p_plan
+    order by
+        (subscription.expires_at is not distinct from p_expires_at) desc,
+        coalesce(subscription.expires_at, 'infinity') desc, subscription.original_transaction_id desc
+    limit 1;
+end;
