@@ -8,7 +8,8 @@ struct UsageObject: Encodable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case plan, state, tier, display, used, held, limit, remaining, resets, expires, renews, graceUntil, nextPlan
-        case day, days, reason, previousPlan, label, accessible, notice, banner, degraded
+        case day, days, reason, previousPlan, label, stateLabel, accessible, price, currency, manage, steps, notice
+        case banner, degraded
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -28,8 +29,9 @@ struct UsageObject: Encodable, Sendable {
         let texts: [(CodingKeys, String?)] = [
             (.resets, status.resets?.iso8601), (.expires, status.expires?.iso8601), (.renews, status.renews?.iso8601),
             (.graceUntil, status.graceUntil?.iso8601), (.nextPlan, status.nextPlan), (.reason, status.reason?.rawValue),
-            (.previousPlan, status.previousPlan), (.label, status.label), (.accessible, status.accessible),
-            (.notice, status.notice), (.banner, status.banner),
+            (.previousPlan, status.previousPlan), (.label, status.label), (.stateLabel, status.stateLabel),
+            (.accessible, status.accessible), (.price, status.price), (.currency, status.currency),
+            (.manage, status.manage), (.steps, status.steps), (.notice, status.notice), (.banner, status.banner),
         ]
         for (key, text) in texts { try fields.encodeIfPresent(text, forKey: key) }
     }

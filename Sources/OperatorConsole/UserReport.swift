@@ -37,6 +37,7 @@ public struct UserReport: Sendable, Encodable {
             let next = usage.text("next_plan").map { " as \($0)" } ?? ""
             parts.append("renews \(renews)\(next)")
         }
+        if let price = usage.text("price") { parts.append("\(price) \(usage.text("currency") ?? "")") }
         if let graceUntil = usage.text("grace_until") { parts.append("in grace until \(graceUntil)") }
         if let previous = usage.text("previous_plan") { parts.append("\(previous) before") }
         return parts.joined(separator: ", ")

@@ -119,6 +119,10 @@ export function makeSheet(dialog, chat) {
         showText(find(".accessible"), usage ? usage.accessible : detailsFailed);
         showText(find(".sheet-notice"), usage?.notice);
         find(".sheet-notice").dataset.tone = notice(usage)?.tone ?? "";
+        showText(find(".steps"), usage?.steps);
+        const link = find("#manage-link");
+        link.hidden = !usage?.manage;
+        if (usage?.manage) link.href = usage.manage;
         const nextPlan = usage?.next_plan;
         showText(find(".outcome"), nextPlan && `${offer(nextPlan)?.name ?? nextPlan} begins with your next renewal.`);
         showText(find(".problem"), problem);

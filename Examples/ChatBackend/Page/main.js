@@ -35,7 +35,8 @@ part("subscribe").addEventListener("click", () => {
     chat.changeSubscription(action, plan);
 });
 part("notice").querySelector("button").addEventListener("click", () => {
-    chat.changeSubscription(notice(chat.state.usage).action);
+    const { action, plan } = notice(chat.state.usage);
+    chat.changeSubscription(action, plan);
 });
 chat.start();
 

@@ -5,17 +5,6 @@ const offers = [
     { plan: "pro", name: "Pro", about: "As many messages as you like" },
 ];
 
-const stateNames = {
-    active: "Active",
-    trial: "Trial",
-    cancelled: "Cancelled",
-    grace_period: "Billing issue",
-    billing_retry: "Billing issue",
-    expired: "Expired",
-    revoked: "Refunded",
-    free: "Free",
-};
-
 export function offer(plan) {
     return offers.find((each) => each.plan === plan);
 }
@@ -45,12 +34,16 @@ export function canRestore(usage) {
     return !["active", "cancelled", "grace_period", "billing_retry"].includes(usage.state);
 }
 
-/** The notice about the subscription: `{tone, text, action, label}`, or null. */
+/** The notice about the subscription: `{tone, text, action, plan, label}`, or null. */
 export function notice(usage) {
     if (!usage?.notice) return null;
-    const isCancelled = usage.state === "cancelled";
-    const button = isCancelled ? { action: "resume", label: "Resubscribe" } : { action: "pay", label: "Fix payment" };
-    return { tone: isCancelled ? "calm" : "urgent", text: usage.notice, ...button };
+    const buttons = {
+        cancelled: { action: "resume", label: "Resubscribe" },
+        trial: { action: "subscribe", plan: "paid", label: "Subscribe" },
+    };
+    const calm = buttons[usage.state];
+    const button = calm ?? { action: "pay", label: "Fix payment" };
+    return { tone: calm ? "calm" : "urgent", text: usage.notice, ...button };
 }
 
 /** "680 of 800 messages used" */
@@ -67,7 +60,8 @@ export function remainingText(usage) {
 /** The rows of the sheet: `[term, text]`. */
 export function facts(usage, now) {
     const used = usage.limit === null ? number(usage.used) : `${number(usage.used)} of ${number(usage.limit)}`;
-    const rows = [["State", stateNames[usage.state]], ["Used", used], ["Remaining", remainingText(usage)]];
+    const rows = [["State", usage.state_label], ["Used", used], ["Remaining", remainingText(usage)]];
+    if (usage.price) rows.push(["Price", `${usage.price} ${usage.currency}`]);
     const end = usage.expires ?? usage.grace_until;
     // An allowance that comes back after the end of access is of no use.
     if (usage.resets && !(end && end <= usage.resets)) rows.push(["Refreshes", instantText(usage.resets)]);

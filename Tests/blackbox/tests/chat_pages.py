@@ -93,7 +93,8 @@ class States:
     def bought(self, user, product="premium_monthly"):
         """Bought in the store, which renews it."""
         self.case.send_command(f"FORGET {user}")
-        event = revenuecat("INITIAL_PURCHASE", self.at(-3), user, f"T{user}", product_id=product, expiration_at_ms=self.at(27))
+        event = revenuecat("INITIAL_PURCHASE", self.at(-3), user, f"T{user}", product_id=product, expiration_at_ms=self.at(27),
+            price_in_purchased_currency=9.99)  # fmt: skip
         self.case.assertEqual(post_event(self.case.service, event)["outcome"], "applied")
         self.case.send_command(f"CONSUME {user} 42")
 
@@ -209,7 +210,7 @@ class ChatPages(ChatCase):
         self.assertEqual(self.browser.is_shown("#notice"), "notice" in usage)
         if "notice" in usage:
             self.assertIn(usage["notice"], self.browser.text("#notice"))
-            tone = "calm" if usage["state"] == "cancelled" else "urgent"
+            tone = "calm" if usage["state"] in ("cancelled", "trial") else "urgent"
             self.assertEqual(self.browser.find("#notice").get_attribute("data-tone"), tone)
             # Visible, however long the conversation is.
             self.assertTrue(self.browser.run(
@@ -247,6 +248,9 @@ class ChatPages(ChatCase):
             wanted["Active until"] = instant_words(usage["grace_until"])
         if "renews" in usage:
             wanted["Renews"] = instant_words(usage["renews"])
+        self.assertEqual("price" in usage, state.startswith("bought"))
+        if "price" in usage:
+            wanted["Price"] = f"{usage['price']} {usage['currency']}"
         if "resets" in usage and (usage.get("expires") or usage.get("grace_until") or "9") > usage["resets"]:
             wanted["Refreshes"] = instant_words(usage["resets"])
         self.assertEqual(facts, wanted)
@@ -256,6 +260,11 @@ class ChatPages(ChatCase):
             bar = self.browser.run("const b = document.querySelector('.usage-bar'); return [b.value, b.max, b.getAttribute('aria-valuetext')]")
             self.assertEqual(bar, [int(usage["used"]), int(usage["limit"]), usage["accessible"]])
         self.assertEqual(self.browser.text(".sheet-notice"), usage.get("notice") or "")
+        self.assertEqual(self.browser.text(".steps"), usage.get("steps") or "")
+        self.assertEqual(usage["state_label"], STATE_LABELS[usage["state"]])
+        self.assertEqual(self.browser.is_shown("#manage-link"), "manage" in usage)
+        if "manage" in usage:
+            self.assertEqual(self.browser.find("#manage-link").get_attribute("href"), usage["manage"])
         self.assert_accessible(state + "-sheet")
         self.browser.find("#manage").click()
         self.browser.wait_for("#choices")

@@ -37,6 +37,8 @@ DATES = [
     ({**PAID, "state": "cancelled", "resets": RESETS, "expires": LATER}, ["Refreshes", "Active until"]),
     ({**PAID, "state": "grace_period", "resets": RESETS, "grace_until": LATER}, ["Refreshes", "Active until"]),
     ({**PAID, "state": "grace_period", "resets": LATER, "grace_until": RESETS}, ["Active until"]),
+    ({**PAID, "resets": LATER, "expires": RESETS}, ["Active until"]),
+    ({**PAID, "resets": RESETS, "renews": LATER, "price": "9.99", "currency": "EUR"}, ["Price", "Refreshes", "Renews"]),
 ]
 
 

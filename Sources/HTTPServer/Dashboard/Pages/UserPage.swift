@@ -20,6 +20,8 @@ struct UserPage {
         var text: String?
         var time: TimeText?
         var more: String?
+        /// An http or https address.
+        var link: String?
     }
 
     /// The texts that the product shows to this user.
@@ -27,6 +29,7 @@ struct UserPage {
         var display: String
         var banner: String?
         var notice: String?
+        var steps: String?
         var label: String
         var isEmpty: Bool
     }

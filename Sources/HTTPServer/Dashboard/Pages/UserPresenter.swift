@@ -150,7 +150,7 @@ struct UserPresenter {
     private func details(_ snapshot: UsageSnapshot) -> [UserPage.Detail] {
         var details = [
             UserPage.Detail(name: "Plan", text: snapshot.plan.label, more: snapshot.plan.name),
-            UserPage.Detail(name: "State", text: snapshot.state.rawValue.spaced),
+            UserPage.Detail(name: "State", text: snapshot.stateLabel, more: snapshot.state.rawValue.spaced),
             UserPage.Detail(name: "Remaining", text: snapshot.remaining.map(NumberText.grouped) ?? "unlimited"),
             UserPage.Detail(name: "Billing period", text: TimeText.period(snapshot.period)),
         ]
@@ -169,6 +169,10 @@ struct UserPresenter {
             details.append(UserPage.Detail(name: "Trial", text: "day \(day) of \(days)"))
         }
         if let access = UserPresenter.access(snapshot) { details.append(access) }
+        if let price = snapshot.details?.price {
+            details.append(UserPage.Detail(name: "Price", text: price, more: snapshot.details?.currency))
+        }
+        if let address = snapshot.details?.manage { details.append(UserPage.Detail(name: "Managed at", link: address)) }
         if let previous = snapshot.previousPlan {
             details.append(UserPage.Detail(name: "Previous plan", text: previous))
         }
@@ -205,6 +209,7 @@ struct UserPresenter {
             display: snapshot.display.rawValue,
             banner: snapshot.banner,
             notice: snapshot.notice,
+            steps: snapshot.steps,
             label: snapshot.label,
             isEmpty: snapshot.banner == nil && snapshot.notice == nil
         )
