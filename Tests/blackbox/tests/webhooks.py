@@ -214,8 +214,9 @@ class Access(Webhooks):
         receiver, anonymous = self.user(), f"$RCAnonymousID:{self.user()}"
         self.assertIn("+ALLOWED ", self.line.send_command(f"CONSUME {giver} 500"))
         self.assertIn("+HELD ", self.line.send_command(f"RESERVE {giver} 300 key=k ttl=600"))
-        for names in ((giver, anonymous), (anonymous, receiver)):
-            self.deliver(self.transfer(*names, PURCHASE))
+        self.set_clock("2026-03-01T12:02:00Z")
+        self.deliver(self.transfer(giver, anonymous, "2026-03-01T12:01:00Z"))
+        self.deliver(self.transfer(anonymous, receiver, "2026-03-01T12:02:00Z"))
         answer = Answer(self.line.send_command(f"CONSUME {receiver}"))
         self.assertEqual((answer["reason"], answer.used), ("limit_reached", 800))
 
