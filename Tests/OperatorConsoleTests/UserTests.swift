@@ -162,10 +162,10 @@ struct UserTests {
                 by      ann
                 detail  count 5 → 0
 
-                at      2026-03-15T09:31:00Z
-                what    grant
-                by      bob
-                why     [2Jgone next
+                at    2026-03-15T09:31:00Z
+                what  grant
+                by    bob
+                why   [2Jgone next
                 """
         )
         #expect(try story.events[0].jsonLine().contains(#""reason":null"#))
