@@ -31,7 +31,7 @@ struct ClockJumpTests {
             #expect(read?.snapshot.period.label == "2026-11" && read?.snapshot.used == 700)
             let next = try await harness.execute(ada, .consume(100)).answer
             #expect(next?.status == .allowed && next?.snapshot.used == 800)
-            #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked)
+            #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked(.limitReached))
             let rows = try await database.psql.rows("select billing_period, message_count from message_usage")
             #expect(rows == ["2026-11|800"])
             let trail = try await database.psql.text("select detail from audit_trail where action = 'update'")
@@ -49,7 +49,7 @@ struct ClockJumpTests {
             try await database.moveClock(to: Self.ahead)
             #expect(try await harness.execute(ada, .consume(800)).isAllowed)
             try await database.moveClock(to: Self.back)
-            #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked)
+            #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked(.limitReached))
             try await database.moveClock(to: at("2026-12-01T00:00:00Z"))
             let december = try await harness.execute(ada, .consume(1)).answer
             #expect(december?.snapshot.period.label == "2026-12" && december?.snapshot.used == 1)
@@ -98,7 +98,7 @@ struct ClockJumpTests {
             #expect(next?.snapshot.used == 41)
             #expect(next?.snapshot.expiresAt == Self.back.advanced(bySeconds: 3 * 86_400))
             try await database.moveClock(to: Self.back.advanced(bySeconds: 3 * 86_400))
-            #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked)
+            #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked(.trialEnded))
         }
     }
 
