@@ -4,6 +4,7 @@ import Engine
 import HeadroomServer
 import OperatorConsole
 import Postgres
+import Usage
 
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
