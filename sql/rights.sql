@@ -48,7 +48,8 @@ declare
         select string_agg(oid::regprocedure::text, ', ') from pg_proc
         where pronamespace = 'public'::regnamespace and proowner = 'headroom_owner'::regrole
     );
-    v_views constant text := 'public.monthly_usage, public.billing_period_report, public.audit_trail';
+    v_views constant text :=
+        'public.current_usage, public.monthly_usage, public.billing_period_report, public.audit_trail';
     v_role text;
     v_type regtype;
 begin
@@ -100,7 +101,9 @@ begin
         grant execute on function
             headroom.now(), headroom.bucket_of(uuid), headroom.held_messages(uuid, text, integer),
             headroom.active_holds(uuid, text, timestamptz), headroom.tier_of(bigint, bigint, integer, integer),
-            headroom.change_text(jsonb, jsonb)
+            headroom.change_text(jsonb, jsonb), headroom.is_month(text), headroom.unknown_users_policy(),
+            headroom.effective_limit(text, integer, integer, integer, integer),
+            headroom.current_snapshot(uuid, text), headroom.current_answer(uuid)
         to service_role;
     end if;
 end

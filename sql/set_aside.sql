@@ -36,7 +36,7 @@ begin
         )
         from pg_catalog.pg_class as relations
         where relations.relnamespace = 'public'::pg_catalog.regnamespace
-            and relations.relname in ('monthly_usage', 'audit_trail', 'billing_period_report')
+            and relations.relname in ('current_usage', 'monthly_usage', 'audit_trail', 'billing_period_report')
             and relations.relkind in ('v', 'm', 'r', 'p', 'f')
             and (v_is_first or relations.relowner <> 'headroom_owner'::pg_catalog.regrole)
     loop

@@ -82,6 +82,7 @@ extension EngineConfiguration {
                 ("max_parallel_workers_per_gather", "0"),
                 ("jit", "off"),
                 ("default_transaction_read_only", "on"),
+                ("headroom.unknown_users", unknownUsersPolicy.rawValue),
             ]
         )
     }

@@ -2,15 +2,9 @@
 --
 -- Ordered by the end of each period, so that a trial comes before the paid month in which it ended. A row that only
 -- older clients wrote has no end; the end of its month counts.
-select
-    usage.billing_period, usage.message_count, usage."limit",
-    headroom.tier_of(
-        usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held),
-        usage."limit", plans.gentle_percent, plans.prominent_percent
-    ) as tier
-from public.message_usage as usage
-left join headroom.plans as plans on plans.plan = usage.plan
-where usage.bucket = headroom.bucket_of($1) and usage.user_id = $1
+select usage.billing_period, usage.used as message_count, usage."limit", usage.tier
+from headroom.usage_rows as usage
+where usage.user_id = $1
 order by
     coalesce(
         usage.resets_at,

@@ -2,8 +2,8 @@
 -- after the range. $3 text: billing period; null is all periods that are open now.
 --
 -- By pages, because the period has no index: a second index would end HOT updates of counted messages.
-select usage.tier, count(*) as users, sum(greatest(usage.message_count, 0))::bigint as messages
+select usage.tier, count(*) as users, sum(greatest(usage.used, 0))::bigint as messages
 from headroom.usage_rows as usage
 where usage.ctid >= ('(' || $1::bigint || ',0)')::tid and usage.ctid < ('(' || $2::bigint || ',0)')::tid
-    and case when $3::text is null then usage.is_open else usage.billing_period = $3 end
+    and case when $3::text is null then not usage.has_ended and usage.is_open else usage.billing_period = $3 end
 group by usage.tier;

@@ -6,11 +6,14 @@ import Usage
 /// One statement over the whole table would hold its snapshot for as long as it takes, and until then no old version of
 /// a popular user's row could be pruned: messages would get slower with every message.
 struct PagedTableScan {
-    /// 16 MB of a table: some 80,000 rows, and as many milliseconds at most.
+    /// The first range: 16 MB of a table, some 80,000 rows, which usually take less than 100 milliseconds.
     static let rangePages: Int64 = 2_048
-    /// Some 20,000 rows. Finding out whether a row's period is open may take an index scan each: 300 milliseconds for
-    /// all of them at most.
+    /// The first range of a scan of all open periods: some 20,000 rows.
     static let rangePagesOfOpen: Int64 = 512
+    /// A range that takes longer is followed by a smaller one: a row that is not valid as it is, as all rows after an
+    /// edit of the plans, may take a hundred times as long as others.
+    private static let slowRange = Duration.milliseconds(300)
+    private static let rangePagesMinimum: Int64 = 16
     /// The largest page number that PostgreSQL has.
     private static let lastPage: Int64 = 4_294_967_294
 
@@ -21,6 +24,7 @@ struct PagedTableScan {
     private let query: ReportQuery
     private let invalidValues: InvalidValueLog
     private var nextPage: Int64 = 0
+    private(set) var rangePages: Int64
     /// The number of pages when the scan began, and the calendar month then. Nil before the first range.
     private var extent: (pages: Int64, calendarMonth: BillingPeriod)?
     /// Of the requested period, or of all open periods.
@@ -33,6 +37,7 @@ struct PagedTableScan {
     init(_ query: ReportQuery, _ invalidValues: InvalidValueLog) {
         self.query = query
         self.invalidValues = invalidValues
+        rangePages = query.rangePages
         report = PeriodReport(period: query.period)
         top = TopUsers(count: query.count)
     }
@@ -48,9 +53,11 @@ struct PagedTableScan {
         if extent == nil { extent = try readTableSize(on: session, deadline: deadline) }
         guard let (pages, calendarMonth) = extent else { return nil }
         // The last range has no end, because the table grows meanwhile. A table of one range is read in one snapshot.
-        let isLast = nextPage + query.rangePages >= pages
-        let end = isLast ? PagedTableScan.lastPage : nextPage + query.rangePages
+        let isLast = nextPage + rangePages >= pages
+        let end = isLast ? PagedTableScan.lastPage : nextPage + rangePages
+        let started = ContinuousClock.now
         try readPageRange(nextPage..<end, on: session, deadline: deadline)
+        adaptRange(to: ContinuousClock.now - started)
         nextPage = end
         guard isLast else { return nil }
         switch query {
@@ -65,6 +72,15 @@ struct PagedTableScan {
                     plans: plans.mapValues { Array($0.values) }
                 )
             )
+        }
+    }
+
+    /// - Parameter duration: how long the last range took.
+    mutating func adaptRange(to duration: Duration) {
+        if duration > PagedTableScan.slowRange {
+            rangePages = max(rangePages / 2, PagedTableScan.rangePagesMinimum)
+        } else if duration < PagedTableScan.slowRange / 4 {
+            rangePages = min(rangePages * 2, query.rangePages)
         }
     }
 

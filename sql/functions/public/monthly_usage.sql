@@ -5,12 +5,12 @@ select
     usage.billing_period,
     usage.plan,
     usage.state,
-    usage.message_count as used,
+    usage.used,
     usage.held,
     usage."limit",
     case
-        when usage."limit" is not null
-            then greatest(usage."limit"::bigint - usage.message_count - usage.held, 0)::integer
+        when usage.has_no_access then 0
+        when usage."limit" is not null then greatest(usage."limit"::bigint - usage.used - usage.held, 0)::integer
     end as remaining,
     usage.tier,
     usage.resets_at,
@@ -19,6 +19,6 @@ select
     usage.is_open
 from headroom.usage_rows as usage;
 comment on view public.monthly_usage is
-    'A row per user and billing period. state is as of the row''s last message; "limit" null is unlimited; is_open is '
-    'true for the period that counts for the user now.';
+    'A row per user and billing period. The period that counts for the user now is shown as it would be answered, the '
+    'others as of their last message; "limit" null is unlimited; is_open is true for the period that counts now.';
 grant select on public.monthly_usage to headroom_service, headroom_dashboard, headroom_operator;

@@ -1,0 +1,113 @@
+-- Usage rows with their standing: how much of headroom.usage_rows follows without headroom.entitlement, which takes ten
+-- times as long as a look at the user's subscriptions.
+--
+-- A current row has the period that an answer to its user shows. standing is
+-- u, usable: current, the next message would count in the row as it is;
+-- e, edited: current, but the plan's numbers have changed since the last message;
+-- t, ended trial: current, and the user may not send;
+-- o, over: not current;
+-- w, without plan: not current, but older clients count in it;
+-- d, denied: the same, and users without a plan may not send;
+-- ?: only headroom.entitlement can tell.
+--
+-- has_ended: the columns of the row alone say that it is over.
+--
+-- A security barrier, so that PostgreSQL computes each column once: the expressions of another view would be copied to
+-- each place in which a column is used.
+create or replace view headroom.judged_usage_rows with (security_barrier) as
+with constants as (
+    select
+        revised.revision,
+        headroom.now() as now,
+        -- A row that is dated later was written while the clock was ahead.
+        headroom.now() + interval '1 hour' as latest,
+        to_char(headroom.now() at time zone 'UTC', 'YYYY-MM') as month,
+        extract(day from headroom.now() at time zone 'UTC')::integer as day,
+        -- All labels that a current row may have. The next month: if the clock was set back.
+        array(
+            select to_char(headroom.now() at time zone 'UTC' + ahead * interval '1 month', 'YYYY-MM')
+            from generate_series(-1, 1) as ahead
+            union all
+            select plans.plan from headroom.plans as plans where plans.cycle <> 'monthly'
+        ) as labels,
+        array(select plans.plan from headroom.plans as plans where plans.cycle = 'trial') as trials,
+        -- The plan of users without a subscription.
+        starting.plan as starting_plan,
+        starting.cycle = 'monthly' as starts_with_months,
+        policies.policy = 'deny' or starting.allowance = 0 as starts_denied
+    from headroom.plan_revision as revised
+    cross join (select headroom.unknown_users_policy() as policy) as policies
+    left join headroom.plans as starting
+        on starting.plan = case policies.policy when 'trial' then 'trial' else 'free' end
+)
+select
+    usage.*, usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent,
+    coalesce(usage.resets_at <= (select constants.now from constants) and usage.usable_until > '-infinity', false)
+    or usage.billing_period <> all((select constants.labels from constants)::text[]) as has_ended,
+    case
+        when usage.usable_until > (select constants.now from constants)
+            and usage.plan_revision = (select constants.revision from constants)
+            and usage.updated_at <= (select constants.latest from constants)
+            then 'u'::"char"
+        when usage.resets_at <= (select constants.now from constants) and usage.usable_until > '-infinity'
+            or usage.billing_period <> all((select constants.labels from constants)::text[])
+            then 'o'::"char"
+        else (
+            select case
+                -- Older clients count users without a plan in the calendar month, until another row is current.
+                when count(*) = 0 and headroom.is_month(usage.billing_period)
+                    and not (select constants.starts_with_months from constants)
+                    then case
+                        when usage.plan is not null or usage.billing_period <> (select constants.month from constants)
+                            or exists (
+                                select from public.message_usage as other
+                                where other.user_id = usage.user_id
+                                    and other.billing_period = (select constants.starting_plan from constants)
+                            )
+                            then 'o'::"char"
+                        when (select constants.starts_denied from constants) then 'd'::"char"
+                        else 'w'::"char"
+                    end
+                when count(*) = 0 then '?'::"char"
+                -- On the anchor day this month's period has begun.
+                when usage.billing_period < (select constants.month from constants) and (
+                        select subscriber.anchor_day from headroom.subscribers as subscriber
+                        where subscriber.bucket = usage.bucket and subscriber.user_id = usage.user_id
+                    ) <= (select constants.day from constants)
+                    then 'o'::"char"
+                when plans.cycle = 'trial' and usage.plan = usage.billing_period and not bool_or(
+                        subscription.plan = usage.plan
+                        and coalesce(subscription.revoked_at > (select constants.now from constants), true)
+                        and coalesce(
+                            subscription.expires_at,
+                            subscription.started_at + make_interval(hours => 24 * plans.trial_days),
+                            'infinity'
+                        ) > (select constants.now from constants)
+                    )
+                    then case
+                        -- Whatever else was bought applies instead of the trial, even if it has ended too.
+                        when bool_or(
+                                subscription.plan <> 'free'
+                                and subscription.plan <> all((select constants.trials from constants)::text[])
+                            )
+                            then 'o'::"char"
+                        when bool_and(
+                                subscription.plan = usage.plan and subscription.revoked_at is null
+                                and subscription.unsubscribed_at is null
+                            )
+                            then 't'::"char"
+                        else '?'::"char"
+                    end
+                when count(*) = 1 and min(subscription.plan) = usage.plan and plans.cycle = 'monthly'
+                    and usage.resets_at is not null
+                    and usage.usable_until > (select constants.now from constants)
+                    and usage.updated_at <= (select constants.latest from constants)
+                    then 'e'::"char"
+                else '?'::"char"
+            end
+            from headroom.subscriptions as subscription
+            where subscription.bucket = usage.bucket and subscription.user_id = usage.user_id
+        )
+    end as standing
+from public.message_usage as usage
+left join headroom.plans as plans on plans.plan = usage.plan;

@@ -1,0 +1,44 @@
+-- One row per user: the columns of message_usage, and the fields of the answer that CHECK would give now.
+--
+-- The columns that depend on the texts come from headroom.current_answer, which takes many times as long as the rest.
+create or replace view public.current_usage as
+select
+    usage.user_id,
+    usage.billing_period,
+    usage.used as message_count,
+    usage."limit",
+    usage.updated_at,
+    usage.started_at,
+    usage.resets_at,
+    usage.expires_at,
+    usage.is_open,
+    (usage.answer).status,
+    usage.user_id as "user",
+    usage.plan,
+    usage.state,
+    usage.tier,
+    (usage.answer).display,
+    usage.used,
+    usage.held,
+    case
+        when usage.has_no_access then 0
+        when usage."limit" is not null then greatest(usage."limit"::bigint - usage.used - usage.held, 0)::integer
+    end as remaining,
+    usage.billing_period as period,
+    (usage.answer).resets,
+    (usage.answer).expires,
+    (usage.answer).day,
+    (usage.answer).days,
+    (usage.answer).crossed,
+    (usage.answer).reason,
+    (usage.answer).retry_after,
+    (usage.answer).previous_plan,
+    (usage.answer).label,
+    (usage.answer).accessible,
+    (usage.answer).notice,
+    (usage.answer).banner
+from headroom.current_periods as usage;
+comment on view public.current_usage is
+    'A row per user, true at once after a change of plan: the period that counts now, with the fields of the answer to '
+    'CHECK. tier is blocked, and status BLOCKED, if the next message would be refused.';
+grant select on public.current_usage to headroom_service, headroom_dashboard, headroom_operator;
