@@ -101,7 +101,8 @@ struct ReferenceModelHistoryTests {
         var model = try ReferenceModel.subscribed(to: "paid", at: november)
         _ = model.consume(ada, messages: 10, at: november)
         _ = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .expired), at: november)
-        #expect(model.history(ada, months: 12, at: november).map(\.tier) == [.silent])
+        #expect(model.history(ada, months: 12, at: november).map(\.tier) == [.blocked])
+        #expect(model.history(ada, months: 12, at: november).map(\.used) == [10])
     }
 
     @Test("computes tiers in history by the percentages of the row's plan")

@@ -4,7 +4,7 @@
 -- older clients wrote has no end; the end of its month counts.
 select usage.billing_period, usage.used as message_count, usage."limit", usage.tier
 from headroom.usage_rows as usage
-where usage.user_id = $1
+where usage.bucket = headroom.bucket_of($1) and usage.user_id = $1
 order by
     coalesce(
         usage.resets_at,

@@ -1,3 +1,4 @@
+import Postgres
 import TestSupport
 import Testing
 import Usage
@@ -31,6 +32,8 @@ struct ModelRun {
     /// - Returns: false once an answer differed, because then all later ones may.
     mutating func step() async throws -> Bool {
         stepNumber += 1
+        // Before this step, because a step returns early.
+        guard stepNumber % 5 != 0 || (try await compareCurrentUsage()) else { return false }
         switch generator.step(model) {
         case .requests(let requests):
             return try await compare(requests)
@@ -60,6 +63,37 @@ struct ModelRun {
     private mutating func define(_ plan: Plan) async throws {
         model.setPlanDefinition(plan)
         try await database.psql.run { connection in try PlanRow.write(plan, connection) }
+    }
+
+    /// The view `current_usage` must show each user as CHECK would answer, and REPORT its sums.
+    private mutating func compareCurrentUsage() async throws -> Bool {
+        for user in generator.users {
+            let row = try await database.psql.run { connection in
+                try SQLAnswer.rows(
+                    "select * from current_usage where user_id = '\(user)'",
+                    Parameters(),
+                    connection
+                )
+            }
+            guard var fields = row.first else { continue }
+            if fields["held"] == "0" { fields["held"] = .some(nil) }
+            let expected = SQLAnswer.fields(of: model.check(user, at: generator.now))
+            guard row.count == 1, expect(fields, equals: expected, "current_usage of user \(user.low & 0xFF)") else {
+                return false
+            }
+        }
+        let sums = try await database.psql.rows(
+            """
+            select count(*), coalesce(sum(used), 0), count(*) filter (where tier = 'blocked') from current_usage
+            where is_open and updated_at is not null
+            """
+        )
+        guard case .report(let report) = try await harness.read(.report(.open)) else { return false }
+        return expect(
+            ["\(report.users)|\(report.messages)|\(report.users(in: .blocked))"],
+            equals: sums,
+            "REPORT open"
+        )
     }
 
     private mutating func compare(_ requests: [(user: UserID, operation: EngineOperation)]) async throws -> Bool {

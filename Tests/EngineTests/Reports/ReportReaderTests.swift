@@ -13,13 +13,20 @@ struct ReportReaderTests {
         set session_replication_role = replica;
         insert into headroom.plans (plan, label, cycle, allowance, gentle_percent, prominent_percent)
             values ('team', 'Team', 'monthly', 100, 10, 50);
-        insert into public.message_usage (user_id, billing_period, message_count, "limit", plan, plan_limit)
+        insert into public.message_usage (
+            user_id, billing_period, message_count, "limit", plan, plan_limit, updated_at, resets_at, usable_until,
+            plan_revision
+        )
         select
             ('00000000-0000-4000-8000-' || lpad(to_hex(number), 12, '0'))::uuid,
             case number % 10 when 0 then '2026-10' else '2026-11' end,
             (number * 7919) % 900, case when plan <> 'pro' then case plan when 'team' then 100 else 800 end end, plan,
-            case plan when 'team' then 100 when 'paid' then 800 end
+            case plan when 'team' then 100 when 'paid' then 800 end, '2026-10-01Z', ends.at, ends.at,
+            (select revision from headroom.plan_revision)
         from generate_series(1, 24000) as number
+        cross join lateral (
+            select case number % 10 when 0 then timestamptz '2026-11-01Z' else '2026-12-01Z' end as at
+        ) as ends
         cross join lateral (select (array['paid', 'pro', 'team', null])[1 + number % 4] as plan) as plans;
         reset session_replication_role;
         """
@@ -103,6 +110,21 @@ struct ReportReaderTests {
                 #expect(plans.sorted() == wanted?.split(separator: ",").map(String.init).sorted())
             }
         }
+    }
+
+    @Test("a slow page range is followed by a smaller one, and fast ones by larger ones again")
+    func pageRanges() {
+        var scan = PagedTableScan(.report(.open), InvalidValueLog(logger: .silent))
+        let first = scan.rangePages
+        scan.adaptRange(to: .seconds(1))
+        #expect(scan.rangePages == first / 2)
+        for _ in 0..<20 { scan.adaptRange(to: .seconds(1)) }
+        let smallest = scan.rangePages
+        #expect(smallest > 0)
+        scan.adaptRange(to: .milliseconds(200))
+        #expect(scan.rangePages == smallest)
+        for _ in 0..<20 { scan.adaptRange(to: .milliseconds(1)) }
+        #expect(scan.rangePages == first)
     }
 
     @Test("the top users are those of the sorted table")

@@ -37,10 +37,15 @@ struct RightsTests {
     ]
 
     private static let views = [
+        Right("select * from current_usage", .service, .operator, .dashboard),
         Right("select * from monthly_usage", .service, .operator, .dashboard),
         Right("select * from billing_period_report", .service, .operator, .dashboard),
         Right("select * from audit_trail", .service, .operator, .dashboard),
         Right("select * from headroom.usage_rows", .service),
+        Right("select * from headroom.current_periods"),
+        Right("select * from headroom.judged_usage_rows"),
+        Right("select headroom.current_snapshot('\(user(1))', null)", .service, .operator, .dashboard),
+        Right("select headroom.current_answer('\(user(1))')", .service, .operator, .dashboard),
     ]
 
     private static let functions = [

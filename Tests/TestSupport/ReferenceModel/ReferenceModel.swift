@@ -89,11 +89,27 @@ extension ReferenceModel {
     }
 
     /// `HISTORY`: at most `months` rows, ordered by the end of the period, latest first.
+    ///
+    /// The present period is listed as it would be answered now.
     public func history(_ user: UserID, months: Int = 12, at now: Instant) -> [PeriodUsage] {
+        let current = snapshot(of: user, at: now)
+        func endsAt(_ period: BillingPeriod, _ row: Row) -> Instant {
+            guard period == current.period else { return row.endsAt }
+            return current.resetsAt ?? current.expiresAt ?? row.updatedAt
+        }
         let newestFirst = (rows[user] ?? [:]).sorted { one, other in
-            (one.value.endsAt, one.key.label) > (other.value.endsAt, other.key.label)
+            (endsAt(one.key, one.value), one.key.label) > (endsAt(other.key, other.value), other.key.label)
         }
         return newestFirst.prefix(months).map { period, row in
+            if period == current.period {
+                return PeriodUsage(
+                    user: user,
+                    period: period,
+                    used: current.used,
+                    limit: current.limit,
+                    tier: current.tier
+                )
+            }
             let plan = plans[row.lastSnapshot.plan.name] ?? row.lastSnapshot.plan
             let held = held(by: user, in: period, at: now)
             let tier = Tier(used: row.count + held, limit: row.limit, plan: plan)

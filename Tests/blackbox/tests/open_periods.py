@@ -67,12 +67,12 @@ class OpenPeriods(Case):
         cls.open[user] = (period, used)
 
     def expected_totals(self):
-        # In the tier blocked: the subscriber with anchor day 25, and the user whose lifetime allowance is used up. In
-        # the tier gentle: the trial with 81 messages.
+        # In the tier blocked: the subscriber with anchor day 25, the user whose lifetime allowance is used up, and the
+        # user whose plan has ended. In the tier gentle: the trial with 81 messages.
         messages = sum(used for _, used in self.open.values())
         users = len(self.open)
         return {
-            "period": "open", "users": users, "messages": messages, "silent": users - 3, "gentle": 1, "prominent": 0, "blocked": 2
+            "period": "open", "users": users, "messages": messages, "silent": users - 4, "gentle": 1, "prominent": 0, "blocked": 3
         }  # fmt: skip
 
     def test_a_report_covers_open_periods(self):
@@ -105,6 +105,17 @@ class OpenPeriods(Case):
         row = self.psql.run(f"select {', '.join(names)} from billing_period_report where billing_period = 'open'")[0]
         self.assertEqual([int(number) for number in row], list(self.expected_totals().values())[1:])
 
+    def test_current_usage_shows_each_user_as_check_answers(self):
+        names = ["plan", "state", "tier", "display", "used", "limit", "remaining", "period", "reason", "retry_after", "banner"]
+        columns = ", ".join(f"coalesce(\"{name}\"::text, '-')" for name in ["user_id", "status", *names])
+        rows = self.psql.run(f"select {columns} from current_usage")
+        self.assertLess(set(self.open), {row[0] for row in rows})
+        for user, status, *values in rows:
+            answer = Answer(self.send_command(f"CHECK {user}"))
+            # A line says "unlimited" where SQL has null. The wait of a refusal is in both, by the stopped clock.
+            shown = ["-" if answer.get(name) in (None, "unlimited") else answer[name] for name in names]
+            self.assertEqual([status, *values], [answer.status, *shown], user)
+
     def test_the_dashboards_first_page_shows_open_periods_and_links_to_others(self):
         for path in ("/dashboard", "/dashboard?period=open"):
             page = DashboardClient(self.service).get(path)
@@ -112,7 +123,7 @@ class OpenPeriods(Case):
             totals = self.expected_totals()
             self.assertEqual(
                 dict(figures),
-                {"Messages": f"{totals['messages']:,}", "Users": str(totals["users"]), "Blocked users": "2"},
+                {"Messages": f"{totals['messages']:,}", "Users": str(totals["users"]), "Blocked users": "3"},
                 path,
             )
             self.assertIn('<option value="open" selected>Open now</option>', page.text)

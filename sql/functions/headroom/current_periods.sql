@@ -26,7 +26,9 @@ select
     case when usage.user_id is not null then usage.resets_at else (other.snapshot).resets_at end as resets_at,
     case when usage.user_id is not null then usage.expires_at else (other.snapshot).expires_at end as expires_at,
     usage.updated_at,
-    coalesce(usage.is_open, (other.snapshot).resets_at is not null or (other.snapshot).denial_reason is null) as is_open,
+    coalesce(
+        usage.is_open, (other.snapshot).resets_at is not null or (other.snapshot).denial_reason is null
+    ) as is_open,
     coalesce(usage.has_no_access, (other.snapshot).denial_reason is not null) as has_no_access,
     headroom.current_answer(users.user_id) as answer
 from (
@@ -36,7 +38,8 @@ from (
     select message_usage.user_id from public.message_usage
 ) as users
 left join headroom.usage_rows as usage
-    on usage.user_id = users.user_id and usage.is_current and not usage.has_ended
+    on usage.bucket = headroom.bucket_of(users.user_id) and usage.user_id = users.user_id
+        and usage.is_current and not usage.has_ended
 -- Users whose period has no row yet. With an offset, the function is called once per row.
 left join lateral (
     select headroom.current_snapshot(users.user_id, null) as snapshot

@@ -61,7 +61,7 @@ select
                         when usage.plan is not null or usage.billing_period <> (select constants.month from constants)
                             or exists (
                                 select from public.message_usage as other
-                                where other.user_id = usage.user_id
+                                where other.bucket = usage.bucket and other.user_id = usage.user_id
                                     and other.billing_period = (select constants.starting_plan from constants)
                             )
                             then 'o'::"char"

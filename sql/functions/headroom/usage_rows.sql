@@ -10,6 +10,7 @@
 -- Each row is judged by itself, because reports read ranges of pages.
 create or replace view headroom.usage_rows as
 select
+    usage.bucket,
     usage.user_id,
     usage.billing_period,
     coalesce((answered.snapshot).plan, usage.plan) as plan,

@@ -16,5 +16,5 @@ from (
 group by periods.billing_period;
 comment on view public.billing_period_report is
     'A row per billing period, and "open" for all that are open now: users with usage, their messages, and how many '
-    'are in which tier by their usage.';
+    'are in which tier.';
 grant select on public.billing_period_report to headroom_service, headroom_dashboard, headroom_operator;

@@ -12,12 +12,12 @@ select
     usage.resets_at,
     usage.expires_at,
     usage.is_open,
-    (usage.answer).status,
-    usage.user_id as "user",
+    (usage.answer).status as status,
+    usage.user_id as user,
     usage.plan,
     usage.state,
     usage.tier,
-    (usage.answer).display,
+    (usage.answer).display as display,
     usage.used,
     usage.held,
     case
@@ -25,18 +25,18 @@ select
         when usage."limit" is not null then greatest(usage."limit"::bigint - usage.used - usage.held, 0)::integer
     end as remaining,
     usage.billing_period as period,
-    (usage.answer).resets,
-    (usage.answer).expires,
-    (usage.answer).day,
-    (usage.answer).days,
-    (usage.answer).crossed,
-    (usage.answer).reason,
-    (usage.answer).retry_after,
-    (usage.answer).previous_plan,
-    (usage.answer).label,
-    (usage.answer).accessible,
-    (usage.answer).notice,
-    (usage.answer).banner
+    (usage.answer).resets as resets,
+    (usage.answer).expires as expires,
+    (usage.answer).day as day,
+    (usage.answer).days as days,
+    (usage.answer).crossed as crossed,
+    (usage.answer).reason as reason,
+    (usage.answer).retry_after as retry_after,
+    (usage.answer).previous_plan as previous_plan,
+    (usage.answer).label as label,
+    (usage.answer).accessible as accessible,
+    (usage.answer).notice as notice,
+    (usage.answer).banner as banner
 from headroom.current_periods as usage;
 comment on view public.current_usage is
     'A row per user, true at once after a change of plan: the period that counts now, with the fields of the answer to '

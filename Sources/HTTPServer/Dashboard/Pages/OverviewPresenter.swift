@@ -119,7 +119,8 @@ struct OverviewPresenter {
     }
 
     private static let tierMeanings: [Tier: String] = [
-        .silent: "below 80 % of the limit", .gentle: "80 to 94 %", .prominent: "95 to 99 %", .blocked: "limit reached",
+        .silent: "below 80 % of the limit", .gentle: "80 to 94 %", .prominent: "95 to 99 %",
+        .blocked: "limit reached, or no access",
     ]
 
     private func summary(_ report: PeriodReport) -> PeriodSummary {

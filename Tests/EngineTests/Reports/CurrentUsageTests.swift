@@ -1,0 +1,202 @@
+import Postgres
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// What happens to a user on 20 November, and what is true right after it, before the next message.
+private struct CurrentUsageCase: Sendable, CustomTestStringConvertible {
+    let name: String
+    /// Statements, and instants to which the clock moves between them.
+    let steps: [String]
+    /// The period, messages, limit, tier and status that CHECK answers.
+    let expected: String
+
+    var testDescription: String { name }
+
+    init(_ name: String, _ steps: String..., gives expected: String) {
+        self.name = name
+        self.steps = steps
+        self.expected = expected
+    }
+
+    private static func consume(_ messages: Int) -> String { "select increment_and_check_usage('\(ada)', \(messages))" }
+    private static func setPlan(_ arguments: String) -> String { "select set_plan('\(ada)', \(arguments))" }
+    private static func edit(_ change: String) -> String { "update headroom.plans set \(change)" }
+    private static let reserve =
+        "select headroom.perform_requests('\(ada)', array['reserve'], array[100], array['k'], array[60], 'trial')"
+
+    static let all = [
+        CurrentUsageCase("bought after a trial", consume(100), setPlan("'paid'"), gives: "2026-11 0 800 silent ALLOWED"),
+        CurrentUsageCase("the trial ends", consume(5), "2026-11-24T12:00:00Z", gives: "trial 5 100 blocked BLOCKED"),
+        CurrentUsageCase(
+            "an edit of its days resumes the trial",
+            consume(5), "2026-11-24T12:00:00Z", edit("trial_days = 10 where plan = 'trial'"),
+            gives: "trial 5 100 silent ALLOWED"
+        ),
+        CurrentUsageCase(
+            "an edit of its days leaves the trial over",
+            consume(5), "2026-11-28T12:00:00Z", edit("trial_days = 5 where plan = 'trial'"),
+            gives: "trial 5 100 blocked BLOCKED"
+        ),
+        CurrentUsageCase(
+            "the subscription expires",
+            setPlan("'paid', p_expires => '2026-11-21T12:00:00Z'"), consume(5), "2026-11-22T12:00:00Z",
+            gives: "2026-11 5 800 blocked BLOCKED"
+        ),
+        CurrentUsageCase(
+            "it is revoked", setPlan("'paid'"), consume(5), setPlan("'paid', 'revoked'"),
+            gives: "2026-11 5 800 blocked BLOCKED"
+        ),
+        CurrentUsageCase(
+            "it changes to a larger plan", setPlan("'paid'"), consume(800), setPlan("'pro'"),
+            gives: "2026-11 800 silent ALLOWED"
+        ),
+        CurrentUsageCase(
+            "it changes to the free plan", setPlan("'paid'"), consume(5), setPlan("'free'"),
+            gives: "free 0 0 blocked BLOCKED"
+        ),
+        CurrentUsageCase(
+            "the plan's allowance falls", setPlan("'paid'"), consume(5), edit("allowance = 5 where plan = 'paid'"),
+            gives: "2026-11 5 5 blocked BLOCKED"
+        ),
+        CurrentUsageCase(
+            "the plan's allowance rises", setPlan("'paid'"), consume(800), edit("allowance = 900 where plan = 'paid'"),
+            gives: "2026-11 800 900 gentle ALLOWED"
+        ),
+        CurrentUsageCase(
+            "the plan's cycle changes",
+            setPlan("'paid'"), consume(5), edit("cycle = 'lifetime' where plan = 'paid'"),
+            gives: "paid 0 800 silent ALLOWED"
+        ),
+        CurrentUsageCase(
+            "messages are granted", consume(100), "select grant_messages('\(ada)', 5)",
+            gives: "trial 100 105 prominent ALLOWED"
+        ),
+        CurrentUsageCase("messages are held", reserve, gives: "trial 0 100 blocked BLOCKED"),
+        CurrentUsageCase("the hold ends", reserve, "2026-11-20T12:02:00Z", gives: "trial 0 100 silent ALLOWED"),
+        CurrentUsageCase(
+            "the month turns", setPlan("'paid'"), consume(800), "2026-12-02T12:00:00Z",
+            gives: "2026-12 0 800 silent ALLOWED"
+        ),
+        CurrentUsageCase("messages are granted before the first one", "select grant_messages('\(ada)', 5)",
+            gives: "trial 0 105 silent ALLOWED"),
+    ]
+}
+
+@Suite("Reports right after a change")
+struct CurrentUsageTests {
+    private func compare(_ database: TestDatabase, _ engine: EngineHarness, _ expected: String) async throws {
+        let psql = database.psql
+        let view = "select concat_ws(' ', period, used, \"limit\", tier, status) from current_usage"
+        let shown = try await psql.text("\(view) where user_id = '\(ada)'")
+        #expect(shown == expected)
+
+        let answer = try #require(try await engine.execute(ada, .check(1)).answer)
+        var fields = try await SQLAnswer.read("select * from current_usage where user_id = '\(ada)'", from: psql)
+        if fields["held"] == "0" { fields["held"] = .some(nil) }
+        #expect(fields == SQLAnswer.fields(of: answer))
+        #expect((answer.status == .blocked) == (answer.snapshot.tier == .blocked))
+
+        // The period's row, if there is one.
+        let snapshot = answer.snapshot
+        let row = "\(snapshot.period.label) \(snapshot.used) \(snapshot.tier.rawValue)"
+        let monthly = try await psql.text(
+            "select concat_ws(' ', billing_period, used, tier) from monthly_usage where user_id = '\(ada)'"
+                + " and billing_period = '\(snapshot.period.label)'"
+        )
+        #expect(monthly == nil || monthly == row)
+        guard case .history(let periods) = try await engine.execute(ada, .history(12)),
+            case .history(let top) = try await engine.read(.top(snapshot.period, count: 10)),
+            case .history(let open) = try await engine.read(.top(.open, count: 10)),
+            case .report(let report) = try await engine.read(.report(.open)),
+            case .periods(let all) = try await engine.read(.allPeriods)
+        else {
+            Issue.record("no reports")
+            return
+        }
+        let listed = periods.filter { $0.period == snapshot.period }
+        #expect(listed.map { "\($0.period.label) \($0.used) \($0.tier.rawValue)" } == (monthly == nil ? [] : [row]))
+        #expect(listed.map(\.limit) == (monthly == nil ? [] : [snapshot.limit]))
+        #expect(top == listed)
+        let isOpen = try await psql.text("select is_open from current_usage where user_id = '\(ada)'") == "true"
+        #expect(open == (isOpen ? listed : []))
+        #expect(report.users == open.count)
+        #expect(report.users(in: .blocked) == open.filter { $0.tier == .blocked }.count)
+        #expect(all.open == report)
+        let sums = try await psql.rows("select users, blocked from billing_period_report where billing_period = 'open'")
+        #expect(sums == (open.isEmpty ? [] : ["\(report.users)|\(report.users(in: .blocked))"]))
+    }
+
+    @Test("say what CHECK answers, before the next message", arguments: CurrentUsageCase.all)
+    private func agreement(_ change: CurrentUsageCase) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            for step in change.steps {
+                if let instant = Instant(step) {
+                    try await database.moveClock(to: instant)
+                } else {
+                    try await database.psql.execute(step)
+                }
+            }
+            try await compare(database, engine, change.expected)
+        }
+    }
+
+    @Test("say what CHECK answers after a purchase in a store, its refund and its return")
+    func store() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+        try await database.psql.mapProducts()
+        let engine = EngineHarness(database.conninfo)
+        func event(_ name: String, _ time: String, _ effect: [String: Any & Sendable]) -> Event {
+            Event(name, "2026-11-20T\(time)Z", by: ["\(ada)"], effect)
+        }
+        try await engine.running {
+            _ = try await engine.execute(ada, .consume(100))
+            try await database.psql.ingest(event("bought", "10:00:00", Event.purchased("T")))
+            try await compare(database, engine, "2026-11 0 800 silent ALLOWED")
+            _ = try await engine.execute(ada, .consume(3))
+            try await database.psql.ingest(event("refund", "11:00:00", ["kind": "revoked", "transaction": "T"]))
+            try await compare(database, engine, "2026-11 3 800 blocked BLOCKED")
+            try await database.psql.ingest(event("return", "11:10:00", ["kind": "reinstated", "transaction": "T"]))
+            try await compare(database, engine, "2026-11 3 800 silent ALLOWED")
+        }
+    }
+
+    @Test("have every field of an answer, and every column of the adopted table")
+    func columns() async throws {
+        let database = try await TestDatabase.fresh()
+        let missing = try await database.psql.rows(
+            """
+            select name from (
+                select attname as name from pg_attribute
+                where attrelid = (select typrelid from pg_type where oid = 'headroom.answer'::regtype) and attnum > 0
+                union all
+                select unnest(array['user_id', 'billing_period', 'message_count', 'limit', 'updated_at'])
+            ) as wanted
+            except select attname from pg_attribute where attrelid = 'current_usage'::regclass
+            """
+        )
+        #expect(missing == [])
+    }
+
+    @Test("do not fail because of one user's invalid value")
+    func invalidValue() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(
+            """
+            select increment_and_check_usage('\(ada)'), increment_and_check_usage('\(ben)');
+            alter table headroom.subscribers drop constraint anchor_day_is_1_to_31;
+            update headroom.subscribers set anchor_day = 0 where user_id = '\(ben)';
+            update message_usage set usable_until = '-infinity';
+            """
+        )
+        let tiers = try await database.psql.rows("select tier, coalesce(banner, '-') from current_usage order by tier")
+        #expect(tiers.count == 2)
+        #expect(tiers.first?.hasPrefix("silent|") == true)
+    }
+}
