@@ -28,60 +28,96 @@ private struct CurrentUsageCase: Sendable, CustomTestStringConvertible {
         "select headroom.perform_requests('\(ada)', array['reserve'], array[100], array['k'], array[60], 'trial')"
 
     static let all = [
-        CurrentUsageCase("bought after a trial", consume(100), setPlan("'paid'"), gives: "2026-11 0 800 silent ALLOWED"),
+        CurrentUsageCase(
+            "bought after a trial",
+            consume(100),
+            setPlan("'paid'"),
+            gives: "2026-11 0 800 silent ALLOWED"
+        ),
         CurrentUsageCase("the trial ends", consume(5), "2026-11-24T12:00:00Z", gives: "trial 5 100 blocked BLOCKED"),
         CurrentUsageCase(
             "an edit of its days resumes the trial",
-            consume(5), "2026-11-24T12:00:00Z", edit("trial_days = 10 where plan = 'trial'"),
+            consume(5),
+            "2026-11-24T12:00:00Z",
+            edit("trial_days = 10 where plan = 'trial'"),
             gives: "trial 5 100 silent ALLOWED"
         ),
         CurrentUsageCase(
             "an edit of its days leaves the trial over",
-            consume(5), "2026-11-28T12:00:00Z", edit("trial_days = 5 where plan = 'trial'"),
+            consume(5),
+            "2026-11-28T12:00:00Z",
+            edit("trial_days = 5 where plan = 'trial'"),
             gives: "trial 5 100 blocked BLOCKED"
         ),
         CurrentUsageCase(
             "the subscription expires",
-            setPlan("'paid', p_expires => '2026-11-21T12:00:00Z'"), consume(5), "2026-11-22T12:00:00Z",
+            setPlan("'paid', p_expires => '2026-11-21T12:00:00Z'"),
+            consume(5),
+            "2026-11-22T12:00:00Z",
             gives: "2026-11 5 800 blocked BLOCKED"
         ),
         CurrentUsageCase(
-            "it is revoked", setPlan("'paid'"), consume(5), setPlan("'paid', 'revoked'"),
+            "it is revoked",
+            setPlan("'paid'"),
+            consume(5),
+            setPlan("'paid', 'revoked'"),
             gives: "2026-11 5 800 blocked BLOCKED"
         ),
         CurrentUsageCase(
-            "it changes to a larger plan", setPlan("'paid'"), consume(800), setPlan("'pro'"),
+            "it changes to a larger plan",
+            setPlan("'paid'"),
+            consume(800),
+            setPlan("'pro'"),
             gives: "2026-11 800 silent ALLOWED"
         ),
         CurrentUsageCase(
-            "it changes to the free plan", setPlan("'paid'"), consume(5), setPlan("'free'"),
+            "it changes to the free plan",
+            setPlan("'paid'"),
+            consume(5),
+            setPlan("'free'"),
             gives: "free 0 0 blocked BLOCKED"
         ),
         CurrentUsageCase(
-            "the plan's allowance falls", setPlan("'paid'"), consume(5), edit("allowance = 5 where plan = 'paid'"),
+            "the plan's allowance falls",
+            setPlan("'paid'"),
+            consume(5),
+            edit("allowance = 5 where plan = 'paid'"),
             gives: "2026-11 5 5 blocked BLOCKED"
         ),
         CurrentUsageCase(
-            "the plan's allowance rises", setPlan("'paid'"), consume(800), edit("allowance = 900 where plan = 'paid'"),
+            "the plan's allowance rises",
+            setPlan("'paid'"),
+            consume(800),
+            edit("allowance = 900 where plan = 'paid'"),
             gives: "2026-11 800 900 gentle ALLOWED"
         ),
         CurrentUsageCase(
             "the plan's cycle changes",
-            setPlan("'paid'"), consume(5), edit("cycle = 'lifetime' where plan = 'paid'"),
+            setPlan("'paid'"),
+            consume(5),
+            edit("cycle = 'lifetime' where plan = 'paid'"),
             gives: "paid 0 800 silent ALLOWED"
         ),
         CurrentUsageCase(
-            "messages are granted", consume(100), "select grant_messages('\(ada)', 5)",
+            "messages are granted",
+            consume(100),
+            "select grant_messages('\(ada)', 5)",
             gives: "trial 100 105 prominent ALLOWED"
         ),
         CurrentUsageCase("messages are held", reserve, gives: "trial 0 100 blocked BLOCKED"),
         CurrentUsageCase("the hold ends", reserve, "2026-11-20T12:02:00Z", gives: "trial 0 100 silent ALLOWED"),
         CurrentUsageCase(
-            "the month turns", setPlan("'paid'"), consume(800), "2026-12-02T12:00:00Z",
+            "the month turns",
+            setPlan("'paid'"),
+            consume(800),
+            "2026-12-02T12:00:00Z",
             gives: "2026-12 0 800 silent ALLOWED"
         ),
-        CurrentUsageCase("messages are granted before the first one", "select grant_messages('\(ada)', 5)",
-            gives: "trial 0 105 silent ALLOWED"),
+        CurrentUsageCase(
+            "messages are granted before the first one",
+            "select grant_messages('\(ada)', 5)",
+            gives: "trial 0 105 silent ALLOWED"
+        ),
     ]
 }
 
