@@ -5,8 +5,19 @@ create or replace function headroom.current_answer(p_user_id uuid) returns headr
 as $$
 declare
     v_snapshot constant headroom.usage_snapshot := headroom.current_snapshot(p_user_id, null);
+    v_is_refused constant boolean := v_snapshot.denial_reason is not null
+        or coalesce(v_snapshot.used::bigint + v_snapshot.held >= v_snapshot."limit", false);
+    v_answer headroom.answer;
 begin
-    return case when v_snapshot.plan is not null then headroom.format_answer(p_user_id, v_snapshot, 1) end;
+    if v_snapshot.plan is null then
+        return null;
+    end if;
+    -- headroom.format_answer takes an answer about messages that were not counted for a refusal.
+    v_answer := headroom.format_answer(p_user_id, v_snapshot, v_is_refused::integer);
+    if not v_is_refused then
+        v_answer.status := 'ALLOWED';
+    end if;
+    return v_answer;
 end
 $$;
 grant execute on function headroom.current_answer(uuid) to headroom_operator, headroom_dashboard;
