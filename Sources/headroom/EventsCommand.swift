@@ -139,24 +139,18 @@ struct EventsReplayCommand: AsyncParsableCommand {
         _ name: BillingEventLog.Name,
         _ register: borrowing BillingEventLog
     ) throws -> EventTable.Replay {
-        func result(_ outcome: String, _ problem: String?) -> EventTable.Replay {
-            EventTable.Replay(source: name.source, id: name.id, outcome: outcome, problem: problem)
-        }
-        guard let payload = try register.payload(of: name) else {
-            return result("failed", "its contents are no longer stored")
-        }
-        do {
-            let event = try BillingEvent(source: name.source, payload: Array(payload.utf8))
-            guard ExactText(event.id) == ExactText(name.id) else {
-                return result("failed", "its payload belongs to another event")
-            }
-            let replayed = try register.replay(event)
-            return result(replayed.outcome, replayed.problem)
-        } catch let error as BillingError {
-            return result("failed", error.description)
-        } catch let error as PostgresError where error.sqlState != nil && !error.isTransient {
+        do throws(PostgresError) {
+            let replayed = try register.replay(name)
+            return EventTable.Replay(
+                source: name.source,
+                id: name.id,
+                outcome: replayed.outcome,
+                problem: replayed.problem
+            )
+        } catch {
+            guard error.sqlState != nil, !error.isTransient else { throw error }
             // An error of this event only; the next may succeed.
-            return result("failed", error.message)
+            return EventTable.Replay(source: name.source, id: name.id, outcome: "failed", problem: error.message)
         }
     }
 }

@@ -1,4 +1,3 @@
-import Billing
 import Postgres
 import Usage
 
@@ -31,10 +30,9 @@ public struct BillingEventLog: ~Copyable {
     }
 
     /// The outcome of a replay.
-    public struct ReplayResult: Sendable {
+    public struct ReplayResult: Sendable, Equatable {
         public var outcome: String
         public var problem: String?
-
     }
 
     private static let timeout = Duration.seconds(30)
@@ -73,7 +71,7 @@ public struct BillingEventLog: ~Copyable {
 
     /// An event as JSON, indented and in one line. Nil if there is no such event.
     public func show(_ name: Name) throws(PostgresError) -> (indented: String, compact: String)? {
-        let result = try query(EmbeddedSQL.showBillingEvent, parameters(of: name))
+        let result = try query(EmbeddedSQL.showBillingEvent, name.parameters)
         guard result.rowCount > 0 else { return nil }
         return (try result.firstRow.text("pretty"), try result.firstRow.text("compact"))
     }
@@ -94,41 +92,14 @@ public struct BillingEventLog: ~Copyable {
         }
     }
 
-    /// The stored payload, as JSON; nil if it was pruned.
-    public func payload(of name: Name) throws(PostgresError) -> String? {
-        let result = try query(EmbeddedSQL.readEventPayload, parameters(of: name))
-        return result.rowCount == 0 ? nil : try result.firstRow.textOrNil("payload")
-    }
-
     /// Applies a recorded event again, with its payload translated anew. If it was applied before and cannot be applied
     /// now, nothing changes.
-    public func replay(_ event: BillingEvent) throws(PostgresError) -> ReplayResult {
-        let ledger = BillingLedger(connection, deadline: .now + BillingEventLog.timeout)
-        guard let answer = try ledger.replay(event) else {
-            return ReplayResult(outcome: "failed", problem: "it was applied and could not be now; nothing was changed")
-        }
-        return ReplayResult(answer: answer)
-    }
-
-    private func parameters(of name: Name) -> Parameters {
-        var parameters = Parameters()
-        parameters.append(text: name.source)
-        parameters.append(text: name.id)
-        return parameters
+    public func replay(_ name: Name) throws(PostgresError) -> ReplayResult {
+        try BillingLedger(connection, deadline: .now + BillingEventLog.timeout).replay(name)
+            ?? .failed("there is no such event")
     }
 
     private func query(_ sql: String, _ parameters: consuming Parameters) throws(PostgresError) -> QueryResult {
         try connection.query(sql, parameters, deadline: .now + BillingEventLog.timeout)
-    }
-}
-
-extension BillingEventLog.ReplayResult {
-    /// - Parameter answer: JSON, as `headroom.write_customer` returns it.
-    fileprivate init(answer: String) {
-        let fields = (try? JSONValue(parsing: Array(answer.utf8))) ?? .null
-        func text(_ name: String) -> String? {
-            if case .string(let text)? = fields[name] { text } else { nil }
-        }
-        self.init(outcome: text("outcome") ?? "failed", problem: text("problem"))
     }
 }

@@ -15,12 +15,15 @@ package struct BillingLedger {
     )
     private static let writeCustomer = PreparedQuery(name: "write_customer", sql: EmbeddedSQL.writeCustomer)
 
-    private let connection: Connection
-    private let deadline: ContinuousClock.Instant
+    let connection: Connection
+    let deadline: ContinuousClock.Instant
+    /// Nil names the session's role in the audit log.
+    private let author: ChangeAuthor?
 
-    package init(_ connection: Connection, deadline: ContinuousClock.Instant) {
+    package init(_ connection: Connection, deadline: ContinuousClock.Instant, author: ChangeAuthor? = nil) {
         self.connection = connection
         self.deadline = deadline
+        self.author = author
     }
 
     /// Records an event and applies it. An event that was applied before changes nothing.
@@ -64,6 +67,7 @@ package struct BillingLedger {
         isReplay: Bool
     ) throws(PostgresError) -> (answer: String, isRejected: Bool) {
         let document = try CustomerDocument(json: try lockAndRead(event, isReplay: isReplay))
+        if let author { try connection.setActor(author, deadline: deadline) }
         if let answer = document.answer {
             try connection.execute("rollback", deadline: deadline)
             return (answer.text, false)

@@ -19,12 +19,7 @@ struct ChangeStatement {
     ) throws(PostgresError) -> (isReplay: Bool, commit: QueryResult) {
         let receipt = ReceiptStatement.parameters(lane: lane, number: number)
         try connection.execute("begin", deadline: deadline)
-        if let author {
-            var parameters = Parameters()
-            parameters.append(text: author.actor)
-            parameters.append(text: author.reason ?? "")
-            _ = try connection.query(EmbeddedSQL.setActor, parameters, deadline: deadline)
-        }
+        if let author { try connection.setActor(author, deadline: deadline) }
         let advanced = try connection.query(EmbeddedSQL.advanceReceipt, receipt, deadline: deadline)
         let answers =
             advanced.rowCount == 1
@@ -67,5 +62,15 @@ struct ChangeStatement {
             statement = EmbeddedSQL.forgetUser
         }
         return try connection.query(statement, parameters, deadline: deadline)
+    }
+}
+
+extension Connection {
+    /// Names the author of the changes in this transaction, for the audit log.
+    func setActor(_ author: ChangeAuthor, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        var parameters = Parameters()
+        parameters.append(text: author.actor)
+        parameters.append(text: author.reason ?? "")
+        _ = try query(EmbeddedSQL.setActor, parameters, deadline: deadline)
     }
 }

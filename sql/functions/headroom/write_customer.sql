@@ -11,7 +11,11 @@ declare
     v_event constant jsonb := p_change -> 'event';
     v_source constant text := v_event ->> 'source';
     v_event_id constant text := v_event ->> 'id';
-    v_reason constant text := (v_event ->> 'type') || ' reported by ' || v_source;
+    -- An operator who replays an event may give a reason.
+    v_reason constant text := (v_event ->> 'type') || ' reported by ' || v_source || case
+        when v_event ? 'before' then coalesce('; replayed: ' || nullif(current_setting('headroom.reason', true), ''), '')
+        else ''
+    end;
     v_user_id constant uuid := (v_event ->> 'user')::uuid;
     v_user jsonb;
     v_locked_id uuid;

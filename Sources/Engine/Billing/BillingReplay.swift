@@ -1,0 +1,54 @@
+import Billing
+import Postgres
+
+/// Applies recorded events again, from their stored payloads: after an operator has fixed what made them fail, or after
+/// a correction of a translation.
+extension BillingLedger {
+    /// Translates a recorded event anew and applies it, in one transaction. If it was applied before and cannot be
+    /// applied now, nothing changes.
+    ///
+    /// - Returns: nil if there is no such event.
+    package func replay(_ name: BillingEventLog.Name) throws(PostgresError) -> BillingEventLog.ReplayResult? {
+        let stored = try connection.query(EmbeddedSQL.readEventPayload, name.parameters, deadline: deadline)
+        guard stored.rowCount > 0 else { return nil }
+        guard let payload = try stored.firstRow.textOrNil("payload") else {
+            return .failed("its contents are no longer stored")
+        }
+        let event: BillingEvent
+        do throws(BillingError) {
+            event = try BillingEvent(source: name.source, payload: Array(payload.utf8))
+        } catch {
+            return .failed(error.description)
+        }
+        guard event.id.utf8.elementsEqual(name.id.utf8) else { return .failed("its payload belongs to another event") }
+        guard let answer = try replay(event) else {
+            return .failed("it was applied and could not be now; nothing was changed")
+        }
+        return BillingEventLog.ReplayResult(answer: answer)
+    }
+}
+
+extension BillingEventLog.ReplayResult {
+    static func failed(_ problem: String) -> BillingEventLog.ReplayResult {
+        BillingEventLog.ReplayResult(outcome: "failed", problem: problem)
+    }
+
+    /// - Parameter answer: JSON, as `headroom.write_customer` returns it.
+    fileprivate init(answer: String) {
+        let fields = (try? JSONValue(parsing: Array(answer.utf8))) ?? .null
+        func text(_ name: String) -> String? {
+            if case .string(let text)? = fields[name] { text } else { nil }
+        }
+        self.init(outcome: text("outcome") ?? "failed", problem: text("problem"))
+    }
+}
+
+extension BillingEventLog.Name {
+    /// $1 source, $2 id.
+    var parameters: Parameters {
+        var parameters = Parameters()
+        parameters.append(text: source)
+        parameters.append(text: id)
+        return parameters
+    }
+}
