@@ -62,7 +62,7 @@ struct PagedTableScan {
         guard isLast else { return nil }
         switch query {
         case .report: return .report(report)
-        case .top: return .history(top.sorted)
+        case .top, .users: return .history(top.sorted)
         case .allPeriods:
             return .periods(
                 AllPeriods(
@@ -111,10 +111,12 @@ struct PagedTableScan {
                     messages: Int(try row.int64("messages"))
                 )
             }
-        case .top(let period, let count):
-            parameters.append(text: period == .open ? nil : period.label)
-            parameters.append(int32: Int32(count))
+        case .top, .users:
+            parameters.append(text: query.period == .open ? nil : query.period.label)
+            parameters.append(int32: Int32(query.count))
             parameters.append(int32: Int32(top.usedMinimum))
+            parameters.append(text: query.tier?.rawValue)
+            parameters.append(text: query.plan)
             let result = try session.query(.readTopPageRange, parameters, deadline: deadline)
             top.merge(try result.rows { row throws(PostgresError) in usage(row) }.compactMap(\.self))
         case .allPeriods:
@@ -175,7 +177,7 @@ extension PreparedQuery {
 extension ReportQuery {
     fileprivate var period: BillingPeriod {
         switch self {
-        case .report(let period), .top(let period, _): period
+        case .report(let period), .top(let period, _), .users(let period, _, _, _): period
         case .allPeriods: .open
         }
     }
@@ -183,8 +185,16 @@ extension ReportQuery {
     fileprivate var count: Int {
         switch self {
         case .report, .allPeriods: 0
-        case .top(_, let count): count
+        case .top(_, let count), .users(_, _, _, let count): count
         }
+    }
+
+    fileprivate var tier: Tier? {
+        if case .users(_, let tier, _, _) = self { tier } else { nil }
+    }
+
+    fileprivate var plan: String? {
+        if case .users(_, _, let plan, _) = self { plan } else { nil }
     }
 
     fileprivate var rangePages: Int64 {

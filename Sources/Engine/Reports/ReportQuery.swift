@@ -6,6 +6,8 @@ public enum ReportQuery: Hashable, Sendable {
     case report(BillingPeriod)
     /// The `count` users with the most messages.
     case top(BillingPeriod, count: Int)
+    /// The `count` users with the most messages in a tier and on a plan; nil is all of them.
+    case users(BillingPeriod, tier: Tier?, plan: String?, count: Int)
     /// The report of every period, in one scan of the table.
     case allPeriods
 }

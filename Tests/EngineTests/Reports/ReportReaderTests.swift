@@ -157,6 +157,40 @@ struct ReportReaderTests {
         }
     }
 
+    @Test("the users of a tier and a plan are those of the filtered and sorted table")
+    func users() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(ReportReaderTests.rows)
+        try await database.stopClock(at: at("2026-11-15"))
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            for (tier, plan, period) in [
+                (Tier.blocked, nil, "2026-11"), (.gentle, "team", "2026-11"), (nil, "paid", "2026-10"),
+                (.prominent, "paid", "open"), (nil, nil, "open"),
+            ] as [(Tier?, String?, String)] {
+                let period = billingPeriod(period)
+                let outcome = try await engine.read(.users(period, tier: tier, plan: plan, count: 1_000))
+                guard case .history(let users) = outcome else {
+                    Issue.record("no list: \(outcome)")
+                    return
+                }
+                let rows = period == .open ? "is_open" : "billing_period = '\(period.label)'"
+                let sorted = try await database.psql.text(
+                    """
+                    select string_agg(concat_ws('/', user_id, used, tier), ' ' order by used desc, user_id)
+                    from (select * from monthly_usage where \(rows)
+                          and ('\(tier?.rawValue ?? "")' in (tier, '')) and ('\(plan ?? "")' in (plan, ''))
+                          order by used desc, user_id limit 1000) as most_used
+                    """
+                )
+                #expect(!users.isEmpty)
+                #expect(users.map { "\($0.user)/\($0.used)/\($0.tier.rawValue)" }.joined(separator: " ") == sorted)
+            }
+            let none = try await engine.read(.users(.open, tier: .blocked, plan: "gold", count: 10))
+            #expect(none == .history([]))
+        }
+    }
+
     @Test("active holds count, expired ones do not")
     func holds() async throws {
         let database = try await TestDatabase.fresh()
