@@ -46,7 +46,8 @@ public struct UserReport: Sendable, Encodable {
     private var remaining: String {
         var parts = [usage.allowance("remaining")]
         // Instants of one form sort like their texts. If access ends before the reset, nothing comes back.
-        if let resets = usage.text("resets"), usage.text("expires").map({ $0 > resets }) ?? true {
+        let end = usage.text("expires") ?? usage.text("grace_until")
+        if let resets = usage.text("resets"), end.map({ $0 > resets }) ?? true {
             parts.append("the allowance comes back \(resets)")
         }
         return parts.joined(separator: ", ")

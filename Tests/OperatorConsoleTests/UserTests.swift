@@ -43,6 +43,18 @@ struct UserTests {
         #expect(text.contains(#""limit":null"#))
     }
 
+    @Test("an allowance that comes back after the end of access is not announced")
+    func endsBeforeReset() throws {
+        for end in ["state=cancelled expires", "state=grace_period grace_until"] {
+            let report = try report(
+                "plan=paid \(end)=2026-12-10T00:00:00Z tier=silent display=hidden used=1 limit=800 remaining=799 "
+                    + "period=2026-11 resets=2026-12-24T00:00:00Z label=Premium accessible=none",
+                []
+            )
+            #expect(report.text.contains("\nremaining  799\n"), "\(end)")
+        }
+    }
+
     @Test("an active subscriber of a store has the date of renewal")
     func renewing() throws {
         let report = try report(
