@@ -1,7 +1,7 @@
 -- Reads the newest $1 billing events that could not be applied, each with the number of all failed events, of which at
 -- most $2 are counted.
 select
-    newest.source, newest.type, newest.received_at, newest.user_id, newest.problem, counted.failed
+    newest.source, newest.id, newest.type, newest.received_at, newest.user_id, newest.problem, counted.failed
 from (
     select count(*) as failed
     from (select from headroom.billing_events as events where events.outcome = 'failed' limit $2::bigint) as bounded

@@ -4,7 +4,7 @@ import Usage
 /// All plans, and the store events that failed.
 package struct BillingOverview: Sendable, Equatable {
     package struct FailedEvent: Sendable, Equatable {
-        package var source: String
+        package var name: BillingEventLog.Name
         /// As the store names it.
         package var type: String
         package var receivedAt: Instant
@@ -13,8 +13,14 @@ package struct BillingOverview: Sendable, Equatable {
         /// What is wrong and what to do.
         package var problem: String
 
-        package init(source: String, type: String, receivedAt: Instant, user: UserID?, problem: String) {
-            self.source = source
+        package init(
+            name: BillingEventLog.Name,
+            type: String,
+            receivedAt: Instant,
+            user: UserID?,
+            problem: String
+        ) {
+            self.name = name
             self.type = type
             self.receivedAt = receivedAt
             self.user = user
@@ -60,7 +66,7 @@ package struct BillingOverview: Sendable, Equatable {
 extension BillingOverview.FailedEvent {
     fileprivate init(_ row: ResultRow) throws(PostgresError) {
         self.init(
-            source: try row.text("source"),
+            name: BillingEventLog.Name(source: try row.text("source"), id: try row.text("id")),
             type: try row.text("type"),
             receivedAt: try row.instant("received_at"),
             user: try row.isNull("user_id") ? nil : try row.user("user_id"),

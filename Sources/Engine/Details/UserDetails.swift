@@ -23,7 +23,7 @@ package struct UserDetails: Sendable, Equatable {
 
     package struct Event: Sendable, Equatable {
         package var at: Instant
-        package var source: String
+        package var name: BillingEventLog.Name
         /// As the store names it.
         package var type: String
         package var outcome: String
@@ -32,9 +32,16 @@ package struct UserDetails: Sendable, Equatable {
         /// Why it could not be applied.
         package var problem: String?
 
-        package init(at: Instant, source: String, type: String, outcome: String, detail: String?, problem: String?) {
+        package init(
+            at: Instant,
+            name: BillingEventLog.Name,
+            type: String,
+            outcome: String,
+            detail: String?,
+            problem: String?
+        ) {
             self.at = at
-            self.source = source
+            self.name = name
             self.type = type
             self.outcome = outcome
             self.detail = detail
@@ -100,7 +107,7 @@ extension UserDetails.Event {
     fileprivate init(_ row: ResultRow) throws(PostgresError) {
         self.init(
             at: try row.instant("happened_at"),
-            source: try row.text("source"),
+            name: BillingEventLog.Name(source: try row.text("source"), id: try row.text("id")),
             type: try row.text("type"),
             outcome: try row.text("outcome"),
             detail: try row.textOrNil("detail"),

@@ -14,6 +14,8 @@ struct DashboardRoutes: RouteProvider {
     private let liveStream = LiveStream()
     private let signIn: SignInHandler
     private let actions: UserActionHandler
+    private let events: EventHandler
+    private let lists: UserListHandler
 
     /// - Throws: if a template is malformed.
     init(_ dependencies: HTTPServerDependencies) throws {
@@ -31,6 +33,15 @@ struct DashboardRoutes: RouteProvider {
             engine: dependencies.engine,
             pages: pages
         )
+        events = EventHandler(
+            authenticator: authenticator,
+            forms: forms,
+            figures: figures,
+            sessions: dependencies.webhookSessions,
+            requestTimeout: dependencies.configuration.requestTimeout,
+            pages: pages
+        )
+        lists = UserListHandler(authenticator: authenticator, figures: figures, pages: pages)
     }
 
     func add(to router: Router<HTTPContext>) {
@@ -47,6 +58,15 @@ struct DashboardRoutes: RouteProvider {
         pages.post("sign-out", use: signIn.signOut)
         pages.get(use: overview)
         pages.get("live", use: live)
+        pages.get("list") { request, context in
+            try await lists.show(request, authorized: authorize(request, context))
+        }
+        pages.get("event") { request, context in
+            try await events.show(request, authorized: authorize(request, context))
+        }
+        pages.post("event/replay") { request, context in
+            try await events.replay(request, context, authorized: authorize(request, context))
+        }
         pages.get("users", use: find)
         pages.get("users/:user", use: user)
         pages.post("users/:user/:action") { request, context in
@@ -75,7 +95,7 @@ struct DashboardRoutes: RouteProvider {
         guard let period = label.isEmpty ? BillingPeriod.open : BillingPeriod(label),
             let figures = await self.figures.overview(period)
         else { throw Problem.unknownPeriod }
-        let presenter = OverviewPresenter(figures: figures, firstSteps: firstSteps)
+        let presenter = OverviewPresenter(figures: figures, firstSteps: firstSteps, mayChange: viewer.canChange)
         var frame = authenticator.frame("Overview", viewer)
         frame.isOverview = true
         let status: HTTPResponse.Status = presenter.isIncomplete ? .serviceUnavailable : .ok

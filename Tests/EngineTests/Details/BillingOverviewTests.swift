@@ -38,6 +38,7 @@ struct BillingOverviewTests {
         #expect(overview.failedCount == 3)
         #expect(overview.failedEvents.map(\.problem) == ["problem 3", "problem 2"])
         #expect(overview.failedEvents.map(\.user) == [user(1), nil])
+        #expect(overview.failedEvents.map(\.name.id) == ["event 3", "event 2"])
         #expect(overview.failedEvents.map(\.receivedAt) == [at("2026-11-01T03:00:00Z"), at("2026-11-01T02:00:00Z")])
     }
 }

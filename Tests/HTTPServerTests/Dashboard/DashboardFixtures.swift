@@ -82,14 +82,14 @@ enum DashboardFixtures {
                 plans: [paid, Plan.pro, trial],
                 failedEvents: [
                     BillingOverview.FailedEvent(
-                        source: "revenuecat",
+                        name: BillingEventLog.Name(source: "revenuecat", id: "renewal & more"),
                         type: "RENEWAL",
                         receivedAt: at("2026-11-21T16:00:00Z"),
                         user: TestSupport.user(3),
                         problem: "the product gold_monthly is not mapped"
                     ),
                     BillingOverview.FailedEvent(
-                        source: "stripe",
+                        name: BillingEventLog.Name(source: "stripe", id: "evt_1"),
                         type: "invoice.paid",
                         receivedAt: at("2026-11-20T16:00:00Z"),
                         user: nil,
@@ -161,7 +161,7 @@ enum DashboardFixtures {
                 events: [
                     UserDetails.Event(
                         at: at("2026-11-01T10:00:00Z"),
-                        source: "revenuecat",
+                        name: BillingEventLog.Name(source: "revenuecat", id: "1"),
                         type: "RENEWAL",
                         outcome: "applied",
                         detail: "expires 2026-12-01T10:00:00Z, plan paid, state active",
@@ -169,7 +169,7 @@ enum DashboardFixtures {
                     ),
                     UserDetails.Event(
                         at: at("2026-10-02T08:10:00Z"),
-                        source: "revenuecat",
+                        name: BillingEventLog.Name(source: "revenuecat", id: "2"),
                         type: "NON_RENEWING_PURCHASE",
                         outcome: "failed",
                         detail: nil,
@@ -196,7 +196,34 @@ enum DashboardFixtures {
         )
     )
 
-    static let actions = UserPage.Actions(user: ada.description, csrfToken: "5ea1", period: "November 2026")
+    static let actions = UserPage.Actions(
+        user: ada.description,
+        csrfToken: "5ea1",
+        period: "November 2026",
+        plan: UserPage.PlanForm(plans: [paid, Plan.pro, trial], selectedPlan: "pro")
+    )
+
+    /// - Parameter users: the number of users in the list.
+    static func list(_ users: Int, tier: Tier? = .blocked, plan: String? = nil) -> UserListFigures {
+        UserListFigures(
+            query: UserListQuery(period: .open, tier: tier, plan: plan),
+            users: .loaded(
+                (0..<users).map { index in
+                    PeriodUsage(
+                        user: TestSupport.user(1 + UInt64(index)),
+                        period: billingPeriod("2026-11"),
+                        used: 5_000 - index,
+                        limit: 800,
+                        tier: .blocked
+                    )
+                },
+                age: .seconds(3),
+                error: nil
+            ),
+            periods: overview.periods,
+            billing: overview.billing
+        )
+    }
 
     static func frame(_ title: String) -> Frame {
         Frame(title: title, version: "1.2.3", csrfToken: "5ea1", signedInAs: "ann", isOverview: title == "Overview")

@@ -30,9 +30,11 @@ struct DashboardReferenceTests {
     @Test("the reference and the template have every action")
     func actions() {
         let template = String(decoding: PackageResources.actions_mustache, as: UTF8.self)
-        for action in [ActionForm.Action.grant(messages: 1), .reset] {
-            #expect(section.contains("`POST /dashboard/users/{user}/\(action.name)`"))
-            #expect(template.contains("action=\"/dashboard/users/{{user}}/\(action.name)\""))
+        for action in ActionForm.actionNames {
+            #expect(section.contains("`POST /dashboard/users/{user}/\(action)`"))
+            #expect(template.contains("action=\"/dashboard/users/{{user}}/\(action)\""))
         }
+        #expect(section.contains("`POST /dashboard/event/replay`"))
+        #expect(section.contains("the first \(NumberText.grouped(UserListQuery.usersMaximum)) users"))
     }
 }

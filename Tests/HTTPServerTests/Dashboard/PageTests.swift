@@ -36,7 +36,14 @@ struct PageTests {
         records.subscriptions = [subscription]
         let now = at("2026-11-21")
         records.events = [
-            UserDetails.Event(at: now, source: text, type: text, outcome: text, detail: text, problem: text)
+            UserDetails.Event(
+                at: now,
+                name: BillingEventLog.Name(source: text, id: text),
+                type: text,
+                outcome: text,
+                detail: text,
+                problem: text
+            )
         ]
         records.changes = [AuditTrailReader.Event(at: now, what: text, detail: text, actor: text, reason: text)]
         figures.records = .success(records)
@@ -47,13 +54,17 @@ struct PageTests {
         frame.signedInAs = text
         let notice = Notice(.good, text, text)
         var actions = DashboardFixtures.actions
-        (actions.messages, actions.grantReason, actions.messagesError, actions.period) = (text, text, text, text)
+        (actions.messages, actions.messagesError, actions.period) = (text, text, text)
+        (actions.grantReason.value, actions.grantReason.error) = (text, text)
+        let plan = Plan(name: text, label: text, cycle: .monthly, allowance: 1)
+        actions.plan = UserPage.PlanForm(plans: [plan], selectedPlan: text, expires: text, stateError: text)
         var overview = OverviewPresenter(figures: DashboardFixtures.overview).page(frame)
         (overview.heading, overview.live.sentence) = (text, text)
         overview.days?.note = text
         overview.firstSteps = FirstSteps(command: text)
         overview.failedEvents?.events[0].problem = text
-        overview.plans?.rows[0].label = text
+        (overview.plans?.rows[0].label, overview.plans?.rows[0].linkLabel) = (text, text)
+        (overview.plans?.trials[0].label, overview.failedEvents?.events[0].replayLink) = (text, text)
         (actions.grantCaveat, actions.resetCaveat) = (notice, notice)
         return [
             library.render(.overview, overview),
@@ -72,20 +83,49 @@ struct PageTests {
                     heading: text,
                     question: text,
                     caveat: notice,
+                    effects: [text],
+                    hasEffects: true,
                     consequence: text,
                     button: text,
                     buttonClass: text,
                     reason: text,
-                    messages: text,
+                    fields: [ConfirmPage.Field(name: text, value: text)],
                     key: text,
-                    usage: text
+                    usage: text,
+                    typed: ConfirmPage.TypedWord(word: text, error: text)
                 )
             ),
+            library.render(
+                .event,
+                EventPage(
+                    frame: frame,
+                    notices: [notice],
+                    details: [UserPage.Detail(name: text, text: text)],
+                    user: text,
+                    problem: text,
+                    outcomeState: text,
+                    outcome: text,
+                    replay: EventPage.Replay(
+                        source: text,
+                        id: text,
+                        actor: text,
+                        replayReason: UserPage.ReasonField(id: text, value: text, error: text)
+                    )
+                )
+            ),
+            library.render(.userList, userList(text)),
             library.render(
                 .problem,
                 ProblemPage(frame: frame, heading: text, text: text, advice: text)
             ),
         ]
+    }
+
+    private func userList(_ text: String) -> UserListPage {
+        var page = UserListPresenter(figures: DashboardFixtures.list(60), page: 1).page(DashboardFixtures.frame(text))
+        page.plans = [UserPage.Option(value: text, text: text, isSelected: true)]
+        (page.heading, page.placeholder, page.position, page.previousLink) = (text, text, text, text)
+        return page
     }
 
     @Test("every template file is registered")
@@ -125,7 +165,7 @@ struct PageTests {
     @Test("pages comply with their Content-Security-Policy")
     func policy() throws {
         let forbidden = try Regex("<style|\\sstyle=|\\son[a-z]+=|javascript:|https?://|src=\"//")
-        for page in [overview(), user()] {
+        for page in [overview(), user(), library.render(.userList, userList("a list"))] {
             #expect(page.firstMatch(of: forbidden) == nil)
             #expect(page.components(separatedBy: "<script").count == 2)
         }
@@ -133,7 +173,7 @@ struct PageTests {
 
     @Test("ids are unique, and labels and descriptions refer to existing ids")
     func ids() throws {
-        for page in [overview(), user()] {
+        for page in [overview(), user(), library.render(.userList, userList("a list"))] {
             let ids = page.matches(of: try Regex("\\sid=\"([^\"]+)\"", as: (Substring, Substring).self)).map {
                 String($0.output.1)
             }

@@ -106,28 +106,66 @@ struct SignInTests {
     @Test("an action needs a number in range and a reason of one line")
     func actions() throws {
         #expect(
-            try ActionForm.read(action: "grant", messages: " 1,000 ", reason: " why ")
+            try ActionForm.read(action: "grant", ["messages": " 1,000 ", "reason": " why "])
                 == ActionForm(action: .grant(messages: 1_000), reason: "why")
         )
         #expect(
-            try ActionForm.read(action: "reset", messages: nil, reason: "why")
-                == ActionForm(action: .reset, reason: "why")
+            try ActionForm.read(action: "reset", ["reason": "why"]) == ActionForm(action: .reset, reason: "why")
+        )
+        #expect(
+            try ActionForm.read(action: "forget", ["reason": "why"]) == ActionForm(action: .forget, reason: "why")
         )
         for messages in [nil, "", "0", "1000001", "-1", "1.5", "1e3", "ten", "99999999999999999999"] {
-            #expect(throws: ActionForm.InvalidField.self) {
-                try ActionForm.read(action: "grant", messages: messages, reason: "why")
-            }
+            var fields = ["reason": "why"]
+            fields["messages"] = messages
+            #expect(throws: ActionForm.InvalidField.self) { try ActionForm.read(action: "grant", fields) }
         }
         for reason in [
             nil, "", "  ", "a\nb", "\u{7F}", "a\u{202E}b", "\u{600}<", String(repeating: "x", count: 1_025),
         ] {
             #expect(throws: ActionForm.InvalidField.self) {
-                try ActionForm.read(action: "reset", messages: nil, reason: reason)
+                try ActionForm.read(action: "reset", reason.map { ["reason": $0] } ?? [:])
             }
         }
         #expect(throws: ActionForm.InvalidField.self) {
-            try ActionForm.read(action: "forget", messages: nil, reason: "why")
+            try ActionForm.read(action: "delete", ["reason": "why"])
         }
+    }
+
+    private func setPlan(_ plan: String, state: String = "", expires: String = "") throws -> ActionForm.Action {
+        let fields = ["plan": plan, "state": state, "expires": expires, "reason": "why"]
+        return try ActionForm.read(action: "plan", fields, plans: Plan.initial).action
+    }
+
+    @Test("a plan is one of the list, with a state that it can have and an end")
+    func planFields() throws {
+        let fields = try setPlan("paid", state: "cancelled", expires: " 2026-12-24 ")
+        guard case .setPlan(let plan) = fields else {
+            Issue.record("not a plan: \(fields)")
+            return
+        }
+        #expect(
+            plan.change(of: ada)
+                == PlanChange(user: ada, plan: "paid", state: .cancelled, expiresAt: at("2026-12-24T00:00:00Z"))
+        )
+        // A confirmed form has the same fields again.
+        let again = Dictionary(uniqueKeysWithValues: plan.fields.map { ($0.name, $0.value) })
+        #expect(try setPlan("paid", state: again["state"] ?? "", expires: again["expires"] ?? "") == fields)
+        guard case .setPlan(let initial) = try setPlan("trial") else { return }
+        #expect(initial.state == nil && initial.expiresAt == nil)
+        for (plan, state, expires, field) in [
+            ("gold", "", "", "plan"), ("", "", "", "plan"), ("Paid", "", "", "plan"), ("paid", "happy", "", "state"),
+            ("trial", "active", "", "state"), ("free", "cancelled", "", "state"), ("paid", "", "tomorrow", "expires"),
+            ("paid", "", "2026-02-30", "expires"), ("paid", "", "infinity", "expires"),
+        ] {
+            let error = #expect(throws: ActionForm.InvalidField.self) {
+                try setPlan(plan, state: state, expires: expires)
+            }
+            #expect(error?.field == field)
+        }
+        // Without the list, the database decides.
+        let unread = ["plan": "gold", "reason": "why"]
+        #expect(throws: Never.self) { try ActionForm.read(action: "plan", unread, plans: nil) }
     }
 
     @Test("rejected input is truncated by scalars")
@@ -177,6 +215,59 @@ struct SignInTests {
             #expect(notice.kind == "bad" && notice.title == "Nothing was changed.")
             #expect(notice.text.contains(text), "\(action): \(notice.text)")
         }
+    }
+
+    @Test("the confirmation of a plan says what it replaces, and whether access ends")
+    func planConfirmation() throws {
+        func page(_ fields: PlanFields) -> ConfirmPage {
+            ActionConfirmation(
+                form: ActionForm(action: .setPlan(fields), reason: "why"),
+                user: ada,
+                snapshot: DashboardFixtures.answer(12).snapshot,
+                actor: "token:ann",
+                planLabel: "Premium"
+            )
+            .page(DashboardFixtures.frame("Set the plan"), key: "k")
+        }
+        let plans = Plan.initial
+        let plain = page(try PlanFields(["plan": "paid"], plans: plans))
+        #expect(plain.question == "Set the plan to Premium (paid)?" && plain.caveat == nil)
+        #expect(plain.effects.joined().contains("also those of stores") && plain.consequence.contains("token:ann"))
+        let ends = page(try PlanFields(["plan": "paid", "state": "cancelled", "expires": "2026-12-24"], plans: plans))
+        #expect(ends.question.hasSuffix("state cancelled, until 24 December 2026, 00:00 UTC?") && ends.caveat == nil)
+        #expect(ends.fields.map(\.name) == ["plan", "state", "expires"])
+        let past = page(try PlanFields(["plan": "paid", "expires": "2026-11-01"], plans: plans))
+        #expect(past.caveat?.title == "The user will have no access.")
+        #expect(page(try PlanFields(["plan": "paid", "state": "revoked"], plans: plans)).caveat != nil)
+    }
+
+    @Test("a result of a plan or of forgetting says what it means")
+    func moreResults() {
+        let set = ActionResult(action: "plan", outcome: .done, limit: 800)
+        #expect(set.notice.kind == "good" && set.notice.text.contains("The limit of this period is now 800."))
+        let without = ActionResult(action: "plan", outcome: .done, limit: 800, caveat: .noAccess(.revoked))
+        #expect(without.notice.kind == "warning" && without.notice.title.contains("has no access"))
+        let forgotten = ActionResult(action: "forget", outcome: .done, limit: 0)
+        #expect(forgotten.notice.text.contains("A trial that was started stays spent."))
+        #expect(ActionResult(action: "plan", outcome: .notFound, limit: 0).notice.text.contains("no such plan"))
+        let missing = ActionResult(action: "forget", outcome: .unavailable, limit: 0)
+        #expect(missing.notice.kind == "bad" && missing.notice.text.contains("could not be reached"))
+    }
+
+    @Test("the result of a replay is valid for its viewer and its event only")
+    func replayResults() throws {
+        let (signer, ann) = (BrowserSigner(), viewer("ann"))
+        let name = BillingEventLog.Name(source: "stripe", id: "evt_1")
+        let signed = ReplayResult(outcome: "applied").signed(name, viewer: ann, signer: signer)
+        #expect(ReplayResult(signed, name, viewer: ann, signer: signer)?.notice.title == "Applied.")
+        let other = BillingEventLog.Name(source: "stripe", id: "evt_2")
+        #expect(ReplayResult(signed, other, viewer: ann, signer: signer) == nil)
+        #expect(ReplayResult(signed, name, viewer: viewer("ben"), signer: signer) == nil)
+        #expect(ReplayResult("failed.\(signed.suffix(64))", name, viewer: ann, signer: signer) == nil)
+        for (outcome, kind) in [("waiting", "good"), ("failed", "bad"), ("refused", "bad"), ("overloaded", "bad")] {
+            #expect(ReplayResult(outcome: outcome).notice.kind == kind)
+        }
+        #expect(ReplayResult(SessionPool.Failure.tooLate).notice.text.contains("could not be reached"))
     }
 
     @Test("an action that does not let the user send has a caveat")

@@ -101,6 +101,33 @@ struct UserPageTests {
         #expect(UserPresenter(figures: figures).isIncomplete)
         #expect(html(figures).contains("Database unavailable."))
         #expect(!html(figures).contains("Grant messages"), "without usage there are no actions")
+        #expect(html(figures).contains("No messages yet."), "the history was read, and it is empty")
+        figures.history = .failure(EngineError(.unavailable, "away"))
+        #expect(!html(figures).contains("No messages yet."))
+        let rest = html(figures).components(separatedBy: "id=\"periods-heading\"").last ?? ""
+        #expect(rest.contains("The database cannot be reached at the moment."))
+    }
+
+    @Test("an operator can replay a failed event")
+    func replay() {
+        let presenter = UserPresenter(figures: DashboardFixtures.user, mayChange: true)
+        let page = library.render(.user, presenter.page(DashboardFixtures.frame("User"), notices: [], actions: nil))
+        let link = "href=\"/dashboard/event?source=revenuecat&amp;id=2\">Replay this NON_RENEWING_PURCHASE…"
+        #expect(page.contains(link))
+        #expect(page.components(separatedBy: "/dashboard/event?").count == 2, "not those that were applied")
+        #expect(!html().contains("/dashboard/event?"))
+    }
+
+    @Test("the form of plans has the present one selected")
+    func planForm() {
+        #expect(html().contains("<option value=\"pro\" selected>Pro (pro)</option>"))
+        var figures = DashboardFixtures.user
+        let label = "مميّز"
+        let plan = Plan(name: "arabic", label: label, cycle: .monthly, allowance: 800)
+        figures.usage = .success(DashboardFixtures.answer(1, plan: plan))
+        let page = html(figures)
+        #expect(page.contains("<bdi>\(label)</bdi>"), "it does not reorder what is beside it")
+        #expect(label.isolated == "\u{2068}\(label)\u{2069}" && "Premium".isolated == "Premium")
     }
 
     @Test("without a limit there is no bar, and over the limit the page says so")

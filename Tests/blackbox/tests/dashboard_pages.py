@@ -8,10 +8,11 @@ from support.browser import SCHEMES, WIDTHS, Browser
 from support.case import Case
 from support.product import ADA, seed
 from support.service import command
+from support.stores import revenuecat
 from support.tokens import token
 from support.users import new_user
 from support.waiting import wait_until
-from support.webhooks import WEBHOOK_SETTINGS
+from support.webhooks import WEBHOOK_SETTINGS, post_event
 from support.wire import Answer
 
 
@@ -70,6 +71,9 @@ class Pages(PagesCase):
             "revoked": (f"/dashboard/users/{self.put('revoked')}", None),
             "grace": (f"/dashboard/users/{self.put('grace_period')}", None),
             "cut-off": ("/dashboard/users/7f1c0a52", "Find a user"),
+            "list": ("/dashboard/list?tier=gentle", "Users"),
+            "plan-list": ("/dashboard/list?plan=pro&period=" + self.month(), "Users"),
+            "event": (f"/dashboard/event?source=revenuecat&id={self.failed_event()}", "Store event"),
         }
         for name, (path, heading) in pages.items():
             for width in WIDTHS:
@@ -80,6 +84,14 @@ class Pages(PagesCase):
                         self.assert_page_is_fine(name, heading)
         # A page that is not there is an error to the console, too.
         self.assertTrue(all("status of 40" in line for line in self.browser.complaints()))
+
+    def month(self):
+        return self.psql.value("select to_char(headroom.now() at time zone 'UTC', 'YYYY-MM')")
+
+    def failed_event(self):
+        event = revenuecat("RENEWAL", "2026-01-05T10:00:00Z", ADA, "2000000123456789", product_id="gold_monthly")
+        self.assertEqual(post_event(self.service, event)["outcome"], "failed")
+        return event["event"]["id"]
 
     def put(self, state):
         """A user of the paid plan in this state, with a few messages used."""
@@ -119,6 +131,19 @@ class Pages(PagesCase):
                     self.assert_page_is_fine("confirm-reset", "Reset usage")
                     reset = self.browser.run("return getComputedStyle(document.querySelector('main button')).backgroundColor")
                     self.assertNotEqual(reset, grant)
+                    self.browser.open(f"/dashboard/users/{ADA}")
+                    self.browser.fill("#plan-expires", "tomorrow")
+                    self.browser.fill("#plan-reason", "ticket 4712")
+                    self.browser.find("form[action$=plan] button").click()
+                    wait_until(lambda: self.browser.run("return document.activeElement.id") == "plan-expires", "the mistake")
+                    self.assert_page_is_fine("draft-plan", f"User {ADA}")
+                    self.browser.fill("#plan-expires", "2099-12-24")
+                    self.browser.find("form[action$=plan] button").click()
+                    self.assert_page_is_fine("confirm-plan", "Set the plan")
+                    self.browser.open(f"/dashboard/users/{ADA}")
+                    self.browser.fill("#forget-reason", "ticket 4712")
+                    self.browser.find("form[action$=forget] button").click()
+                    self.assert_page_is_fine("confirm-forget", "Forget the user")
         self.browser.complaints()
 
     def test_signing_in_is_fine_with_and_without_a_mistake(self):
@@ -172,7 +197,7 @@ class Pages(PagesCase):
                 f"select user_id, used, tier from monthly_usage where {'billing_period = ' + repr(label) if period else 'is_open'}"
                 " order by used desc, user_id limit 10"
             )
-            shown = zip(*[self.texts(".top-users tbody " + cell) for cell in ("a", "td:nth-child(3)", ".tier")])
+            shown = zip(*[self.texts("[data-part=top] tbody " + cell) for cell in ("a", "td:nth-child(3)", ".tier")])
             self.assertEqual([[user, str(number(used)), tier] for user, used, tier in shown], top)
             plans = self.psql.run(
                 f"select plan, count(*), sum(used) from monthly_usage where {'billing_period = ' + repr(label) if period else 'is_open'}"
@@ -311,6 +336,63 @@ class Pages(PagesCase):
         self.assertGreater(len(lines), 5)
         self.assertEqual([line for line in lines if line != [1, True]], [])
         self.assertEqual(self.browser.overflow(), 0)
+
+    def test_ids_that_begin_alike_differ_on_a_phone(self):
+        self.browser.set_appearance("phone", "light")
+        users = [f"5eed0000-0000-4000-8000-{number:012d}" for number in range(1, 4)]
+        for user in users:
+            self.psql.run(f"select set_plan('{user}', 'pro')")
+            self.send_command(f"CONSUME {user} 100000")
+        # Whether a letter is inside the boxes that its ancestors show of it.
+        visible = (
+            "return [...document.querySelectorAll(arguments[0])].map(link => {"
+            "  const box = link.closest('th').getBoundingClientRect(), node = link.firstChild, shown = [];"
+            "  for (let index = 0; index < node.length; index++) {"
+            "    const range = document.createRange(); range.setStart(node, index); range.setEnd(node, index + 1);"
+            "    const letter = range.getBoundingClientRect();"
+            "    const isShown = letter.right <= box.right + 0.5 && letter.left >= box.left && letter.right <= innerWidth;"
+            "    if (isShown) shown.push(node.data[index]);"
+            "  } return shown.join('');"
+            "})"
+        )
+        for path, part in [("/dashboard", "top"), ("/dashboard/list?plan=pro", "list")]:
+
+            def shown():
+                self.browser.open(path)
+                return set(users) <= set(self.texts(f"[data-part={part}] tbody a"))
+
+            wait_until(shown, "the users are listed")
+            self.assertLessEqual(set(users), set(self.browser.run(visible, f"[data-part={part}] tbody a")), path)
+            self.assertEqual(self.browser.overflow(), 0)
+
+    def test_a_plan_with_a_long_label_fits_a_phone(self):
+        self.psql.run(f"insert into headroom.plans (plan, label, cycle, allowance) values ('wide', '{'W' * 64}', 'monthly', 7)")
+        user = new_user()
+        self.send_command(f"SETPLAN {user} wide", f"CONSUME {user} 7")
+        self.browser.set_appearance("phone", "light")
+
+        def listed():
+            self.browser.open("/dashboard")
+            return "W" * 64 in self.browser.text("[data-part=plans]")
+
+        wait_until(listed, "the overview has the plan")
+        self.browser.picture("wide")
+        self.assertEqual(self.browser.overflow(), 0)
+        for path in (f"/dashboard/users/{user}", "/dashboard/list?plan=wide"):
+            self.browser.open(path)
+            self.browser.picture("wide-" + path.split("/")[2].split("?")[0])
+            self.assertEqual(self.browser.overflow(), 0, path)
+
+    def test_a_list_follows_the_links_of_the_overview(self):
+        self.browser.open("/dashboard")
+        wait_until(lambda: self.browser.all(".tiers tbody a"), "the figures are counted")
+        # A refresh may replace the link at any time.
+        self.browser.run("document.querySelector('.tiers tbody tr:last-child a').click()")
+        wait_until(lambda: self.browser.text("h1") == "Users", "the list")
+        self.assertIn("in the tier blocked", self.browser.text("#list-heading"))
+        wait_until(lambda: self.texts("[data-part=list] tbody a"), "it is read without a reload")
+        tiers = set(self.texts("[data-part=list] tbody .tier"))
+        self.assertEqual(tiers, {"blocked"})
 
     def test_the_keyboard_is_enough(self):
         from selenium.webdriver.common.keys import Keys

@@ -1,14 +1,17 @@
 import Usage
 
-/// Why a user cannot send messages after a grant or a reset, which restore only a used-up allowance.
+/// Why a user cannot send messages after an action: a grant or a reset restores only a used-up allowance, and a plan
+/// can be set without access.
 enum ActionCaveat: Equatable, Sendable {
     case noAccess(DenialReason)
     /// A grant to a user whose plan has no limit.
     case noLimit
 
-    /// - Returns: nil if the user can send messages after the action.
+    /// - Returns: nil if the user can send messages after the action, or is forgotten.
     init?(_ action: ActionForm.Action, _ snapshot: UsageSnapshot) {
-        if let denialReason = snapshot.denialReason {
+        if action == .forget {
+            return nil
+        } else if let denialReason = snapshot.denialReason {
             self = .noAccess(denialReason)
         } else if case .grant = action, snapshot.limit == nil {
             self = .noLimit

@@ -6,15 +6,21 @@ struct ActionForm: Equatable, Sendable {
     enum Action: Equatable, Sendable {
         case grant(messages: Int)
         case reset
+        case setPlan(PlanFields)
+        case forget
 
         /// The last component of the form's path.
         var name: String {
             switch self {
             case .grant: "grant"
             case .reset: "reset"
+            case .setPlan: "plan"
+            case .forget: "forget"
             }
         }
     }
+
+    static let actionNames = ["grant", "reset", "plan", "forget"]
 
     var action: Action
     /// For the audit log; 1 to 1,024 bytes.
@@ -22,6 +28,8 @@ struct ActionForm: Equatable, Sendable {
 
     static let messagesRange = 1...1_000_000
     static let reasonBytesMaximum = 1_024
+    /// Of any other field that is shown again.
+    private static let inputScalarsMaximum = 64
 
     /// A field whose value was rejected, and how to correct it.
     struct InvalidField: Error, Equatable {
@@ -30,9 +38,35 @@ struct ActionForm: Equatable, Sendable {
     }
 
     /// - Parameters:
-    ///   - messages: surrounding spaces and commas between thousands are ignored.
-    static func read(action: String, messages: String?, reason: String?) throws(InvalidField) -> ActionForm {
-        let reason = trimmed(reason ?? "")
+    ///   - fields: `reason`; for a grant `messages`, in which commas between thousands are ignored; for a plan those of
+    ///     `PlanFields`. Surrounding spaces are ignored.
+    ///   - plans: all plans; nil if they cannot be read, and then the database checks the plan.
+    static func read(
+        action: String,
+        _ fields: [String: String],
+        plans: [Plan]? = nil
+    ) throws(InvalidField) -> ActionForm {
+        let reason = try self.reason(fields)
+        switch action {
+        case "reset": return ActionForm(action: .reset, reason: reason)
+        case "forget": return ActionForm(action: .forget, reason: reason)
+        case "plan": return ActionForm(action: .setPlan(try PlanFields(fields, plans: plans)), reason: reason)
+        case "grant":
+            let digits = trimmed(fields["messages"] ?? "").filter { $0 != "," }
+            guard !digits.isEmpty, digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+                let number = Int(digits), messagesRange.contains(number)
+            else {
+                throw InvalidField(field: "messages", message: "Enter a number of messages from 1 to 1,000,000.")
+            }
+            return ActionForm(action: .grant(messages: number), reason: reason)
+        default:
+            throw InvalidField(field: "action", message: "There is no such action.")
+        }
+    }
+
+    /// The reason for the audit log, which every action needs.
+    static func reason(_ fields: [String: String]) throws(InvalidField) -> String {
+        let reason = trimmed(fields["reason"] ?? "")
         guard !reason.isEmpty else {
             throw InvalidField(field: "reason", message: "Enter a reason for the audit log, such as a ticket number.")
         }
@@ -45,25 +79,19 @@ struct ActionForm: Equatable, Sendable {
                 message: "Remove line breaks, control characters and formatting characters."
             )
         }
-        switch action {
-        case "reset":
-            return ActionForm(action: .reset, reason: reason)
-        case "grant":
-            let digits = trimmed(messages ?? "").filter { $0 != "," }
-            guard !digits.isEmpty, digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-                let number = Int(digits), messagesRange.contains(number)
-            else {
-                throw InvalidField(field: "messages", message: "Enter a number of messages from 1 to 1,000,000.")
-            }
-            return ActionForm(action: .grant(messages: number), reason: reason)
-        default:
-            throw InvalidField(field: "action", message: "There is no such action.")
-        }
+        return reason
     }
 
     /// Control and formatting characters: one that reverses the writing direction makes a record look like another.
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         [.control, .format].contains(scalar.properties.generalCategory)
+    }
+
+    /// A rejected value, to be shown again.
+    static func draft(_ field: String, _ fields: [String: String]) -> String? {
+        fields[field].map {
+            truncated($0, toScalars: field == "reason" ? reasonBytesMaximum : inputScalarsMaximum)
+        }
     }
 
     /// Limits rejected input that is shown again. By scalars, because one character can have any number of them.

@@ -5,11 +5,11 @@ import Usage
 struct ActionResult: Equatable, Sendable {
     enum Outcome: String, Sendable {
         case done, repeated, unavailable, overloaded, unknown
-        /// The user is missing from the table that `message_usage` references.
+        /// The user is missing from the table that `message_usage` references, or there is no such plan.
         case notFound = "not-found"
         /// The form's idempotency key was used for another number of messages.
         case conflict
-        /// The database rejected a value: for a grant, its number of messages.
+        /// The database rejected a value: for a grant, its number of messages; for a plan, its state.
         case refused
         case failed
 
@@ -58,16 +58,9 @@ struct ActionResult: Equatable, Sendable {
     }
 
     var notice: Notice {
-        let isGrant = action == "grant"
         let newLimit = limit > 0 ? " The limit of this period is now \(NumberText.grouped(limit))." : ""
-        if let caveat, outcome == .done {
-            let title = isGrant ? "Granted, but the user \(caveat.ending)" : "Reset, but the user \(caveat.ending)"
-            return Notice(.warning, title, caveat.text + newLimit, isOutcome: true)
-        }
         return switch outcome {
-        case .done where isGrant:
-            Notice(.good, "Granted.", "It takes effect with the next message.\(newLimit)", isOutcome: true)
-        case .done: Notice(.good, "Reset.", "The count of this period was set to 0.", isOutcome: true)
+        case .done: done(newLimit)
         case .repeated:
             Notice(.good, "Already granted.", "The form was sent twice; it counts once.\(newLimit)", isOutcome: true)
         case .unknown:
@@ -78,22 +71,49 @@ struct ActionResult: Equatable, Sendable {
                 isOutcome: true
             )
         case .unavailable, .overloaded, .notFound, .conflict, .refused, .failed:
-            Notice(.bad, "Nothing was changed.", reason(isGrant: isGrant), isOutcome: true)
+            Notice(.bad, "Nothing was changed.", reason, isOutcome: true)
+        }
+    }
+
+    private func done(_ newLimit: String) -> Notice {
+        switch (action, caveat) {
+        case ("plan", nil):
+            Notice(.good, "The plan is set.", "It takes effect with the next message.\(newLimit)", isOutcome: true)
+        case ("plan", _?):
+            Notice(.warning, "The plan is set, and the user has no access.", "The state is below.", isOutcome: true)
+        case ("forget", _):
+            Notice(
+                .good,
+                "Forgotten.",
+                "All data of this user is deleted. A trial that was started stays spent.",
+                isOutcome: true
+            )
+        case ("grant", let caveat?):
+            Notice(.warning, "Granted, but the user \(caveat.ending)", caveat.text + newLimit, isOutcome: true)
+        case (_, let caveat?):
+            Notice(.warning, "Reset, but the user \(caveat.ending)", caveat.text + newLimit, isOutcome: true)
+        case ("grant", nil):
+            Notice(.good, "Granted.", "It takes effect with the next message.\(newLimit)", isOutcome: true)
+        case (_, nil): Notice(.good, "Reset.", "The count of this period was set to 0.", isOutcome: true)
         }
     }
 
     /// Why nothing was changed, and what to do.
-    private func reason(isGrant: Bool) -> String {
-        switch outcome {
-        case .unavailable:
+    private var reason: String {
+        switch (outcome, action) {
+        case (.unavailable, _):
             "The database could not be reached in time, or another session holds the user’s usage locked; try later."
-        case .overloaded: "Too many requests are waiting; try again in a moment."
-        case .notFound:
+        case (.overloaded, _): "Too many requests are waiting; try again in a moment."
+        case (.notFound, "plan"):
+            "There is no such plan any more, or the user is not in the application’s table that message_usage "
+                + "references; add the user there first."
+        case (.notFound, _):
             "The user is not in the application’s table that message_usage references; add the user there first."
-        case .conflict where isGrant:
+        case (.conflict, "grant"):
             "This form granted another number of messages before. Check the changes below, then fill in a new form."
-        case .refused where isGrant: "The limit would be more than 2,147,483,647; grant fewer messages."
-        case .done, .repeated, .unknown, .conflict, .refused, .failed:
+        case (.refused, "grant"): "The limit would be more than 2,147,483,647; grant fewer messages."
+        case (.refused, "plan"): "The plan cannot have this state."
+        case (.done, _), (.repeated, _), (.unknown, _), (.conflict, _), (.refused, _), (.failed, _):
             "The database refused the change; the service’s log has the reason."
         }
     }

@@ -4,7 +4,7 @@ import Hummingbird
 import LineProtocol
 import Usage
 
-/// The operator's actions on a user, grant and reset: asks for confirmation, performs each once, shows the result.
+/// The operator's actions on a user: asks for confirmation, performs each once, shows the result.
 struct UserActionHandler: Sendable {
     let authenticator: ViewerAuthenticator
     let forms: FormDecoder
@@ -19,10 +19,11 @@ struct UserActionHandler: Sendable {
         notices: [Notice] = [],
         draft: Draft? = nil
     ) async -> Response {
-        let presenter = UserPresenter(figures: await figures.user(user))
+        async let plans = viewer.canChange ? figures.plans() : nil
+        let presenter = UserPresenter(figures: await figures.user(user), mayChange: viewer.canChange)
         var frame = authenticator.frame("User \(user)", viewer)
         frame.isUsers = true
-        let actions = viewer.canChange ? actions(user, frame, presenter, draft) : nil
+        let actions = viewer.canChange ? actions(user, frame, presenter, await plans, draft) : nil
         let page = presenter.page(frame, notices: notices, actions: actions)
         let status: HTTPResponse.Status =
             presenter.isIncomplete ? .serviceUnavailable : draft == nil ? .ok : .badRequest
@@ -32,33 +33,55 @@ struct UserActionHandler: Sendable {
     /// Rejected input, to be corrected.
     struct Draft {
         var action: String
-        var messages: String?
-        var reason: String?
+        var fields: [String: String]
         var error: ActionForm.InvalidField
+
+        func value(_ action: String, _ field: String) -> String? {
+            self.action == action ? ActionForm.draft(field, fields) : nil
+        }
+
+        func error(_ action: String, _ field: String) -> String? {
+            self.action == action && error.field == field ? error.message : nil
+        }
     }
 
     private func actions(
         _ user: UserID,
         _ frame: Frame,
         _ presenter: UserPresenter,
+        _ plans: [Plan]?,
         _ draft: Draft?
     ) -> UserPage.Actions {
-        func error(_ action: String, _ field: String) -> String? {
-            draft?.action == action && draft?.error.field == field ? draft?.error.message : nil
+        func reason(_ action: String) -> UserPage.ReasonField {
+            UserPage.ReasonField(
+                id: "\(action)-reason",
+                value: draft?.value(action, "reason"),
+                error: draft?.error(action, "reason")
+            )
         }
-        return UserPage.Actions(
-            user: user.description,
-            csrfToken: frame.csrfToken,
-            period: presenter.currentPeriod.map { TimeText.period($0) },
-            grantCaveat: presenter.answer.flatMap { ActionCaveat(.grant(messages: 1), $0.snapshot) }?.notice,
-            resetCaveat: presenter.answer.flatMap { ActionCaveat(.reset, $0.snapshot) }?.notice,
-            messages: draft?.messages,
-            grantReason: draft?.action == "grant" ? draft?.reason : nil,
-            resetReason: draft?.action == "reset" ? draft?.reason : nil,
-            messagesError: error("grant", "messages"),
-            grantReasonError: error("grant", "reason"),
-            resetReasonError: error("reset", "reason")
-        )
+        let snapshot = presenter.answer?.snapshot
+        var actions = UserPage.Actions(user: user.description, csrfToken: frame.csrfToken)
+        actions.period = snapshot.map { TimeText.period($0.period) }
+        actions.grantCaveat = snapshot.flatMap { ActionCaveat(.grant(messages: 1), $0) }?.notice
+        actions.resetCaveat = snapshot.flatMap { ActionCaveat(.reset, $0) }?.notice
+        actions.messages = draft?.value("grant", "messages")
+        actions.messagesError = draft?.error("grant", "messages")
+        actions.grantReason = reason("grant")
+        actions.resetReason = reason("reset")
+        actions.forgetReason = reason("forget")
+        if let plans, !plans.isEmpty {
+            actions.plan = UserPage.PlanForm(
+                plans: plans,
+                selectedPlan: draft?.value("plan", "plan") ?? snapshot?.plan.name,
+                selectedState: draft?.value("plan", "state"),
+                expires: draft?.value("plan", "expires"),
+                planError: draft?.error("plan", "plan"),
+                stateError: draft?.error("plan", "state"),
+                expiresError: draft?.error("plan", "expires"),
+                planReason: reason("plan")
+            )
+        }
+        return actions
     }
 
     // MARK: Submitted forms
@@ -69,72 +92,55 @@ struct UserActionHandler: Sendable {
         authorized viewer: Viewer,
         user: UserID
     ) async throws -> Response {
-        guard let action = context.parameters.get("action"), ["grant", "reset"].contains(action) else {
+        guard let action = context.parameters.get("action"), ActionForm.actionNames.contains(action) else {
             throw Problem.notFound
         }
         let fields = try await forms.fields(request, context, viewer)
-        guard viewer.canChange else {
-            throw Problem(
-                ReplyError(code: .forbidden, text: "this needs a token with the scope operator; nothing was done")
-            )
-        }
+        try viewer.requireOperator()
+        let plans = action == "plan" ? await figures.plans() : nil
         let form: ActionForm
         do throws(ActionForm.InvalidField) {
-            form = try ActionForm.read(action: action, messages: fields["messages"], reason: fields["reason"])
+            form = try ActionForm.read(action: action, fields, plans: plans)
         } catch {
-            let draft = Draft(
-                action: action,
-                messages: fields["messages"].map { ActionForm.truncated($0, toScalars: 32) },
-                reason: fields["reason"].map { ActionForm.truncated($0, toScalars: ActionForm.reasonBytesMaximum) },
-                error: error
-            )
-            return await userPage(user, viewer, draft: draft)
+            return await userPage(user, viewer, draft: Draft(action: action, fields: fields, error: error))
         }
         guard fields["confirmed"] == "yes", let key = fields["key"], RandomIdentifier.isWellFormed(key) else {
-            return await confirmation(form, user, viewer)
+            return await confirmation(form, user, viewer, plans)
+        }
+        guard form.action != .forget || ActionConfirmation.isForgetWord(fields["word"]) else {
+            return await confirmation(form, user, viewer, plans, typedError: true)
         }
         return await perform(form, key: key, user, viewer)
     }
 
-    private func confirmation(_ form: ActionForm, _ user: UserID, _ viewer: Viewer) async -> Response {
-        let snapshot = await figures.snapshot(of: user)
-        let period = snapshot.map { TimeText.period($0.period) } ?? "the current period"
-        let used = snapshot.map { " from \(NumberText.grouped($0.used))" } ?? ""
-        let isGrant: Bool
-        let question: String
-        var messages: String?
-        switch form.action {
-        case .grant(let count):
-            isGrant = true
-            messages = String(count)
-            question = "Grant \(NumberText.count(count, "message")) for \(period)?"
-        case .reset:
-            isGrant = false
-            question = "Set the count of \(period)\(used) to 0?"
-        }
-        var frame = authenticator.frame(isGrant ? "Grant messages" : "Reset usage", viewer)
-        frame.isUsers = true
-        let caveat = snapshot.flatMap { ActionCaveat(form.action, $0) }
-        let record = "is recorded in the audit log as done by \(viewer.actor)."
-        let page = ConfirmPage(
-            frame: frame,
-            user: user.description,
-            action: form.action.name,
-            heading: isGrant ? "Grant messages" : "Reset usage",
-            question: question,
-            caveat: caveat?.notice,
-            consequence: caveat == nil ? "It takes effect with the next message and \(record)" : "It \(record)",
-            button: isGrant ? "Yes, grant" : "Yes, reset",
-            buttonClass: isGrant ? "primary" : "danger",
-            reason: form.reason,
-            messages: messages,
-            key: RandomIdentifier.make(),
-            usage: snapshot?.accessible
+    private func confirmation(
+        _ form: ActionForm,
+        _ user: UserID,
+        _ viewer: Viewer,
+        _ plans: [Plan]?,
+        typedError: Bool = false
+    ) async -> Response {
+        var planLabel: String?
+        if case .setPlan(let fields) = form.action { planLabel = plans?.first { $0.name == fields.plan }?.label }
+        let confirmation = ActionConfirmation(
+            form: form,
+            user: user,
+            snapshot: await figures.snapshot(of: user),
+            actor: viewer.actor,
+            planLabel: planLabel
         )
-        return PageResponse.page(pages.render(.confirm, page), cookie: viewer.newCookie)
+        var frame = authenticator.frame(confirmation.heading, viewer)
+        frame.isUsers = true
+        let page = confirmation.page(frame, key: RandomIdentifier.make(), typedError: typedError)
+        return PageResponse.page(
+            pages.render(.confirm, page),
+            typedError ? .badRequest : .ok,
+            cookie: viewer.newCookie
+        )
     }
 
     private func perform(_ form: ActionForm, key: String, _ user: UserID, _ viewer: Viewer) async -> Response {
+        let author = ChangeAuthor(actor: viewer.actor, reason: form.reason)
         let operation: EngineOperation =
             switch form.action {
             case .grant(let messages):
@@ -142,8 +148,9 @@ struct UserActionHandler: Sendable {
                     .grant(messages, key: MessageKey(validated: "dashboard:\(key)"), reason: form.reason),
                     by: ChangeAuthor(actor: viewer.actor)
                 )
-            case .reset:
-                .change(.resetUsage(nil), by: ChangeAuthor(actor: viewer.actor, reason: form.reason))
+            case .reset: .change(.resetUsage(nil), by: author)
+            case .setPlan(let fields): .change(.setPlan(fields.change(of: user)), by: author)
+            case .forget: .change(.forget, by: author)
             }
         let result: ActionResult
         switch await engine.perform(operation, for: user) {
@@ -154,6 +161,7 @@ struct UserActionHandler: Sendable {
                 limit: answer.snapshot.limit ?? 0,
                 caveat: ActionCaveat(form.action, answer.snapshot)
             )
+        case .done: result = ActionResult(action: form.action.name, outcome: .done, limit: 0)
         case .failure(let error): result = ActionResult(action: form.action.name, outcome: .init(error), limit: 0)
         default: result = ActionResult(action: form.action.name, outcome: .failed, limit: 0)
         }

@@ -1,9 +1,9 @@
-// Updates the live numbers every second, and the figures of the overview at longer intervals. Everything else on the
-// pages works without scripts.
+// Updates the live numbers every second, and the figures of the overview at longer intervals; a list until it is read.
+// Everything else on the pages works without scripts.
 "use strict";
 (() => {
   const section = document.getElementById("live");
-  if (!section || !("EventSource" in window)) return;
+  if (section && !("EventSource" in window)) return;
   const element = (name) => document.getElementById("live-" + name);
   const show = (name, text) => { if (element(name).textContent !== text) element(name).textContent = text; };
   // The chart has a point per second. Width, baseline and height are those of the SVG in live.mustache.
@@ -64,13 +64,15 @@
   };
   const refreshLater = () => {
     clearTimeout(timer);
-    timer = setTimeout(refresh, 1000 * document.querySelector("[data-refresh]").dataset.refresh);
+    const due = document.querySelector("[data-refresh]");
+    if (due) timer = setTimeout(refresh, 1000 * due.dataset.refresh);
   };
   const end = (text) => {
     stop();
     show("state", text);
     element("pause").hidden = true;
   };
+  if (!section) return refreshLater();
   const listen = () => {
     refreshLater();
     source = new EventSource(section.dataset.source);

@@ -15,6 +15,8 @@ struct DashboardFigures: Sendable {
     private static let freshness = Duration.seconds(5)
     /// Of a past period, which changes only when an operator edits it.
     private static let pastFreshness = Duration.seconds(300)
+    /// Of a list of users, so that its pages are those of one scan while somebody reads them.
+    private static let listFreshness = Duration.seconds(60)
     /// How long a page waits for a figure. After that it is sent with the figures that are there, and the load
     /// continues.
     private static let waitTimeout = Duration.milliseconds(1_500)
@@ -27,6 +29,7 @@ struct DashboardFigures: Sendable {
     private let top: FigureCache<BillingPeriod, [PeriodUsage]>
     private let activity: FigureCache<SingleKey, [DailyActivity]>
     private let billing: FigureCache<SingleKey, BillingOverview>
+    private let lists: FigureCache<UserListQuery, [PeriodUsage]>
 
     init(_ dependencies: HTTPServerDependencies) {
         parts = dependencies.parts
@@ -58,7 +61,21 @@ struct DashboardFigures: Sendable {
                 try BillingOverview.read(limit: DashboardFigures.failedEvents, on: connection, deadline: deadline)
             }
         }
+        lists = FigureCache(capacity: DashboardFigures.listsMaximum) { list in
+            let query = ReportQuery.users(
+                list.period,
+                tier: list.tier,
+                plan: list.plan,
+                count: UserListQuery.usersMaximum
+            )
+            return await DashboardFigures.result(of: engine.report(query)) { outcome in
+                if case .history(let users) = outcome { users } else { nil }
+            }
+        }
     }
+
+    /// Lists of users in the cache: some thousand rows each at most.
+    private static let listsMaximum = 16
 
     var live: LiveFigures { LiveFigures(info: parts.info.lines()) }
 
@@ -84,6 +101,26 @@ struct DashboardFigures: Sendable {
             billing: billing,
             live: live
         )
+    }
+
+    /// - Returns: nil if there is no such period or plan.
+    func users(_ query: UserListQuery) async -> UserListFigures? {
+        let isAway = isDatabaseAway
+        async let periods = figure(self.periods, SingleKey(), DashboardFigures.freshness, isAway)
+        async let billing = figure(self.billing, SingleKey(), DashboardFigures.freshness, isAway)
+        // Checked before the users are loaded, because each made-up name would cost a scan of the table.
+        guard await DashboardFigures.mayExist(query.period, periods.value, billing.value),
+            await DashboardFigures.mayExist(query.plan, periods.value, billing.value)
+        else { return nil }
+        let users = await figure(lists, query, DashboardFigures.listFreshness, isAway)
+        return await UserListFigures(query: query, users: users, periods: periods, billing: billing)
+    }
+
+    /// Whether a list can show the plan: a configured one, or one with usage rows.
+    static func mayExist(_ plan: String?, _ periods: AllPeriods?, _ billing: BillingOverview?) -> Bool {
+        guard let plan, let periods, let billing else { return true }
+        return billing.plans.contains { $0.name == plan }
+            || periods.plans.values.contains { $0.contains { $0.plan == plan } }
     }
 
     /// Whether a page can show the period: any month, the period of a plan that never resets, or one with usage rows.
@@ -138,6 +175,18 @@ struct DashboardFigures: Sendable {
     func snapshot(of user: UserID) async -> UsageSnapshot? {
         guard !isDatabaseAway, case .answer(let answer) = await engine.perform(.usage, for: user) else { return nil }
         return answer.snapshot
+    }
+
+    /// - Returns: nil if they cannot be loaded.
+    func plans() async -> [Plan]? {
+        await figure(billing, SingleKey(), DashboardFigures.freshness, isDatabaseAway).value?.plans
+    }
+
+    func event(_ name: BillingEventLog.Name) async -> Result<BillingEventDetails?, EngineError> {
+        let deadline = ContinuousClock.now + requestTimeout
+        return await DashboardFigures.query(in: sessions, by: deadline) { connection throws(PostgresError) in
+            try BillingEventDetails.read(name, on: connection, deadline: deadline)
+        }
     }
 
     private func records(of user: UserID) async -> Result<UserDetails, EngineError> {

@@ -1,4 +1,4 @@
-/// Decodes `application/x-www-form-urlencoded`, the encoding of forms.
+/// Decodes `application/x-www-form-urlencoded`, the encoding of forms, and encodes links.
 enum FormFields {
     /// More than any form here has.
     private static let maximum = 16
@@ -18,6 +18,26 @@ enum FormFields {
             fields[name] = value
         }
         return fields
+    }
+
+    /// A query with these names and values, without those whose value is nil or empty.
+    static func query(_ fields: [(name: String, value: String?)]) -> String {
+        fields.compactMap { name, value in
+            value.flatMap { $0.isEmpty ? nil : "\(name)=\(encoded($0))" }
+        }
+        .joined(separator: "&")
+    }
+
+    /// For a value in a query.
+    static func encoded(_ text: String) -> String {
+        text.utf8.reduce(into: "") { text, byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            default: text += "%" + RandomIdentifier.hexadecimal([byte]).uppercased()
+            }
+        }
     }
 
     private static func decoded(_ bytes: some Sequence<UInt8>) -> String? {

@@ -21,21 +21,37 @@ struct SignInPage {
 
 /// Asks for confirmation before anything is changed.
 struct ConfirmPage {
+    struct Field {
+        var name: String
+        var value: String
+    }
+
+    /// A word to be typed before an action that cannot be undone.
+    struct TypedWord {
+        var word: String
+        var error: String?
+    }
+
     var frame: Frame
     var user: String
     var action: String
     var heading: String
     var question: String
     var caveat: Notice?
+    /// What changes and what stays.
+    var effects: [String]
+    var hasEffects: Bool
     var consequence: String
     var button: String
     /// A class of the stylesheet: a reset looks dangerous, a grant does not.
     var buttonClass: String
     var reason: String
-    var messages: String?
+    /// The fields of the action, to be sent again.
+    var fields: [Field]
     /// The idempotency key of a grant: a form that is sent twice grants once.
     var key: String
     var usage: String?
+    var typed: TypedWord?
 }
 
 /// An error, and what to do about it.

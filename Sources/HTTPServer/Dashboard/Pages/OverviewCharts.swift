@@ -34,12 +34,18 @@ extension OverviewPresenter {
 
     var daysPlaceholder: String {
         guard figures.days.value != nil else { return placeholder(figures.days) }
-        return "No messages in the last 30 days. They appear here as your product sends CONSUME."
+        return empty(
+            "No messages in the last 30 days. They appear here as your product sends CONSUME.",
+            figures.days
+        )
     }
 
     var historyPlaceholder: String {
         guard figures.periods.value != nil else { return placeholder(figures.periods) }
-        return "No usage of monthly plans in these months. Trials never reset, so they belong to no month."
+        return empty(
+            "No usage of monthly plans in these months. Trials never reset, so they belong to no month.",
+            figures.periods
+        )
     }
 
     /// The last twelve months, with those without usage; nil where none has any.

@@ -1,12 +1,6 @@
 /// The usage of all users: one billing period, and its history. Each section has either its content or a placeholder,
 /// which says why there is none.
 struct OverviewPage {
-    struct PeriodOption {
-        var value: String
-        var text: String
-        var isSelected: Bool
-    }
-
     /// Seconds until the page's script fetches the page again.
     static let (refreshSecondsWhileLoading, refreshSeconds) = (2, 15)
 
@@ -16,7 +10,8 @@ struct OverviewPage {
     /// For a new installation, in place of figures.
     var firstSteps: FirstSteps?
     var hasCharts: Bool
-    var periods: [PeriodOption]
+    var periods: [PeriodOptions.Option]
+    var isPeriodsTruncated: Bool
     var heading: String
     var explanation: String
     var summary: PeriodSummary?

@@ -11,14 +11,17 @@ extension OverviewPresenter {
         }
         // A plan without users is listed only if the open periods are shown.
         let shown = configured.filter { figures.period == .open || $0.report.users > 0 }
-        let rows = shown.map { OverviewPresenter.row($0.plan.label, $0.plan.name, $0.plan, $0.report) }
+        let rows = shown.map { row($0.plan.label, $0.plan.name, $0.plan, $0.report) }
         // Usage rows of deleted plans, and usage rows without a plan.
         let others = reports.filter { report in !billing.plans.contains { $0.name == report.plan } }
-            .map { OverviewPresenter.row($0.plan ?? "no plan", nil, nil, $0) }
+            .map { row($0.plan ?? "no plan", nil, nil, $0) }
+        let sorted = (rows + others).sorted { ($0.userCount, $1.label) > ($1.userCount, $0.label) }
         return PlansSection(
-            trials: billing.plans.filter(\.isTrial).map { OverviewPresenter.trials($0, periods) },
-            rows: (rows + others).sorted { ($0.userCount, $1.label) > ($1.userCount, $0.label) },
-            hasRows: !(rows + others).isEmpty,
+            trials: billing.plans.filter(\.isTrial).prefix(OverviewPresenter.trialsMaximum)
+                .map { OverviewPresenter.trials($0, periods) },
+            rows: Array(sorted.prefix(OverviewPresenter.plansMaximum)),
+            hasRows: !sorted.isEmpty,
+            isTruncated: sorted.count > OverviewPresenter.plansMaximum,
             age: age(figures.periods)
         )
     }
@@ -27,12 +30,19 @@ extension OverviewPresenter {
         figures.periods.value == nil ? placeholder(figures.periods) : placeholder(figures.billing)
     }
 
-    private static func row(_ label: String, _ name: String?, _ plan: Plan?, _ report: PlanReport) -> PlansSection.Row {
-        PlansSection.Row(
+    /// Of plans, and of trials among them: a page must not grow with their number.
+    static let (plansMaximum, trialsMaximum) = (100, 10)
+
+    private func row(_ label: String, _ name: String?, _ plan: Plan?, _ report: PlanReport) -> PlansSection.Row {
+        // A row that was inserted manually can have any text as its plan.
+        let listed = report.users == 0 ? nil : report.plan.flatMap { Plan.isName($0) ? $0 : nil }
+        return PlansSection.Row(
             label: label,
             name: name,
-            allowance: plan.map(allowance) ?? "–",
+            allowance: plan.map(OverviewPresenter.allowance) ?? "–",
             users: NumberText.grouped(report.users),
+            link: listed.map { UserListQuery(period: figures.period, plan: $0).path() },
+            linkLabel: "\(NumberText.count(report.users, "user")) on the plan \(label)",
             messages: NumberText.grouped(report.messages),
             blocked: NumberText.grouped(report.blocked),
             userCount: report.users
@@ -70,8 +80,9 @@ extension OverviewPresenter {
             count: OverviewPresenter.failedText(billing.failedCount),
             events: billing.failedEvents.map { event in
                 FailedEventsSection.Event(
+                    replayLink: mayChange ? EventPage.path(of: event.name) : nil,
                     at: TimeText(event.receivedAt),
-                    source: event.source,
+                    source: event.name.source,
                     type: event.type,
                     user: event.user?.description,
                     problem: event.problem
@@ -82,7 +93,8 @@ extension OverviewPresenter {
     }
 
     var failedEventsPlaceholder: String {
-        figures.billing.value == nil ? placeholder(figures.billing) : "No store event has failed."
+        figures.billing.value == nil
+            ? placeholder(figures.billing) : empty("No store event has failed.", figures.billing)
     }
 
     static func failedText(_ count: Int) -> String {

@@ -17,9 +17,10 @@ struct OverviewFigures: Sendable {
     /// All figures are loaded, and none of them shows a message.
     var isNewInstallation: Bool {
         guard let periods = periods.value, let days = days.value else { return false }
-        return periods.reports.isEmpty && days.allSatisfy { $0.messages == 0 && $0.blocked == 0 }
+        return errors.isEmpty && periods.reports.isEmpty && days.allSatisfy { $0.messages == 0 && $0.blocked == 0 }
     }
 
+    /// An empty list may be out of date.
     fileprivate var errors: [EngineError] {
         [periods.error, days.error, top.error, billing.error].compactMap(\.self)
     }
@@ -31,19 +32,18 @@ struct OverviewFigures: Sendable {
 
 /// Turns the overview's figures into texts and charts.
 struct OverviewPresenter {
-    /// An adopted table may have rows with any labels, thousands of them. Every period can be selected by its address.
-    private static let listedMonthsMaximum = 60
-    private static let listedPlansMaximum = 40
-
     let figures: OverviewFigures
     /// Shown by a new installation.
     var firstSteps = FirstSteps(command: nil)
+    /// The viewer has the scope operator.
+    var mayChange = false
 
     func page(_ frame: Frame) -> OverviewPage {
         let heading = TimeText.period(figures.period)
         let report = figures.periods.value?.report(of: figures.period)
         let summary = report.flatMap { $0.users == 0 ? nil : self.summary($0) }
         let isNew = figures.isNewInstallation
+        let options = PeriodOptions(figures.periods.value, selected: figures.period)
         return OverviewPage(
             frame: frame,
             refreshSeconds: figures.isLoading
@@ -51,7 +51,8 @@ struct OverviewPresenter {
             notices: notices,
             firstSteps: isNew && figures.period == .open ? firstSteps : nil,
             hasCharts: !isNew,
-            periods: options,
+            periods: options.options,
+            isPeriodsTruncated: options.isTruncated,
             heading: heading,
             explanation: explanation,
             summary: summary,
@@ -85,7 +86,8 @@ struct OverviewPresenter {
                 Notice(
                     .warning,
                     "\(OverviewPresenter.failedText(count)) failed.",
-                    "Their users may have the wrong access. See “Failed store events” below."
+                    (count == 1 ? "Its user" : "Their users")
+                        + " may have the wrong access. See “Failed store events” below."
                 )
             )
         }
@@ -93,21 +95,6 @@ struct OverviewPresenter {
     }
 
     // MARK: The period
-
-    private var options: [OverviewPage.PeriodOption] {
-        let loaded = figures.periods.value
-        var labels = Set(loaded?.reports.map(\.period) ?? [])
-        if let current = loaded?.current { labels.insert(current) }
-        labels.formUnion([.open, figures.period])
-        let months = labels.filter { $0.month != nil }.sorted { $0.label > $1.label }
-            .bounded(to: OverviewPresenter.listedMonthsMaximum, keeping: [loaded?.current, figures.period])
-        let others = labels.filter { $0.month == nil && $0 != .open }.sorted { $0.label < $1.label }
-            .bounded(to: OverviewPresenter.listedPlansMaximum, keeping: [figures.period])
-        return ([.open] + months + others).map { period in
-            let text = TimeText.period(period) + (period == loaded?.current ? " (this month)" : "")
-            return OverviewPage.PeriodOption(value: period.label, text: text, isSelected: period == figures.period)
-        }
-    }
 
     private var explanation: String {
         guard figures.period != .open else {
@@ -126,11 +113,14 @@ struct OverviewPresenter {
     private func summary(_ report: PeriodReport) -> PeriodSummary {
         let blocked = report.users(in: .blocked)
         let rows = Tier.allCases.map { tier in
-            PeriodSummary.TierRow(
+            let count = report.users(in: tier)
+            return PeriodSummary.TierRow(
                 name: tier.rawValue,
                 meaning: OverviewPresenter.tierMeanings[tier] ?? "",
-                users: NumberText.grouped(report.users(in: tier)),
-                share: NumberText.percent(report.users(in: tier), of: report.users)
+                users: NumberText.grouped(count),
+                link: count == 0 ? nil : UserListQuery(period: figures.period, tier: tier).path(),
+                linkLabel: "\(NumberText.count(count, "user")) in the tier \(tier.rawValue)",
+                share: NumberText.percent(count, of: report.users)
             )
         }
         let bar = ShareBar(
@@ -139,13 +129,10 @@ struct OverviewPresenter {
             summary: rows.map { "\($0.name): \($0.users), \($0.share)" }.joined(separator: "; "),
             parts: Tier.allCases.map { ShareBar.Part(name: $0.rawValue, count: report.users(in: $0)) }
         )
-        // Not messages * 10 / users, which may overflow.
-        let (ones, rest) = report.messages.quotientAndRemainder(dividingBy: max(1, report.users))
-        let tenths = ones * 10 + rest * 10 / max(1, report.users)
         return PeriodSummary(
             messages: NumberText.grouped(report.messages),
             users: NumberText.grouped(report.users),
-            average: "\(NumberText.grouped(tenths / 10)).\(tenths % 10) for each user",
+            average: OverviewPresenter.average(report),
             blocked: NumberText.grouped(blocked),
             blockedShare: NumberText.percent(blocked, of: report.users),
             hasBlocked: blocked > 0,
@@ -155,10 +142,22 @@ struct OverviewPresenter {
         )
     }
 
+    /// Messages are whole; only an average of few of them needs a decimal.
+    private static func average(_ report: PeriodReport) -> String {
+        // Not messages * 10 / users, which may overflow.
+        let (ones, rest) = report.messages.quotientAndRemainder(dividingBy: max(1, report.users))
+        let tenths = rest * 10 / max(1, report.users)
+        guard ones < 10, tenths > 0 else {
+            let rounded = ones + (ones >= 10 && rest * 2 >= report.users ? 1 : 0)
+            return "\(NumberText.count(rounded, "message")) a user on average"
+        }
+        return "\(ones).\(tenths) messages a user on average"
+    }
+
     private var summaryPlaceholder: String {
         guard figures.periods.value != nil else { return placeholder(figures.periods) }
-        guard figures.period == .open else { return "No usage in this period." }
-        return "No period is open now. Choose an earlier billing period above."
+        guard figures.period == .open else { return empty("No usage in this period.", figures.periods) }
+        return empty("No period is open now. Choose an earlier billing period above.", figures.periods)
     }
 
     // MARK: Top users
@@ -167,14 +166,7 @@ struct OverviewPresenter {
         guard let users = figures.top.value, !users.isEmpty else { return nil }
         return TopUsersSection(
             rows: users.enumerated().map { index, usage in
-                TopUsersSection.Row(
-                    rank: index + 1,
-                    user: usage.user.description,
-                    used: NumberText.grouped(usage.used),
-                    limit: usage.limit.map(NumberText.grouped) ?? "unlimited",
-                    share: usage.limit.map { NumberText.percent(usage.used, of: $0) } ?? "–",
-                    tier: usage.tier.rawValue
-                )
+                TopUsersSection.Row(usage, rank: index + 1)
             },
             age: age(figures.top)
         )
@@ -184,12 +176,24 @@ struct OverviewPresenter {
         // A period without users has no top users, whether or not these are loaded.
         let hasUsers = figures.periods.value.map { $0.report(of: figures.period).users > 0 } ?? true
         guard figures.top.value != nil || !hasUsers && figures.top.isLoading else { return placeholder(figures.top) }
-        return "No messages in this period."
+        return empty("No messages in this period.", figures.top)
     }
 
     // MARK: Placeholders and ages
 
-    func placeholder<Value>(_ figure: Figure<Value>) -> String {
+    func placeholder<Value>(_ figure: Figure<Value>) -> String { OverviewPresenter.placeholder(figure) }
+
+    func empty<Value>(_ text: String, _ figure: Figure<Value>) -> String { OverviewPresenter.empty(text, figure) }
+
+    /// A text that says that a figure is empty. If it could not be read since, the text says so, and how old it is.
+    static func empty<Value>(_ text: String, _ figure: Figure<Value>) -> String {
+        guard let error = figure.error else { return text }
+        let age = figure.age.map { " That was \(NumberText.age($0))." } ?? ""
+        return "\(text)\(age) \(error.advice)"
+    }
+
+    /// Why a figure is not shown.
+    static func placeholder<Value>(_ figure: Figure<Value>) -> String {
         switch figure {
         case .failed(let error): error.advice
         case .loading, .loaded:
@@ -201,12 +205,5 @@ struct OverviewPresenter {
     func age<Value>(_ figure: Figure<Value>) -> String {
         guard let age = figure.age.map(NumberText.age) else { return "" }
         return figure.isLoading ? "\(age), being updated now" : age
-    }
-}
-
-extension [BillingPeriod] {
-    /// The first `count` periods, and those to keep.
-    fileprivate func bounded(to count: Int, keeping kept: [BillingPeriod?]) -> [BillingPeriod] {
-        Array(prefix(count)) + dropFirst(count).filter { kept.contains($0) }
     }
 }

@@ -5,6 +5,10 @@ struct PeriodSummary {
         var name: String
         var meaning: String
         var users: String
+        /// The list of these users; nil if there are none.
+        var link: String?
+        /// What the link leads to, beginning with its visible text.
+        var linkLabel: String
         var share: String
     }
 
@@ -42,7 +46,7 @@ struct ChartSection {
 /// The users with the most messages in a period.
 struct TopUsersSection {
     struct Row {
-        var rank: Int
+        var rank: String
         var user: String
         var used: String
         var limit: String
@@ -62,6 +66,10 @@ struct PlansSection {
         var name: String?
         var allowance: String
         var users: String
+        /// The list of the plan's users; nil if there are none, or for rows without a plan.
+        var link: String?
+        /// What the link leads to, beginning with its visible text.
+        var linkLabel: String
         var messages: String
         var blocked: String
         /// Rows are sorted by it.
@@ -79,12 +87,16 @@ struct PlansSection {
     var trials: [Trials]
     var rows: [Row]
     var hasRows: Bool
+    /// Plans with fewer users are left out.
+    var isTruncated: Bool
     var age: String
 }
 
 /// The newest store events that could not be applied.
 struct FailedEventsSection {
     struct Event {
+        /// The page where the event can be replayed; nil for a viewer that may not change anything.
+        var replayLink: String?
         var at: TimeText
         var source: String
         var type: String

@@ -3,7 +3,8 @@ import Mustache
 /// The pages' templates, compiled into the program.
 struct PageLibrary: Sendable {
     enum Page: String, CaseIterable {
-        case overview, user, find, confirm, problem
+        case overview, user, find, confirm, event, problem
+        case userList = "user-list"
         case signIn = "sign-in"
     }
 
@@ -12,6 +13,7 @@ struct PageLibrary: Sendable {
         "actions": PackageResources.actions_mustache,
         "chart": PackageResources.chart_mustache,
         "confirm": PackageResources.confirm_mustache,
+        "event": PackageResources.event_mustache,
         "failed-events": PackageResources.failed_events_mustache,
         "find": PackageResources.find_mustache,
         "first-steps": PackageResources.first_steps_mustache,
@@ -21,9 +23,12 @@ struct PageLibrary: Sendable {
         "overview": PackageResources.overview_mustache,
         "plans": PackageResources.plans_mustache,
         "problem": PackageResources.problem_mustache,
+        "reason": PackageResources.reason_mustache,
         "records": PackageResources.records_mustache,
         "sign-in": PackageResources.sign_in_mustache,
         "user": PackageResources.user_mustache,
+        "user-list": PackageResources.user_list_mustache,
+        "user-rows": PackageResources.user_rows_mustache,
     ]
 
     /// Mustache's own escaping works on characters and misses a `<` that forms one character with a combining scalar,

@@ -38,6 +38,10 @@ extension String {
         return text.hasSuffix(".") ? text : text + "."
     }
 
+    /// For a text of an operator within a sentence or an option, where no element can isolate it: one that is written
+    /// from right to left does not reorder what surrounds it.
+    var isolated: String { utf8.allSatisfy { $0 < 0x80 } ? self : "\u{2068}\(self)\u{2069}" }
+
     /// A name of the protocol as words.
     var spaced: String { String(map { $0 == "_" ? " " : $0 }) }
 }

@@ -62,19 +62,13 @@ extension UserPresenter {
     }
 
     func event(_ event: UserDetails.Event) -> UserPage.Event {
-        let state =
-            switch event.outcome {
-            case "applied": "good"
-            case "failed": "bad"
-            case "waiting": "warning"
-            default: "neutral"
-            }
         return UserPage.Event(
+            replayLink: mayChange && event.outcome == "failed" ? EventPage.path(of: event.name) : nil,
             at: TimeText(event.at),
-            source: event.source,
+            source: event.name.source,
             type: event.type,
             outcome: event.outcome,
-            outcomeState: state,
+            outcomeState: EventPage.state(of: event.outcome),
             problem: event.problem,
             detail: event.detail?.isEmpty == true ? nil : event.detail
         )

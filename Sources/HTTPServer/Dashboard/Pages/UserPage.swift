@@ -1,3 +1,5 @@
+import Usage
+
 /// One user's usage, its history, and an operator's actions.
 struct UserPage {
     struct Usage {
@@ -52,6 +54,8 @@ struct UserPage {
     }
 
     struct Event {
+        /// The page where the event can be replayed; nil if it did not fail, or for a viewer that may not change anything.
+        var replayLink: String?
         var at: TimeText
         var source: String
         var type: String
@@ -81,11 +85,36 @@ struct UserPage {
         var grantCaveat: Notice?
         var resetCaveat: Notice?
         var messages: String?
-        var grantReason: String?
-        var resetReason: String?
         var messagesError: String?
-        var grantReasonError: String?
-        var resetReasonError: String?
+        var grantReason = ReasonField(id: "grant-reason")
+        var resetReason = ReasonField(id: "reset-reason")
+        var forgetReason = ReasonField(id: "forget-reason")
+        /// Nil while the plans cannot be read.
+        var plan: PlanForm?
+    }
+
+    /// The reason for the audit log.
+    struct ReasonField {
+        /// Of the element.
+        var id: String
+        var value: String?
+        var error: String?
+    }
+
+    struct Option {
+        var value: String
+        var text: String
+        var isSelected: Bool
+    }
+
+    struct PlanForm {
+        var plans: [Option]
+        var states: [Option]
+        var expires: String?
+        var planError: String?
+        var stateError: String?
+        var expiresError: String?
+        var planReason: ReasonField
     }
 
     var frame: Frame
@@ -97,6 +126,8 @@ struct UserPage {
     var chart: ChartSection?
     var periods: [Period]
     var hasPeriods: Bool
+    /// There are none, or they cannot be read.
+    var periodsPlaceholder: String
     var recordsPlaceholder: String?
     var hasRecords: Bool
     var subscriptions: [Subscription]
@@ -107,4 +138,43 @@ struct UserPage {
     var hasChanges: Bool
     /// The list of changes has reached its maximum; there may be older ones.
     var isTruncated: Bool
+}
+
+extension UserPage.Option {
+    init(plan: Plan, isSelected: Bool) {
+        self.init(value: plan.name, text: "\(plan.label.isolated) (\(plan.name))", isSelected: isSelected)
+    }
+}
+
+extension UserPage.PlanForm {
+    /// - Parameters:
+    ///   - selectedPlan: the name of a plan.
+    ///   - selectedState: the name of a state; nil is the plan's initial one.
+    init(
+        plans: [Plan],
+        selectedPlan: String?,
+        selectedState: String? = nil,
+        expires: String? = nil,
+        planError: String? = nil,
+        stateError: String? = nil,
+        expiresError: String? = nil,
+        planReason: UserPage.ReasonField = UserPage.ReasonField(id: "plan-reason")
+    ) {
+        self.plans = plans.map { UserPage.Option(plan: $0, isSelected: $0.name == selectedPlan) }
+        let initial = UserPage.Option(value: "", text: "the plan’s initial state", isSelected: selectedState == nil)
+        states =
+            [initial]
+            + PlanFields.states.map {
+                UserPage.Option(
+                    value: $0.rawValue,
+                    text: $0.rawValue.spaced,
+                    isSelected: $0.rawValue == selectedState
+                )
+            }
+        self.expires = expires
+        self.planError = planError
+        self.stateError = stateError
+        self.expiresError = expiresError
+        self.planReason = planReason
+    }
 }

@@ -12,6 +12,8 @@ struct UserFigures: Sendable {
 /// Turns one user's figures into texts and a bar.
 struct UserPresenter {
     let figures: UserFigures
+    /// The viewer has the scope operator.
+    var mayChange = false
 
     /// - Parameter actions: the operator's forms; nil for a viewer that may not change anything.
     func page(_ frame: Frame, notices: [Notice], actions: UserPage.Actions?) -> UserPage {
@@ -27,6 +29,7 @@ struct UserPresenter {
             chart: chart(periods),
             periods: periods.map(period),
             hasPeriods: !periods.isEmpty,
+            periodsPlaceholder: periodsPlaceholder,
             recordsPlaceholder: recordsPlaceholder,
             hasRecords: records != nil,
             subscriptions: (records?.subscriptions ?? []).map(subscription),
@@ -82,6 +85,11 @@ struct UserPresenter {
             return [Notice(.bad, "The subscription is revoked.", text)]
         case .trial, .active, .cancelled, .expired, .free: return []
         }
+    }
+
+    private var periodsPlaceholder: String {
+        guard case .failure(let error) = figures.history else { return "No messages yet." }
+        return error.advice
     }
 
     private var recordsPlaceholder: String? {

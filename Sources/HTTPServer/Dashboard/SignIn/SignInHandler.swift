@@ -21,7 +21,7 @@ struct SignInHandler: Sendable {
 
     /// Redirects a viewer that has to sign in before it may see a page.
     func redirect(returningTo returnPath: String, _ viewer: Viewer) -> Response {
-        let query = returnPath == ReturnPath.overview ? "" : "?to=\(SignInHandler.percentEncoded(returnPath))"
+        let query = returnPath == ReturnPath.overview ? "" : "?to=\(FormFields.encoded(returnPath))"
         return PageResponse.redirect(to: SignInHandler.path + query, cookie: viewer.newCookie)
     }
 
@@ -68,17 +68,5 @@ struct SignInHandler: Sendable {
         frame.hasNavigation = false
         let page = SignInPage(frame: frame, error: error, returnPath: returnPath, mayBeSignedIn: mayBeSignedIn)
         return PageResponse.page(pages.render(.signIn, page), status, cookie: viewer.newCookie)
-    }
-
-    /// For a value in a query.
-    private static func percentEncoded(_ path: String) -> String {
-        path.utf8.reduce(into: "") { text, byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                text.unicodeScalars.append(Unicode.Scalar(byte))
-            default: text += "%" + RandomIdentifier.hexadecimal([byte]).uppercased()
-            }
-        }
     }
 }

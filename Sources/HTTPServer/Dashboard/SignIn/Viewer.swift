@@ -17,6 +17,15 @@ struct Viewer: Sendable {
     var canView: Bool { !permissions.isDisjoint(with: Verb.report.permissions) }
     var canChange: Bool { !permissions.isDisjoint(with: Verb.grant.permissions) }
 
+    /// - Throws: 403 without the scope operator.
+    func requireOperator() throws(Problem) {
+        guard canChange else {
+            throw Problem(
+                ReplyError(code: .forbidden, text: "this needs a token with the scope operator; nothing was done")
+            )
+        }
+    }
+
     /// The name in the audit log for changes by this viewer.
     var actor: String { identity?.actor ?? "dashboard" }
 }
