@@ -38,7 +38,7 @@ struct ReferenceModelTests {
     func rowCreation() throws {
         var model = ReferenceModel()
         #expect(model.check(ada, messages: 1, at: now).status == .allowed)
-        #expect(model.consume(ada, messages: 101, at: now).status == .blocked(.trialLimitReached))
+        #expect(model.consume(ada, messages: 101, at: now).status == .blocked(.exceedsRemaining))
         #expect(model.usage(ada, at: now).snapshot.used == 0)
         #expect(model.history(ada, months: 12, at: now).isEmpty)
         _ = model.consume(ada, messages: 1, at: now)

@@ -16,7 +16,7 @@ struct ReferenceModelTrialTests {
         #expect(asked.snapshot.startedAt == at("2026-11-01"))
         #expect(asked.snapshot.expiresAt == at("2026-11-04"))
         #expect(model.usage(ada, at: at("2026-11-02")).snapshot.expiresAt == at("2026-11-05"))
-        #expect(model.consume(ada, messages: 101, at: at("2026-11-03")).status == .blocked(.trialLimitReached))
+        #expect(model.consume(ada, messages: 101, at: at("2026-11-03")).status == .blocked(.exceedsRemaining))
 
         let first = model.consume(ada, messages: 1, at: now)
         #expect(first.status == .allowed)

@@ -72,9 +72,7 @@ struct DetailsTests {
             // An earlier renewal that arrives later changes nothing.
             try await report(database, "08:10:00", .renewed, first)
             #expect(try await details(database, engine) == expected)
-            for (time, kind) in [
-                ("08:30:00", BillingEffect.Kind.cancelled), ("08:40:00", .gracePeriod), ("08:50:00", .revoked),
-            ] {
+            for (time, kind) in [("08:30:00", BillingEffect.Kind.cancelled), ("08:40:00", .gracePeriod)] {
                 try await report(database, time, kind, plan: nil, until: nil)
                 #expect(try await details(database, engine) == expected, "\(kind)")
             }

@@ -22,7 +22,7 @@ struct VerbTests {
             #expect(try await client.release(user, key: key).messages == 2)
             let usage = try await client.usage(of: user)
             #expect(usage.used == 1 && usage.label == "Trial — Day 1 of 3")
-            guard case .blocked(_, .trialLimitReached) = try await client.consume(user, messages: 100) else {
+            guard case .blocked(_, .exceedsRemaining) = try await client.consume(user, messages: 100) else {
                 Issue.record("more than the trial has was allowed")
                 return
             }
