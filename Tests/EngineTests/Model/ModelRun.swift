@@ -33,7 +33,9 @@ struct ModelRun {
     mutating func step() async throws -> Bool {
         stepNumber += 1
         // Before this step, because a step returns early.
-        guard stepNumber % 5 != 0 || (try await compareCurrentUsage()) else { return false }
+        if stepNumber % 5 == 0 {
+            guard try await compareCurrentUsage() else { return false }
+        }
         switch generator.step(model) {
         case .requests(let requests):
             return try await compare(requests)

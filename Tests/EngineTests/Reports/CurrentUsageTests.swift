@@ -129,7 +129,8 @@ struct CurrentUsageTests {
         let shown = try await psql.text("\(view) where user_id = '\(ada)'")
         #expect(shown == expected)
 
-        let answer = try #require(try await engine.execute(ada, .check(1)).answer)
+        let outcome = try await engine.execute(ada, .check(1))
+        let answer = try #require(outcome.answer)
         var fields = try await SQLAnswer.read("select * from current_usage where user_id = '\(ada)'", from: psql)
         if fields["held"] == "0" { fields["held"] = .some(nil) }
         #expect(fields == SQLAnswer.fields(of: answer))
