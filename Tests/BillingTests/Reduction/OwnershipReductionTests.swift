@@ -228,9 +228,9 @@ struct OwnershipReductionTests {
         #expect(transfer(bought("paid", "2026-02-11"))?.plans == ["paid"], "bought later")
         let refund = event("2026-02-05", by: ["\(ben)"], effect(.revoked, "T2"))
         #expect(transfer(bought("paid"), refund)?.plans == ["paid"], "refunded before")
-        let expiry = event("2026-02-05", effect(.expired))
-        #expect(transfer(expiry)?.plans == [], "nothing gives access")
-        #expect(transfer(expiry)?.keepsOwnCount == false)
+        let refundOfTransferred = event("2026-02-05", effect(.revoked))
+        #expect(transfer(refundOfTransferred)?.plans == [], "nothing gives access")
+        #expect(transfer(refundOfTransferred)?.keepsOwnCount == false)
         var declared = StoreSubscription(transaction: "operator")
         declared.plan = "paid"
         declared.startedAt = day("2026-02-03")
