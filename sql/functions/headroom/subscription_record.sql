@@ -1,14 +1,12 @@
 -- Returns what the audit log records of a user's plan and of one subscription. Null if the user has neither.
 -- p_subscription: a row of headroom.subscriptions as JSON, or null.
 create or replace function headroom.subscription_record(
-    p_entitlement headroom.entitlement, p_subscriber headroom.subscribers, p_subscription jsonb
+    p_entitlement headroom.entitlement, p_anchor_day integer, p_previous_plan text, p_subscription jsonb
 ) returns jsonb
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_plan constant jsonb := headroom.plan_record(
-        p_entitlement, p_subscriber.anchor_day::integer, p_subscriber.previous_plan
-    );
+    v_plan constant jsonb := headroom.plan_record(p_entitlement, p_anchor_day, p_previous_plan);
     v_subscription constant jsonb := case when p_subscription is not null then (
         select jsonb_strip_nulls(jsonb_build_object(
             'transaction', subscription.original_transaction_id,

@@ -76,9 +76,12 @@ begin
         order by 1
     loop
         v_before := headroom.subscription_record(
-            v_entitlement_before, v_subscriber_before, v_rows_before -> v_transaction
+            v_entitlement_before, v_subscriber_before.anchor_day, v_subscriber_before.previous_plan,
+            v_rows_before -> v_transaction
         );
-        v_after := headroom.subscription_record(entitlement, v_subscriber_after, v_rows_after -> v_transaction);
+        v_after := headroom.subscription_record(
+            entitlement, v_subscriber_after.anchor_day, v_subscriber_after.previous_plan, v_rows_after -> v_transaction
+        );
         if v_before is not distinct from v_after then
             -- Columns that the log has only if nothing else changed.
             select
