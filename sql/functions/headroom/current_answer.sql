@@ -21,4 +21,3 @@ begin
 end
 $$;
 grant execute on function headroom.current_answer(uuid) to headroom_operator, headroom_dashboard;
-alter function headroom.current_answer(uuid) owner to headroom_service;

@@ -20,4 +20,3 @@ exception
 end
 $$;
 grant execute on function headroom.current_snapshot(uuid, text) to headroom_operator, headroom_dashboard;
-alter function headroom.current_snapshot(uuid, text) owner to headroom_service;

@@ -34,7 +34,12 @@ select
     (usage.answer).retry_after as retry_after,
     (usage.answer).previous_plan as previous_plan,
     (usage.answer).label as label,
+    (usage.answer).state_label as state_label,
     (usage.answer).accessible as accessible,
+    (usage.answer).price as price,
+    (usage.answer).currency as currency,
+    (usage.answer).manage as manage,
+    (usage.answer).steps as steps,
     (usage.answer).notice as notice,
     (usage.answer).banner as banner
 from headroom.current_periods as usage;
