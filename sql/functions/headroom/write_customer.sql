@@ -13,7 +13,8 @@ declare
     v_event_id constant text := v_event ->> 'id';
     -- An operator who replays an event may give a reason.
     v_reason constant text := (v_event ->> 'type') || ' reported by ' || v_source || case
-        when v_event ? 'before' then coalesce('; replayed: ' || nullif(current_setting('headroom.reason', true), ''), '')
+        when v_event ? 'before'
+            then coalesce('; replayed: ' || nullif(current_setting('headroom.reason', true), ''), '')
         else ''
     end;
     v_user_id constant uuid := (v_event ->> 'user')::uuid;
