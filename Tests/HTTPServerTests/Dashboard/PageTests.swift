@@ -63,8 +63,10 @@ struct PageTests {
         overview.days?.note = text
         overview.firstSteps = FirstSteps(command: text)
         overview.failedEvents?.events[0].problem = text
-        (overview.plans?.rows[0].label, overview.plans?.rows[0].linkLabel) = (text, text)
-        (overview.plans?.trials[0].label, overview.failedEvents?.events[0].replayLink) = (text, text)
+        overview.plans?.rows[0].label = text
+        overview.plans?.rows[0].linkLabel = text
+        overview.plans?.trials[0].label = text
+        overview.failedEvents?.events[0].replayLink = text
         (actions.grantCaveat, actions.resetCaveat) = (notice, notice)
         return [
             library.render(.overview, overview),
