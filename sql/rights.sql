@@ -7,7 +7,8 @@
 do $$
 declare
     v_owner constant oid := 'headroom_owner'::regrole;
-    v_views constant regclass[] := '{public.monthly_usage, public.billing_period_report, public.audit_trail}';
+    v_views constant regclass[] :=
+        '{public.current_usage, public.monthly_usage, public.billing_period_report, public.audit_trail}';
     v_object text;
 begin
     if (select nspowner from pg_namespace where nspname = 'headroom') <> v_owner then

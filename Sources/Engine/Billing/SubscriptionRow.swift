@@ -74,7 +74,7 @@ extension StoreSubscription {
     init(_ row: SubscriptionRow) {
         self.init(transaction: row.originalTransactionId)
         plan = row.plan
-        product = row.product
+        product = row.product?.text
         startedAt = row.startedAt
         expiresAt = row.expiresAt
         graceUntil = row.graceUntil
@@ -82,9 +82,13 @@ extension StoreSubscription {
         unsubscribedAt = row.unsubscribedAt
         revokedAt = row.revokedAt
         nextPlan = row.nextPlan
-        nextProduct = row.nextProduct
+        nextProduct = row.nextProduct?.text
         environment = row.environment
         eventAt = row.eventAt
         anchorDay = row.anchorDay
+        store = row.store
+        renews = row.renews
+        price = row.price
+        currency = row.currency
     }
 }
