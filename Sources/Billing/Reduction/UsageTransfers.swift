@@ -84,7 +84,7 @@ struct UsageTransfers {
     /// The transaction's subscription of its present owner.
     private func subscription(of transaction: Transaction) -> StoreSubscription? {
         guard let owner = ownership.owner(transaction)?.user else { return nil }
-        return subscriptions[owner]?.first { $0.transaction == transaction.name }
+        return subscriptions[owner]?.first { ExactText($0.transaction) == ExactText(transaction.name) }
     }
 
     /// The largest allowance to which a user had access just before an event. Nil without access.

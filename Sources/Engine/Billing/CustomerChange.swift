@@ -257,9 +257,11 @@ extension CustomerChange.User {
 
 extension CustomerDocument.Transfer {
     fileprivate init(_ transfer: UsageTransfer) {
-        source = transfer.event.source
-        event = transfer.event.id
-        giver = transfer.giver.description
-        receiver = transfer.receiver.description
+        self.init(
+            source: transfer.event.source,
+            event: transfer.event.id,
+            giver: transfer.giver.description,
+            receiver: transfer.receiver.description
+        )
     }
 }

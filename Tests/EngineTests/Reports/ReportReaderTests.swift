@@ -114,7 +114,7 @@ struct ReportReaderTests {
 
     @Test("a slow page range is followed by a smaller one, and fast ones by larger ones again")
     func pageRanges() {
-        var scan = PagedTableScan(.report(.open), InvalidValueLog(logger: .silent))
+        var scan = PagedTableScan(.report(.open), InvalidValueLog(.silent))
         let first = scan.rangePages
         scan.adaptRange(to: .seconds(1))
         #expect(scan.rangePages == first / 2)
