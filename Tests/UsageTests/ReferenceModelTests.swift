@@ -79,7 +79,7 @@ struct ReferenceModelTests {
         model.setPlanDefinition(paid(allowance: 1_000))
         #expect(model.check(ada, messages: 1, at: now).snapshot.limit == 1_000)
         #expect(model.usage(ada, at: now).snapshot.limit == 1_000)
-        #expect(model.history(ada, months: 1, at: now).map(\.limit) == [800])
+        #expect(model.history(ada, months: 1, at: now).map(\.limit) == [1_000])
         _ = model.consume(ada, messages: 1, at: now)
         #expect(model.history(ada, months: 1, at: now).map(\.limit) == [1_000])
     }
@@ -126,7 +126,7 @@ struct ReferenceModelTests {
         _ = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .expired), at: now)
         model.setPlanDefinition(paid(allowance: 1_000))
         #expect(model.consume(ada, messages: 1, at: now).snapshot.limit == 1_000)
-        #expect(model.history(ada, months: 1, at: now).map(\.limit) == [800])
+        #expect(model.history(ada, months: 1, at: now).map(\.limit) == [1_000])
     }
 
     @Test("changes no limit without a row")

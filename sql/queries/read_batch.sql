@@ -3,7 +3,7 @@
 -- trial, free or deny.
 --
 -- A usable row gives the snapshot. Otherwise headroom.read_usage_snapshot computes it: the second part of the union is
--- only evaluated if the first found nothing. is_stale: the period has a row that the next message will rewrite.
+-- only evaluated if the first found nothing. is_stale: the next message will rewrite a row of the user.
 -- renews_at, next_plan, price and currency come from the subscription: only USAGE needs them, and a longer usage row
 -- would make counting slower.
 select
@@ -35,9 +35,9 @@ cross join lateral (
         snapshot.denial_reason is null and exists (
             select from public.message_usage as usage
             where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
-                and usage.billing_period = snapshot.billing_period
                 and (
-                    usage.usable_until <= headroom.now() or usage.plan_revision <> snapshot.plan_revision
+                    usage.billing_period = snapshot.billing_period
+                    and (usage.usable_until <= headroom.now() or usage.plan_revision <> snapshot.plan_revision)
                     or usage.updated_at > headroom.now() + interval '1 hour'
                 )
         ) as is_stale

@@ -199,7 +199,7 @@ struct CurrentUsageTests {
             try await compare(database, engine, "2026-11 0 800 silent ALLOWED")
             _ = try await engine.execute(ada, .consume(3))
             try await database.psql.ingest(event("refund", "11:00:00", ["kind": "revoked", "transaction": "T"]))
-            try await compare(database, engine, "2026-11 3 800 blocked BLOCKED")
+            try await compare(database, engine, "trial 100 100 blocked BLOCKED")
             try await database.psql.ingest(event("return", "11:10:00", ["kind": "reinstated", "transaction": "T"]))
             try await compare(database, engine, "2026-11 3 800 silent ALLOWED")
         }

@@ -254,7 +254,7 @@ class Pages(PagesCase):
         text = self.browser.text()
         answer = Answer(self.send_command(f"USAGE {user}"))
         self.assertIn("770 of 790 messages prominent", text.replace("\n", " "))
-        for fact in [f"Remaining\n{answer['remaining']}", "State\ncancelled", "Plan\nPremium paid", "Held\n5",
+        for fact in [f"Remaining\n{answer['remaining']}", "State\nCancelled cancelled", "Plan\nPremium paid", "Held\n5",
                      answer["banner"], answer["notice"]]:
             self.assertIn(fact, text)
         self.assertIn("limit 800 → 790", text)

@@ -18,11 +18,19 @@ declare
     v_granted bigint;
     v_row public.message_usage;
 begin
-    update headroom.subscribers set trial_started_at = p_at
-    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and trial_started_at > v_latest;
-    update headroom.subscriptions set started_at = p_at
-    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and original_transaction_id = 'first message'
-        and started_at > v_latest;
+    update headroom.subscriptions as subscription set started_at = p_at
+    where subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
+        and subscription.original_transaction_id = 'first message' and subscription.started_at > v_latest
+        -- Else an operator has set that start.
+        and exists (
+            select from public.message_usage as usage
+            where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+                and usage.billing_period = subscription.plan and usage.updated_at > v_latest
+        );
+    if found then
+        update headroom.subscribers set trial_started_at = p_at
+        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and trial_started_at > v_latest;
+    end if;
     update headroom.message_keys set created_at = p_at, expires_at = p_at + (expires_at - created_at)
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and created_at > v_latest;
     update public.message_usage set updated_at = p_at

@@ -67,6 +67,12 @@ begin
             case
                 when subscription.user_id is null then coalesce(v_trial_started_at, p_at)
                 when subscription.original_transaction_id = 'first message' and subscription.started_at > v_latest
+                    -- Else an operator has set that start.
+                    and exists (
+                        select from public.message_usage as usage
+                        where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+                            and usage.billing_period = subscription.plan and usage.updated_at > v_latest
+                    )
                     then p_at
                 else subscription.started_at
             end as started_at,

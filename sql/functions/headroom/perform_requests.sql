@@ -128,6 +128,7 @@ begin
                         v_is_loaded := false;
                         continue;
                     end if;
+                    perform headroom.end_earlier_month(p_user_id, v_entitlement.billing_period, v_now);
                 end if;
                 v_is_changed := true;
                 v_expires_at := case v_verb when 'reserve' then v_now + make_interval(secs => p_ttls_s[i]) end;

@@ -56,6 +56,9 @@ begin
 exception
     when sqlstate 'HR010' then
         return;
+    when sqlstate 'HR011' then
+        raise exception 'message_usage does not keep what is counted: %', sqlerrm
+            using errcode = 'HR009', hint = 'Look at its triggers and rules: \d message_usage lists them.';
     when foreign_key_violation then
         get stacked diagnostics v_schema = schema_name, v_table = table_name;
         if (v_schema, v_table) is distinct from ('public', 'message_usage') or not v_is_new then
