@@ -12,7 +12,8 @@ begin
         and not owner.rolsuper and owner.rolname <> 'headroom_owner'
         and (select login.rolsuper from pg_roles as login where login.rolname = session_user);
     if found then
-        raise exception 'message_usage belongs to %, whose triggers would run with the rights of %', v_owner, session_user
+        raise exception 'message_usage belongs to %, whose triggers would run with the rights of %',
+            v_owner, session_user
             using errcode = 'object_not_in_prerequisite_state', hint = format('Log in as %I for this.', v_owner);
     end if;
 end

@@ -34,7 +34,7 @@ public struct SchemaSetup: Sendable {
         logger.notice("schema migrated", metadata: ["migration.changes": "\(applied.summary)"])
     }
 
-    /// Makes sure that the service can run: migrates if this login may, otherwise checks that the schema is current, and
+    /// Makes sure that the service can run: migrates if this login may, otherwise checks that the schema is current and
     /// as it was installed.
     ///
     /// - Parameter isPrivate: whether the server is the service's own, where its login is a superuser.

@@ -57,7 +57,11 @@ struct ModelRun {
                 "select * from increment_and_check_usage('\(user)', \(messages))",
                 from: database.psql
             )
-            return expect(fields, equals: SQLAnswer.fields(of: expected), "increment_and_check_usage \(messages)")
+            return expect(
+                SQLAnswer.lines(fields),
+                equals: SQLAnswer.lines(SQLAnswer.fields(of: expected)),
+                "increment_and_check_usage \(messages)"
+            )
         }
         return true
     }
@@ -79,10 +83,9 @@ struct ModelRun {
             }
             guard var fields = row.first else { continue }
             if fields["held"] == "0" { fields["held"] = .some(nil) }
-            let expected = SQLAnswer.fields(of: model.check(user, at: generator.now))
-            guard row.count == 1, expect(fields, equals: expected, "current_usage of user \(user.low & 0xFF)") else {
-                return false
-            }
+            let expected = SQLAnswer.lines(SQLAnswer.fields(of: model.check(user, at: generator.now)))
+            let place = "current_usage of user \(user.low & 0xFF)"
+            guard row.count == 1, expect(SQLAnswer.lines(fields), equals: expected, place) else { return false }
         }
         let sums = try await database.psql.rows(
             """

@@ -46,6 +46,11 @@ enum SQLAnswer {
         }
     }
 
+    /// The fields in the order of their names, so that a difference shows the field.
+    static func lines(_ fields: Fields) -> [String] {
+        fields.map { "\($0.key)=\($0.value ?? "null")" }.sorted()
+    }
+
     /// The fields that `headroom.format_answer` must give for an answer. Instants are microseconds since 1970.
     static func fields(of answer: Answer) -> Fields {
         let snapshot = answer.snapshot

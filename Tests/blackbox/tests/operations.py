@@ -201,7 +201,7 @@ class Operations(Case):
         other, free = self.subscriber("paid", used=799), self.subscriber("pro", used=5_000)
         self.set_count(USER, 800)
         output = run()
-        self.assertRegex(output, rf"{USER} \| 2026-03 +\| +800 \| +800")
+        self.assertRegex(output, rf"{USER} \| 2026-03 +\| active +\| +800 \| +800")
         self.assertNotIn(other, output)
         self.assertNotIn(free, output)
 

@@ -192,8 +192,13 @@ class AllowedWhenUnavailable(Case):
     # Long enough that a slow machine lets no message through uncounted.
     FLAGS = ("--request-timeout-ms", "8000", "--when-unavailable", "allow")
 
+    def wait_for_lane(self, user):
+        wait_until(lambda: "degraded" not in self.send_command(f"CHECK {user}"), "the service resumes by itself")
+
     def test_messages_are_let_through_uncounted_while_the_database_is_away(self):
         user = self.user()
+        # The test before may have ended with one of the two lanes connected.
+        self.wait_for_lane(user)
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         self.psql.close()
         self.cluster.stop_immediately()
@@ -207,12 +212,14 @@ class AllowedWhenUnavailable(Case):
             self.assertRegex(self.send_command(request), r"^-UNAVAILABLE retry_ms=\d+ ", "only the question whether to send is lenient")
         self.cluster.start()
         type(self).psql = self.cluster.session(self.database)
-        wait_until(lambda: "degraded" not in self.send_command(f"CHECK {user}"), "service resumes by itself")
+        self.wait_for_lane(user)
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 2)
         self.assertEqual(self.count(user), 2)
 
     def test_a_standby_is_not_the_database(self):
         user = self.user()
+        # The test before may have ended with one of the two lanes connected.
+        self.wait_for_lane(user)
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         self.psql.close()
         self.cluster.stop()
@@ -222,7 +229,7 @@ class AllowedWhenUnavailable(Case):
         self.assertEqual(self.send_command(f"CONSUME {user}"), f'+ALLOWED user={user} degraded=1 banner="{KEEP_CHATTING}"')
         type(self).psql = self.cluster.session(self.database)
         self.psql.run("select pg_promote()")
-        wait_until(lambda: "degraded" not in self.send_command(f"CHECK {user}"), "service resumes by itself")
+        self.wait_for_lane(user)
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 2)
 
 

@@ -21,7 +21,7 @@ class SQLFunctions(Case):
         self.assertEqual((row["status"], row["used"], row["crossed"], row["limit"]), ("ALLOWED", 640, "gentle", 800))
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 641)
         row = self.row(f"increment_and_check_usage('{user}', 160)")
-        self.assertEqual((row["status"], row["reason"], row["used"]), ("BLOCKED", "limit_reached", 641))
+        self.assertEqual((row["status"], row["reason"], row["used"]), ("BLOCKED", "exceeds_remaining", 641))
         row = self.row(f"increment_and_check_usage(p_user_id => '{user}', p_messages => 159)")
         self.assertEqual((row["status"], row["used"], row["remaining"]), ("ALLOWED", 800, 0))
         self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))

@@ -105,7 +105,7 @@ class States(Case):
         self.send_command(f"SETPLAN {user} paid state=revoked")
         with self.service.connect() as connection:
             self.assertEqual(
-                connection.send_list_command(f"HISTORY {user}"), [f"+PERIOD user={user} period=2026-03 used=7 limit=800 tier=silent"]
+                connection.send_list_command(f"HISTORY {user}"), [f"+PERIOD user={user} period=2026-03 used=7 limit=800 tier=blocked"]
             )
 
     def test_revoked_has_no_access_at_once(self):

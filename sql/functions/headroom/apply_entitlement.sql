@@ -59,8 +59,8 @@ begin
         set held = 0, "limit" = p_entitlement.allowance, plan_limit = p_entitlement.allowance,
             plan = p_entitlement.plan, state = p_entitlement.state, started_at = p_entitlement.started_at,
             resets_at = p_entitlement.resets_at, expires_at = p_entitlement.expires_at,
-            previous_plan = p_entitlement.previous_plan, renews = p_entitlement.renews, usable_until = p_entitlement.usable_until,
-            plan_revision = p_entitlement.plan_revision
+            previous_plan = p_entitlement.previous_plan, renews = p_entitlement.renews,
+            usable_until = p_entitlement.usable_until, plan_revision = p_entitlement.plan_revision
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
             and usage.billing_period = v_period;
     elsif v_period is not null and not v_has_row then

@@ -54,7 +54,7 @@ struct UserPage {
     }
 
     struct Event {
-        /// The page where the event can be replayed; nil if it did not fail, or for a viewer that may not change anything.
+        /// The page where the event can be replayed. Nil if it did not fail, or if the viewer may not change anything.
         var replayLink: String?
         var at: TimeText
         var source: String
