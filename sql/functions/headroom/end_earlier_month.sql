@@ -1,12 +1,13 @@
 -- Makes the row of the user's month before p_billing_period unusable if it ended long ago: perhaps the clock is ahead
--- by months. When it is right again, nothing may be counted in that row before headroom.correct_clock_jump has added
--- the messages of the months ahead. Nearly always the month has just ended, and nothing is written. The caller has
--- locked the subscriber.
+-- by months. When it is right again, nothing may be counted in that row before headroom.correct_clock_jump has added the
+-- messages of the months ahead. Nearly always the month has just ended, and nothing is written. The caller has locked
+-- the subscriber.
 create or replace function headroom.end_earlier_month(
     p_user_id uuid, p_billing_period text, p_at timestamptz
 ) returns void
-    language sql set search_path = pg_catalog, pg_temp
-begin atomic
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
     update public.message_usage as usage set usable_until = '-infinity'
     where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         and usage.usable_until > '-infinity' and usage.usable_until < p_at - interval '35 days'
@@ -15,4 +16,5 @@ begin atomic
             where earlier.bucket = headroom.bucket_of(p_user_id) and earlier.user_id = p_user_id
                 and earlier.billing_period < p_billing_period and headroom.is_month(earlier.billing_period)
         );
-end;
+end
+$$;
