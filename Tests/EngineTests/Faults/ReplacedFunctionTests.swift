@@ -18,7 +18,7 @@ struct ReplacedFunctionTests {
     private static func columns(_ replaced: String, _ value: String) -> String {
         [
             "ordinal", "message_count", "held", "\"limit\"", "plan", "state", "started_at", "resets_at", "expires_at",
-            "previous_plan", "plan_revision", "observed_at", "entitlement_version", "counts",
+            "previous_plan", "renews", "plan_revision", "observed_at", "entitlement_version", "counts",
         ].map { $0 == replaced ? value : "sound.\($0)" }.joined(separator: ", ")
     }
 
