@@ -1,7 +1,7 @@
 -- Makes the row of the user's month before p_billing_period unusable if it ended long ago: perhaps the clock is ahead
--- by months. When it is right again, nothing may be counted in that row before headroom.correct_clock_jump has added the
--- messages of the months ahead. Nearly always the month has just ended, and nothing is written. The caller has locked
--- the subscriber.
+-- by months. When it is right again, nothing may be counted in that row before headroom.correct_clock_jump has added
+-- the messages of the months ahead. Nearly always the month has just ended, and nothing is written. The caller has
+-- locked the subscriber.
 create or replace function headroom.end_earlier_month(
     p_user_id uuid, p_billing_period text, p_at timestamptz
 ) returns void
