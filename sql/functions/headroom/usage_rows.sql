@@ -14,7 +14,8 @@ select
     usage.user_id,
     usage.billing_period,
     coalesce((answered.snapshot).plan, usage.plan) as plan,
-    coalesce((answered.snapshot).state, usage.state) as state,
+    -- The row may have the state of an earlier trial, which an operator had ended.
+    case usage.standing when 't' then 'trial' else coalesce((answered.snapshot).state, usage.state) end as state,
     usage.message_count,
     coalesce((answered.snapshot).used, usage.message_count) as used,
     case usage.held
