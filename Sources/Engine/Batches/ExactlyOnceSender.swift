@@ -30,8 +30,8 @@ struct ExactlyOnceSender {
         case rejected(PostgresError)
     }
 
-    /// How often a statement that was rolled back is sent again. Usually another session was first, which happens once or
-    /// twice. But a trigger of an application may raise the same errors for a user always.
+    /// How often a statement that was rolled back is sent again. Usually another session was first, which happens once
+    /// or twice. But a trigger of an application may raise the same errors for a user always.
     static let rollbacksMaximum = 20
 
     let link: LaneConnection
