@@ -1,4 +1,4 @@
--- Owners, and rights that concern all objects. Applied last, if anything was applied.
+-- Owners, and rights that concern all objects. Applied before rights_on_message_usage.sql, if anything was applied.
 --
 -- The file of a table, view or function grants the other rights on it.
 

@@ -14,8 +14,8 @@ create or replace trigger increment_plan_revision after insert or update or dele
     for each statement execute function headroom.increment_plan_revision();
 create or replace trigger lock_subscribers before update of plan on headroom.plans
     for each statement execute function headroom.lock_subscribers();
--- Triggers are executed in the order of their names. This one comes before those of foreign keys, "RI_…", so that they
--- find nothing left to change: in their place the changes of each user would be recorded.
+-- Triggers are executed in the order of their names. This one comes before those of foreign keys, "RI_…", so that
+-- foreign keys find nothing left to change. Their changes would be recorded for each user.
 create or replace trigger "0_rename_plan" after update of plan on headroom.plans
     for each row when (old.plan <> new.plan) execute function headroom.rename_plan();
 create or replace trigger record_manual_change after insert or update or delete on headroom.store_products
@@ -31,8 +31,8 @@ create or replace trigger notify_tokens_changed
     after insert or delete or update of name, scopes, digest, expires_at, revoked_at
     on headroom.tokens for each statement execute function headroom.notify_tokens_changed();
 
--- The service's functions record their own changes. A counted message only pays for the first comparison. A change by
--- a trigger of somebody else is made in that role, and recorded.
+-- Functions of headroom_owner record their own changes. A counted message only pays for the first comparison. A change
+-- by a trigger of somebody else is made in that role, and recorded.
 create or replace trigger record_manual_change after insert or update or delete on headroom.subscribers
     for each row when (current_user <> 'headroom_service' and current_user <> 'headroom_owner')
     execute function headroom.record_manual_change();

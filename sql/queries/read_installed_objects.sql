@@ -1,6 +1,6 @@
 -- Lists Headroom's functions, views, tables, triggers and policies, with what must stay as `headroom migrate` has
--- installed it. facts: names and texts, and "rights". "definition" is a checksum of PostgreSQL's own text, which begins
--- with the server's major version, because another version may write it differently.
+-- installed it. facts: a JSON object of texts, and an array of rights. "definition" is a checksum of PostgreSQL's own
+-- text, which begins with the server's major version, because another version may write it differently.
 with objects as (
     select
         format('function %s', oid::regprocedure) as object,
@@ -34,7 +34,7 @@ with objects as (
         or relnamespace = 'public'::regnamespace and relkind = 'v' and relowner = to_regrole('headroom_owner')
     )
     union all
-    -- An adopted table's owner may change it otherwise.
+    -- Nothing else of message_usage is compared, because an adopted table's owner may change it.
     select
         format('table %s', oid::regclass) as object,
         jsonb_build_object('row level security', case when relrowsecurity then 'on' else 'off' end) as facts,

@@ -195,7 +195,8 @@ begin
     end if;
 end
 $$;
--- rights.sql creates the policies and enables row level security. They stay when a schema headroom is dropped.
+-- rights_on_message_usage.sql creates the policies and enables row level security. They stay when a schema headroom is
+-- dropped.
 drop policy if exists headroom_service on public.message_usage;
 drop policy if exists headroom_operator on public.message_usage;
 drop policy if exists headroom_user on public.message_usage;

@@ -134,7 +134,7 @@ create table headroom.usage_transfers (
     primary key (source, event_id, giver, receiver)
 );
 comment on table headroom.usage_transfers is
-    'Transfers after which the receiver''s counts were raised to the giver''s.';
+    'Transfers that may raise the receiver''s counts, once each; raised has what they added.';
 comment on column headroom.usage_transfers.raised is
     'For each billing period that was raised: the messages that were added, and the generation of the usage row.';
 create index usage_transfers_giver on headroom.usage_transfers (giver);

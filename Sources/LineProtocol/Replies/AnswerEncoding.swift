@@ -9,22 +9,14 @@ extension Answer {
     /// apply is absent.
     public func encode(into buffer: inout ByteBuffer) {
         // Built first, because the line's capacity depends on their length.
-        let sentences = Sentences(
-            label: isDetailed ? snapshot.label : nil,
-            stateLabel: isDetailed ? snapshot.stateLabel : nil,
-            accessible: isDetailed ? snapshot.accessible : nil,
-            steps: isDetailed ? snapshot.steps : nil,
-            notice: snapshot.notice,
-            banner: snapshot.banner
-        )
-        var capacity = Answer.fixedBytesMaximum + sentences.bytesMaximum
+        let usageTexts = isDetailed ? usageTexts : []
+        let (notice, banner) = (snapshot.notice, snapshot.banner)
+        var capacity = Answer.fixedBytesMaximum
         capacity += LineWriter.valueBytesMaximum(snapshot.plan.name)
         capacity += LineWriter.valueBytesMaximum(snapshot.period.label)
         capacity += LineWriter.valueBytesMaximum(snapshot.previousPlan)
-        let nextPlan = nextPlan
-        if let nextPlan { capacity += LineWriter.valueBytesMaximum(nextPlan) }
-        let details = details
-        if let details { capacity += details.bytesMaximum }
+        for (_, text) in usageTexts { capacity += LineWriter.valueBytesMaximum(text) }
+        capacity += LineWriter.valueBytesMaximum(notice) + LineWriter.valueBytesMaximum(banner)
         buffer.writeLine(capacityBytes: capacity) { line in
             putStatus(into: &line)
             line.putLiteral(" user=")
@@ -33,19 +25,19 @@ extension Answer {
             snapshot.putDates(renews: renews, graceUntil: graceUntil, into: &line)
             putOutcome(into: &line)
             line.putField(" previous_plan=", snapshot.previousPlan)
-            if let nextPlan { line.putField(" next_plan=", nextPlan) }
-            line.putField(" label=", sentences.label)
-            line.putField(" state_label=", sentences.stateLabel)
-            line.putField(" accessible=", sentences.accessible)
-            if let details {
-                line.putField(" price=", details.price)
-                line.putField(" currency=", details.currency)
-                line.putField(" manage=", details.manage)
-            }
-            line.putField(" steps=", sentences.steps)
-            line.putField(" notice=", sentences.notice)
-            line.putField(" banner=", sentences.banner)
+            for (name, text) in usageTexts { line.putField(name, text) }
+            line.putField(" notice=", notice)
+            line.putField(" banner=", banner)
         }
+    }
+
+    /// The texts that only `USAGE` answers with. Counted messages must not pay for them.
+    private var usageTexts: [(name: StaticString, text: String?)] {
+        [
+            (" next_plan=", nextPlan), (" label=", snapshot.label), (" state_label=", snapshot.stateLabel),
+            (" accessible=", snapshot.accessible), (" price=", details?.price), (" currency=", details?.currency),
+            (" manage=", details?.manage), (" steps=", snapshot.steps),
+        ]
     }
 
     private func putStatus(into line: inout LineWriter) {
@@ -70,30 +62,6 @@ extension Answer {
             line.put(released)
         }
         if isReplay { line.putLiteral(" replayed=1") }
-    }
-}
-
-/// The texts that an answer shows to a person.
-private struct Sentences {
-    var label: String?
-    var stateLabel: String?
-    var accessible: String?
-    var steps: String?
-    var notice: String?
-    var banner: String?
-
-    var bytesMaximum: Int {
-        LineWriter.valueBytesMaximum(label) + LineWriter.valueBytesMaximum(stateLabel)
-            + LineWriter.valueBytesMaximum(accessible) + LineWriter.valueBytesMaximum(steps)
-            + LineWriter.valueBytesMaximum(notice) + LineWriter.valueBytesMaximum(banner)
-    }
-}
-
-extension SubscriptionDetails {
-    /// Of the fields without `next_plan`.
-    fileprivate var bytesMaximum: Int {
-        LineWriter.valueBytesMaximum(price) + LineWriter.valueBytesMaximum(currency)
-            + LineWriter.valueBytesMaximum(manage)
     }
 }
 

@@ -5,32 +5,7 @@ import Usage
 @testable import Engine
 
 @Suite("The usage of a transferred subscription")
-struct TransferredUsageTests {
-    private let ada = "\(user(1))"
-    private let bob = "\(user(2))"
-    private let cleo = "\(user(3))"
-
-    private func fresh(_ instant: String = "2026-11-20T12:00:00Z") async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at(instant))
-        try await database.psql.mapProducts()
-        return database
-    }
-
-    /// Denial reason, plan, used and limit for the next message.
-    private func snapshot(_ user: UserID, _ database: TestDatabase) async throws -> String {
-        try await database.psql.rows(
-            """
-            select coalesce(snapshot.denial_reason, 'fine'), snapshot.plan, snapshot.used, snapshot."limit"
-            from headroom.read_usage_snapshot('\(user)', 'trial') as snapshot
-            """
-        ).joined()
-    }
-
-    private func transfer(_ id: String, _ at: String, from: [String], to: [String]) -> Event {
-        Event(id, at, type: "TRANSFER", Event.transferred(from: from, to: to))
-    }
-
+struct TransferredUsageTests: TransferSuite {
     private func bought(_ transaction: String, by user: String, _ at: String = "2026-11-05") -> Event {
         Event("bought \(transaction)", at, by: [user], Event.purchased(transaction))
     }

@@ -3,8 +3,8 @@
 --
 -- p_open_period: the open period of a user with a plan. It stands for the calendar month (UTC) and for trial too,
 -- because callers that know nothing of Headroom's plans name one of these. Null: the user has no plan, and the caller
--- decides. It may name a plan that never resets, or a month that has begun; an end user may name no month that is over
--- for a month already, since no time zone and no start day makes it the present one.
+-- decides. It may name a plan that never resets, or a month that has begun; an end user may name this month or
+-- the month before, since no time zone and no start day makes an older month the present one.
 create or replace function headroom.check_period_label(p_label text, p_open_period text) returns void
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

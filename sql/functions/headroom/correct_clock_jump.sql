@@ -3,7 +3,7 @@
 -- and the rows of those months are deleted. A trial that a message began starts at p_at, and holds get their remaining
 -- time again. The caller has locked the subscriber. Locks the usage rows.
 --
--- Otherwise the user would have an allowance in each of both months, or a trial of years.
+-- Otherwise the user would have an allowance in both months, or a trial that lasts years.
 create or replace function headroom.correct_clock_jump(
     p_user_id uuid, p_entitlement headroom.entitlement, p_at timestamptz
 ) returns void

@@ -7,7 +7,7 @@
 -- t, ended trial: current, and the user may not send;
 -- o, over: not current;
 -- w, without plan: not current, but older clients count in it;
--- d, denied: the same, and users without a plan may not send;
+-- d, denied: as w, but users without a plan may not send;
 -- ?: only headroom.entitlement can tell.
 --
 -- has_ended: the columns of the row alone say that it is over.
@@ -69,7 +69,7 @@ select
                         else 'w'::"char"
                     end
                 when count(*) = 0 then '?'::"char"
-                -- On the anchor day this month's period has begun.
+                -- From the anchor day on, this month's period is open.
                 when usage.billing_period < (select constants.month from constants) and (
                         select subscriber.anchor_day from headroom.subscribers as subscriber
                         where subscriber.bucket = usage.bucket and subscriber.user_id = usage.user_id

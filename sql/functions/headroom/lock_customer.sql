@@ -12,7 +12,7 @@ declare
     v_missing_count bigint;
     v_inserted_count bigint := 0;
 begin
-    -- Each attempt waits for another session that writes the same names, so a few are enough.
+    -- Each attempt waits for another session that writes the same names. 100 attempts mean that a row is discarded.
     for v_attempt in 1 .. 100 loop
         begin
             select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}')

@@ -1,6 +1,7 @@
--- Returns what only an answer to USAGE shows of the store's subscription that gives p_plan until p_expires_at: when the
--- store renews it and the plan that then replaces p_plan (null: not, and none), the price that was paid last, and the
--- store. No row if p_renews is null: then the plan comes from set_plan or from a first message.
+-- Returns what only an answer to USAGE shows of the store's subscription that gives p_plan until p_expires_at.
+-- renews_at: when the store renews it; null if it does not. next_plan: the plan after that; null if p_plan stays. price
+-- and currency: of the last payment. No row if p_renews is null: then the plan comes from set_plan or from a first
+-- message.
 --
 -- Of several subscriptions with the plan, the one with that end. LIMIT keeps this an index scan of one user: for a join
 -- without it the planner may read the whole table. PostgreSQL inlines the function.

@@ -2,7 +2,8 @@
 --
 -- is_current: the row has the period that an answer to its user shows. Plan, state, dates and numbers are then those of
 -- the answer, and the tier is blocked if the next message would be refused. Other rows show what was written with their
--- last message.
+-- last message; one whose user may not send at all is blocked.
+-- has_no_access: its user may not send, whatever the count.
 -- is_open: the period counts for its user now. A current period that never resets is not open without access: a trial
 -- that is over. A user has at most one open period.
 -- has_ended: the columns of the row alone say that it is not current. A condition on it saves time.
@@ -78,7 +79,7 @@ select
         else usage.standing in ('e', 'w', 'd')
     end as is_open,
     usage.has_ended,
-    usage.standing = 't' or coalesce((answered.snapshot).denial_reason is not null, false) as has_no_access,
+    usage.standing in ('t', 'd') or coalesce((answered.snapshot).denial_reason is not null, false) as has_no_access,
     usage.ctid
 from headroom.judged_usage_rows as usage
 -- With an offset, the function is called once per row.
