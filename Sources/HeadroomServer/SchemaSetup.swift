@@ -54,7 +54,7 @@ public struct SchemaSetup: Sendable {
         }
         if preparation.hasChangedSentences {
             logger.warning(
-                "the SQL functions have another release's sentences; run headroom migrate as the schema's owner"
+                "the SQL functions have another release's sentences; run headroom migrate with a login that may migrate"
             )
         }
     }

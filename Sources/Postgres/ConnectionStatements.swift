@@ -97,7 +97,8 @@ extension Connection {
         }
     }
 
-    /// Changes to the schema's owner, unless the login is not a superuser. The audit trail keeps the login's name.
+    /// A superuser's login takes the role of the schema's owner, unless the owner is a superuser, too. The audit trail
+    /// keeps the login's name.
     func actAsOwner(of schema: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
         var parameters = Parameters()
         parameters.append(text: schema)

@@ -58,7 +58,7 @@ public enum Schema {
     /// The result of `prepare`.
     public struct Preparation: Sendable {
         public var applied: MigrationPlan
-        /// Whether the SQL functions return another release's texts, until the schema's owner migrates.
+        /// Whether the SQL functions return another release's texts, until a login that may migrate does.
         public var hasChangedSentences: Bool
         /// Whether the login may migrate, and so replace Headroom's functions, which a service need not do.
         public var mayMigrate: Bool
