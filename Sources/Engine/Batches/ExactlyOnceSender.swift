@@ -39,8 +39,8 @@ struct ExactlyOnceSender {
     let metrics: LaneMetrics
     let logger: Logger
 
-    /// Executes a counting statement once. Requests whose deadline passes meanwhile are answered `unknown`, or
-    /// as unavailable if nothing was ever sent.
+    /// Executes a counting statement once. Requests whose deadline passes meanwhile are answered `unknown`, or with
+    /// `link.failure` if nothing was ever sent.
     func execute(
         _ kind: StatementKind,
         _ query: PreparedQuery,
