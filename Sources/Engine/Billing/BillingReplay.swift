@@ -1,5 +1,6 @@
 import Billing
 import Postgres
+import Usage
 
 /// Applies recorded events again, from their stored payloads: after an operator has fixed what made them fail, or after
 /// a correction of a translation.
@@ -20,7 +21,7 @@ extension BillingLedger {
         } catch {
             return .failed(error.description)
         }
-        guard event.id.utf8.elementsEqual(name.id.utf8) else { return .failed("its payload belongs to another event") }
+        guard ExactText(event.id) == ExactText(name.id) else { return .failed("its payload belongs to another event") }
         guard let answer = try replay(event) else {
             return .failed("it was applied and could not be now; nothing was changed")
         }
