@@ -40,7 +40,7 @@ create or replace trigger delete_subscriptions before delete on headroom.subscri
     for each row when (current_user <> 'headroom_service' and current_user <> 'headroom_owner')
     execute function headroom.delete_subscriptions();
 create or replace trigger restore_spent_trial after insert on headroom.subscribers
-    for each row execute function headroom.restore_spent_trial();
+    referencing new table as inserted for each statement execute function headroom.restore_spent_trial();
 create or replace trigger record_manual_change after insert or update or delete on headroom.subscriptions
     for each row when (current_user <> 'headroom_service' and current_user <> 'headroom_owner')
     execute function headroom.record_manual_change();

@@ -7,8 +7,8 @@ import Foundation
 /// (`onThread` runs work elsewhere). Not Sendable, because libpq connections are not.
 ///
 /// One statement at a time: `send`, then `awaitResult` until it returns a result or throws. `query`, `prepare` and
-/// `execute` do both. Parameters and results are binary throughout, except in `execute`. Only the first and the last
-/// statement of a transaction may be sent together with its `BEGIN` or `COMMIT`.
+/// `execute` do both. Parameters and results are binary throughout, except in `execute`. `sendPipeline` sends several
+/// statements of a transaction in one round trip.
 public final class Connection {
     enum State {
         /// Can transition to: busy, unusable.
@@ -23,10 +23,10 @@ public final class Connection {
     private let notices: NoticeCollector
     private(set) var state = State.idle
     private var isClosed = false
-    /// The result of the current statement so far; see `keep`.
-    private var pending: OpaquePointer?
+    /// The results of the current statements so far; see `keep`.
+    private var pending: [OpaquePointer] = []
     private var cancellation: Cancellation?
-    /// Several statements are executing, up to a synchronization point; see `query(_:_:as:deadline:)`.
+    /// Several statements are executing, up to a synchronization point; see `sendPipeline`.
     var isPipelined = false
     /// The server process of this session, once connected.
     private var processID: Int32 = 0
@@ -99,6 +99,12 @@ public final class Connection {
     /// - Throws: `.server` if the statement failed; the connection is ready for the next one. `.connectionLost`: the
     ///   outcome of the statement is unknown.
     public func awaitResult(until: ContinuousClock.Instant) throws(PostgresError) -> QueryResult? {
+        try awaitResults(until: until)?.first
+    }
+
+    /// As `awaitResult`, for the statements of a pipeline: those of their results that have rows, or the last one if
+    /// none has rows. The warnings are those of all statements.
+    public func awaitResults(until: ContinuousClock.Instant) throws(PostgresError) -> [QueryResult]? {
         guard state == .busy else { throw misuse("awaitResult without a current statement") }
         while true {
             let unsent = PQflush(handle)
@@ -162,8 +168,8 @@ public final class Connection {
         if state != .idle, PQsocket(handle) >= 0 { shutdown(PQsocket(handle), Int32(SHUT_RDWR)) }
         state = .unusable
         isClosed = true
-        if let pending { PQclear(pending) }
-        pending = nil
+        for result in pending { PQclear(result) }
+        pending = []
         PQfinish(handle)
     }
 
@@ -185,8 +191,8 @@ public final class Connection {
         }
     }
 
-    /// Of the results of several statements, keeps the first error; without an error the last result, or in a pipeline
-    /// the one with rows, because `BEGIN` and `COMMIT` have none.
+    /// Of the results of several statements, keeps the first error. Without an error it keeps the last result, and in a
+    /// pipeline all with rows: `BEGIN` and `COMMIT` have none.
     private func keep(_ result: OpaquePointer) throws(PostgresError) {
         switch PQresultStatus(result) {
         case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
@@ -195,21 +201,26 @@ public final class Connection {
             throw misuse("COPY to or from the client is not supported")
         default: break
         }
-        if let earlier = pending {
-            let hasRows = isPipelined && PQresultStatus(earlier) == PGRES_TUPLES_OK
-            guard !Connection.isError(earlier), !hasRows || Connection.isError(result) else {
+        let hasRows = PQresultStatus(result) == PGRES_TUPLES_OK
+        if let earlier = pending.last {
+            let earlierHasRows = isPipelined && PQresultStatus(earlier) == PGRES_TUPLES_OK
+            if Connection.isError(earlier) || (earlierHasRows && !hasRows && !Connection.isError(result)) {
                 PQclear(result)
                 return
             }
-            PQclear(earlier)
+            if !earlierHasRows || !hasRows {
+                for earlier in pending { PQclear(earlier) }
+                pending = []
+            }
         }
-        pending = result
+        pending.append(result)
     }
 
     /// Ends the statement, once all of its results have arrived.
-    private func finish() throws(PostgresError) -> QueryResult {
-        guard let result = pending else { throw lost() }
-        pending = nil
+    private func finish() throws(PostgresError) -> [QueryResult] {
+        guard let result = pending.last else { throw lost() }
+        let results = pending
+        pending = []
         state = PQstatus(handle) == CONNECTION_OK ? .idle : .unusable
         if let cancellation {
             self.cancellation = nil
@@ -217,7 +228,7 @@ public final class Connection {
             if !cancellation.hasEnded(within: .seconds(1)) { close() }
         }
         guard Connection.isError(result) else {
-            return QueryResult(result, warnings: notices.warnings)
+            return results.map { QueryResult($0, warnings: notices.warnings) }
         }
         defer { PQclear(result) }
         let (error, isFatal) = PostgresError.from(result: result)
@@ -236,15 +247,15 @@ public final class Connection {
     private func lostWhileBusy() -> PostgresError {
         let message = PostgresError.text(PQerrorMessage(handle))
         while PQstatus(handle) == CONNECTION_BAD, let result = PQgetResult(handle) {
-            guard pending == nil, Connection.isError(result) else {
+            guard pending.isEmpty, Connection.isError(result) else {
                 PQclear(result)
                 continue
             }
-            pending = result
+            pending = [result]
         }
         defer { close() }
-        if let pending, Connection.isError(pending) {
-            let error = PostgresError.from(result: pending).error
+        if let last = pending.last, Connection.isError(last) {
+            let error = PostgresError.from(result: last).error
             return PostgresError(.connectionLost, error.message, hint: error.hint, sqlState: error.sqlState)
         }
         return PostgresError(.connectionLost, message)

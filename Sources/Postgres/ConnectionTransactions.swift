@@ -11,6 +11,30 @@ public struct PreparedQuery: Sendable {
     }
 }
 
+/// Statements that are sent together. The server executes them in their order, and none after one that fails.
+public struct Pipeline {
+    fileprivate let connection: Connection
+
+    /// Begins a transaction.
+    public func begin() throws(PostgresError) { try send("BEGIN") }
+
+    /// Commits the transaction, unless a statement before it has failed.
+    public func commit() throws(PostgresError) { try send("COMMIT") }
+
+    /// A statement that the session has prepared under this name.
+    public func send(prepared name: String, _ parameters: borrowing Parameters) throws(PostgresError) {
+        try connection.sent(
+            parameters.withBinaryFormat { count, _, values, lengths, formats in
+                PQsendQueryPrepared(connection.handle, name, count, values, lengths, formats, 1)
+            }
+        )
+    }
+
+    private func send(_ command: String) throws(PostgresError) {
+        try connection.sent(PQsendQueryParams(connection.handle, command, 0, nil, nil, nil, nil, 1))
+    }
+}
+
 extension Connection {
     /// The position of a statement in its transaction.
     public enum Position: Sendable {
@@ -20,12 +44,33 @@ extension Connection {
         case last
     }
 
+    /// Starts the statements that `body` adds, in one round trip. `awaitResults` returns their results.
+    ///
+    /// After an error of the server the transaction may still be open: call `rollBack`.
+    public func sendPipeline(_ body: (Pipeline) throws(PostgresError) -> Void) throws(PostgresError) {
+        try begin()
+        do throws(PostgresError) {
+            try sent(PQenterPipelineMode(handle))
+            isPipelined = true
+            try body(Pipeline(connection: self))
+            try sent(PQpipelineSync(handle))
+        } catch {
+            // A part may have been sent.
+            close()
+            throw error
+        }
+    }
+
+    /// Ends an open transaction without a change; does nothing outside a transaction.
+    public func rollBack(deadline: ContinuousClock.Instant) throws(PostgresError) {
+        if isInTransaction { try execute("rollback", deadline: deadline) }
+    }
+
     /// Runs the first or the last statement of a transaction together with its `BEGIN` or `COMMIT`, in one round trip.
     /// Prepares the statement first, once per session.
     ///
     /// - Returns: the statement's rows; its warnings include those of `COMMIT`.
     /// - Throws: as `query(_:_:deadline:)` does. After `.server` the transaction may still be open: roll it back.
-    ///   `ROLLBACK` without a transaction does no harm.
     public func query(
         _ statement: PreparedQuery,
         _ parameters: borrowing Parameters = .init(),
@@ -36,22 +81,10 @@ extension Connection {
             try prepare(statement.name, statement.sql, deadline: deadline)
             preparedStatements.insert(statement.name)
         }
-        try begin()
-        do throws(PostgresError) {
-            try sent(PQenterPipelineMode(handle))
-            isPipelined = true
-            if position == .first { try sent(PQsendQueryParams(handle, "BEGIN", 0, nil, nil, nil, nil, 1)) }
-            try sent(
-                parameters.withBinaryFormat { count, _, values, lengths, formats in
-                    PQsendQueryPrepared(handle, statement.name, count, values, lengths, formats, 1)
-                }
-            )
-            if position == .last { try sent(PQsendQueryParams(handle, "COMMIT", 0, nil, nil, nil, nil, 1)) }
-            try sent(PQpipelineSync(handle))
-        } catch {
-            // A part may have been sent.
-            close()
-            throw error
+        try sendPipeline { pipeline throws(PostgresError) in
+            if position == .first { try pipeline.begin() }
+            try pipeline.send(prepared: statement.name, parameters)
+            if position == .last { try pipeline.commit() }
         }
         return try awaitResult(orTimeOutAt: deadline)
     }

@@ -23,6 +23,24 @@ extension Parameters {
         }
     }
 
+    /// - Parameter element: nil for NULL.
+    @inlinable
+    public mutating func appendNullableInt64s(count: Int, _ element: (_ index: Int) -> Int64?) {
+        appendArray(.int64Array, of: .int64, count: count) { $0.writeElement(element($1)) }
+    }
+
+    /// - Parameter element: nil for NULL.
+    @inlinable
+    public mutating func appendNullableInt32s(count: Int, _ element: (_ index: Int) -> Int32?) {
+        appendArray(.int32Array, of: .int32, count: count) { $0.writeElement(element($1)) }
+    }
+
+    /// - Parameter element: nil for NULL.
+    @inlinable
+    public mutating func appendNullableBools(count: Int, _ element: (_ index: Int) -> Bool?) {
+        appendArray(.boolArray, of: .bool, count: count) { $0.writeElement(element($1).map { UInt8($0 ? 1 : 0) }) }
+    }
+
     @inlinable
     public mutating func appendBools(count: Int, _ element: (_ index: Int) -> Bool) {
         appendFixedArray(.boolArray, of: .bool, count: count, elementLength: 1) { parameters, index in
@@ -33,16 +51,22 @@ extension Parameters {
     /// - Parameter element: microseconds since 1970, or nil for NULL.
     @inlinable
     public mutating func appendTimestamps(count: Int, _ element: (_ index: Int) -> Int64?) {
-        appendArray(.timestamptzArray, of: .timestamptz, count: count) { parameters, index in
-            parameters.reserve(12)
-            guard let microseconds = element(index) else {
-                parameters.write(Int32(-1))
-                return false
-            }
-            parameters.write(Int32(8))
-            parameters.write(Timestamp.toPostgres(microseconds))
-            return true
+        appendArray(.timestamptzArray, of: .timestamptz, count: count) {
+            $0.writeElement(element($1).map { Timestamp.toPostgres($0) })
         }
+    }
+
+    /// - Returns: false for NULL.
+    @inlinable
+    mutating func writeElement(_ value: (some FixedWidthInteger)?) -> Bool {
+        reserve(4 + MemoryLayout<UInt64>.size)
+        guard let value else {
+            write(Int32(-1))
+            return false
+        }
+        write(Int32(value.bitWidth / 8))
+        write(value)
+        return true
     }
 
     /// - Parameter element: the text, or nil for NULL.

@@ -79,6 +79,29 @@ extension UsageSnapshot {
         return Answer(user: user, status: .allowed, snapshot: self, crossed: after > before ? after : nil)
     }
 
+    /// Holds `messages` if all of them fit.
+    public mutating func reserve(_ messages: Int, of user: UserID) -> Answer {
+        if let refusal = refusal(of: messages) {
+            return blocked(refusal, messages: messages, user: user)
+        }
+        let before = tier
+        held = min(held + messages, UsageSnapshot.countMaximum)
+        return Answer(user: user, status: .held, snapshot: self, crossed: tier > before ? tier : nil)
+    }
+
+    /// Counts messages that were held. It moves no user into another tier, because held messages count as used.
+    public mutating func commit(_ messages: Int, of user: UserID) -> Answer {
+        held -= messages
+        count(messages)
+        return Answer(user: user, status: .allowed, snapshot: self)
+    }
+
+    /// Gives back messages that were held.
+    public mutating func release(_ messages: Int, of user: UserID) -> Answer {
+        held -= messages
+        return Answer(user: user, status: .ok, snapshot: self, released: messages)
+    }
+
     /// The answer that `consume` would give, without counting.
     public func check(_ messages: Int, of user: UserID) -> Answer {
         if let refusal = refusal(of: messages) {

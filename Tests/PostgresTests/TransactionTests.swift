@@ -67,6 +67,50 @@ struct TransactionTests {
         }
     }
 
+    @Test("a pipeline returns the results with rows, in their order") func pipeline() async throws {
+        try await connectedToPairs { connection in
+            try connection.prepare("number", "select $1::int4 + 1", deadline: soon)
+            try connection.sendPipeline { pipeline throws(PostgresError) in
+                try pipeline.begin()
+                for number: Int32 in 1...3 {
+                    var parameters = Parameters()
+                    parameters.append(int32: number)
+                    try pipeline.send(prepared: "number", parameters)
+                }
+            }
+            let results = try #require(try connection.awaitResults(until: soon))
+            #expect(try results.map { try $0.int32(0, 0) } == [2, 3, 4])
+            #expect(connection.isInTransaction)
+            try connection.rollBack(deadline: soon)
+            #expect(!connection.isInTransaction)
+            try connection.rollBack(deadline: soon)
+        }
+    }
+
+    @Test("a pipeline executes nothing after a statement that fails") func failedPipeline() async throws {
+        try await connectedToPairs { connection in
+            _ = try add(1, as: .first, connection)
+            try connection.rollBack(deadline: soon)
+            #expect(
+                failure {
+                    try connection.sendPipeline { pipeline throws(PostgresError) in
+                        try pipeline.begin()
+                        for number: Int32 in [2, 0, 5] {
+                            var parameters = Parameters()
+                            parameters.append(int32: number)
+                            try pipeline.send(prepared: TransactionTests.add.name, parameters)
+                        }
+                        try pipeline.commit()
+                    }
+                    _ = try connection.awaitResults(until: soon)
+                } == .server(.divisionByZero)
+            )
+            #expect(connection.isUsable && connection.isInTransaction)
+            try connection.rollBack(deadline: soon)
+            #expect(try sum(connection) == 0)
+        }
+    }
+
     @Test("a statement that cannot be prepared leaves the session unchanged") func notPrepared() async throws {
         try await connectedToPairs { connection in
             let wrong = PreparedQuery(name: "wrong", sql: "select no_column from pairs")

@@ -1,6 +1,6 @@
--- Counts a batch of messages, some of them with keys. Parameters and result: headroom.count_batch.
+-- Counts a batch in which requests have keys. Parameters and result: headroom.count_keyed_batch.
 select counted.*
-from headroom.count_batch(
-    0::smallint, $1, $2::bigint, $3::uuid[], $4::text[], $5::integer[], $6::bigint[], $7::bigint[],
-    $8::text[], $9::integer[], $10::bigint[]
+from headroom.count_keyed_batch(
+    0::smallint, $1, $2::bigint, $3::uuid[], $4::text[], $5::integer[], $6::bigint[], $7::bigint[], $8::text[],
+    $9::text[], $10::integer[], $11::bigint[], $12::integer[]
 ) as counted;

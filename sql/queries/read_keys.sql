@@ -1,11 +1,14 @@
--- Reads held and "limit" of the first use of each key, for a batch that was counted before its connection was lost.
--- $1 uuid[]: users. $2 text[]: a key of each, or null.
+-- Reads those of the named keys that were used before. $1 uuid[]: users. $2 text[]: a key of each, or null. ordinal:
+-- the position in these arrays.
 --
 -- LIMIT keeps this from becoming a join, which would read all keys if the table was small when it was last analyzed.
-select request.ordinal::integer, used.held, used."limit"
+select
+    request.ordinal::integer, used.verb::text, used.status::text, used.messages, used.used, used.held, used."limit",
+    used.committed_used, used.committed_held, used.committed_limit, used.created_at, used.expires_at, used.generation,
+    used.billing_period
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, key, ordinal)
 cross join lateral (
-    select keys.held, keys."limit" from headroom.message_keys as keys
+    select keys.* from headroom.message_keys as keys
     where keys.bucket = headroom.bucket_of(request.user_id) and keys.user_id = request.user_id
         and keys.key = request.key
     limit 1

@@ -36,6 +36,8 @@ create table headroom.message_keys (
     ),
     primary key (bucket, user_id, key)
 ) with (
+    -- The space that is left is for keys that are committed or released.
+    fillfactor = 90,
     -- Keys are inserted and deleted at the rate of messages. Frequent vacuums free the space for new keys.
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2
 );
@@ -43,8 +45,9 @@ comment on column headroom.message_keys.verb is 'c: CONSUME, r: RESERVE';
 comment on column headroom.message_keys.status is
     'c: counted, h: held until expires_at, r: released; an expired hold keeps h';
 
--- Finds a user's holds without reading all of the user's keys.
-create index message_keys_held on headroom.message_keys (bucket, user_id) where status = 'h';
+-- Finds a user's holds without reading all of the user's keys. Neither column changes when a hold is committed or
+-- released: an index on status would make PostgreSQL insert the row into all indexes again.
+create index message_keys_held on headroom.message_keys (bucket, user_id, expires_at) where expires_at is not null;
 -- Rows are inserted in the order of created_at, so a block range index finds old ones at almost no cost.
 create index message_keys_created_at on headroom.message_keys using brin (created_at) with (pages_per_range = 32);
 

@@ -2,6 +2,7 @@
 
 -- What a user may send, and until when that is valid.
 create type headroom.entitlement as (
+    user_id uuid,
     has_subscription boolean,
     plan text,
     cycle text,
@@ -43,6 +44,40 @@ create type headroom.usage_snapshot as (
     verdict text,
     messages bigint,
     is_replay boolean
+);
+
+-- A user that is locked for the slow path of counting. The columns up to plan_revision are those of a usage snapshot,
+-- before the user's requests.
+create type headroom.locked_user as (
+    ordinal integer,
+    plan text,
+    state text,
+    denial_reason text,
+    billing_period text,
+    used integer,
+    held integer,
+    "limit" integer,
+    started_at timestamptz,
+    resets_at timestamptz,
+    expires_at timestamptz,
+    previous_plan text,
+    renews boolean,
+    observed_at timestamptz,
+    plan_revision integer,
+    -- The plan's messages per period, without grants and edits of the row.
+    allowance integer,
+    -- Until when a usage row with these values is usable, if no hold ends before.
+    usable_until timestamptz,
+    -- All messages that are held, which may be more than fit into "held", and when the first hold ends.
+    held_by_keys bigint,
+    holds_end_at timestamptz,
+    has_subscription boolean,
+    has_subscriber boolean,
+    has_usage_row boolean,
+    -- Of the usage row; of the row to insert if there is none.
+    generation bigint,
+    -- Whether the usage row has other values, so that it is written even if nothing is counted.
+    is_outdated boolean
 );
 
 -- The fields of an answer line, in the order of the protocol. "limit" and remaining are null if unlimited.
@@ -94,5 +129,22 @@ create type headroom.count_batch_row as (
     plan_revision integer,
     observed_at timestamptz,
     entitlement_version bigint,
+    -- The messages that a COMMIT has counted, or a RELEASE has given back.
+    key_messages integer,
     counts bigint array
+);
+
+-- A key of a request that was counted: headroom.write_counted_keys.
+create type headroom.counted_key as (
+    user_id uuid,
+    key text,
+    -- consume, reserve, commit or release
+    verb text,
+    messages integer,
+    used integer,
+    held integer,
+    "limit" integer,
+    generation bigint,
+    billing_period text,
+    hold_seconds integer
 );

@@ -188,8 +188,8 @@ struct BatchUnderTest {
         do {
             guard let counted = try CountBatchStatement.Result(result) else { preconditionFailure("a row of counts") }
             keep(
-                try batch.answer(groups, counted, entitlements, held: [:], into: &completions) { group, after in
-                    users.learnExhaustion(group.user, after)
+                try batch.answer(groups, counted, entitlements, [:], into: &completions) { user, after, _ in
+                    users.learnExhaustion(user, after)
                 }
             )
         } catch {

@@ -17,18 +17,26 @@ struct Batch {
         var consumes = 0
         /// The request with a key, where there is one.
         var keyed: Keyed?
-        /// Whether there are holds, or several keys, which only the slow path executes.
+        /// Whether there are several keys, which only the slow path executes.
         var needsSlowPath = false
         /// Whether a request is `usage`, whose answer shows more than the counting statement returns.
         var hasUsage = false
     }
 
-    /// A `consume` with a key.
+    /// A request with a key.
     struct Keyed: Equatable {
+        enum Verb: String {
+            case consume, reserve, commit, release
+        }
+
+        var verb: Verb
         var key: MessageKey
-        var messages: Int
-        /// Messages of the user's requests up to and including this one.
+        /// Of a `consume` or a `reserve`.
+        var messages = 0
+        /// Messages of the user's `consume` requests up to and including this one.
         var messagesSoFar: Int
+        /// How long a `reserve` holds.
+        var holdSeconds = 0
     }
 
     /// Sorted by user, and by arrival within a user.
@@ -63,9 +71,16 @@ struct Batch {
 
     /// Answers the requests of a group that does not need the slow path.
     ///
-    /// - Parameter before: the user's snapshot before the first request.
+    /// - Parameters:
+    ///   - before: the user's snapshot before the first request.
+    ///   - keyMessages: the messages of the key of a `commit` or a `release`.
     /// - Returns: the snapshot after the last request.
-    func answer(_ group: Group, from before: UsageSnapshot, into completions: inout [Completion]) -> UsageSnapshot {
+    func answer(
+        _ group: Group,
+        from before: UsageSnapshot,
+        keyMessages: Int = 0,
+        into completions: inout [Completion]
+    ) -> UsageSnapshot {
         var snapshot = before
         for index in group.range {
             let outcome: Outcome =
@@ -73,7 +88,9 @@ struct Batch {
                 case .consume(let messages, _): .answer(snapshot.consume(messages, of: group.user))
                 case .check(let messages): .answer(snapshot.check(messages, of: group.user))
                 case .usage: .answer(snapshot.usage(of: group.user))
-                case .reserve, .commit, .release: .failure(.notExecuted)
+                case .reserve(let messages, _, _): .answer(snapshot.reserve(messages, of: group.user))
+                case .commit: .answer(snapshot.commit(keyMessages, of: group.user))
+                case .release: .answer(snapshot.release(keyMessages, of: group.user))
                 }
             complete(index, outcome, into: &completions)
         }
@@ -147,12 +164,34 @@ extension Batch.Group {
         case .consume(let messages, let key):
             self.messages += messages
             consumes += 1
-            guard let key else { return }
-            if keyed != nil { needsSlowPath = true }
-            keyed = Batch.Keyed(key: key, messages: messages, messagesSoFar: self.messages)
-        case .reserve, .commit, .release: needsSlowPath = true
+            if let key { add(.consume, key, messages: messages) }
+        case .reserve(let messages, let key, let seconds):
+            add(.reserve, key, messages: messages, holdSeconds: seconds)
+        case .commit(let key): add(.commit, key)
+        case .release(let key): add(.release, key)
         case .usage: hasUsage = true
         case .check: break
         }
+    }
+
+    private mutating func add(_ verb: Batch.Keyed.Verb, _ key: MessageKey, messages: Int = 0, holdSeconds: Int = 0) {
+        if keyed != nil { needsSlowPath = true }
+        keyed = Batch.Keyed(
+            verb: verb,
+            key: key,
+            messages: messages,
+            messagesSoFar: self.messages,
+            holdSeconds: holdSeconds
+        )
+    }
+
+    /// Whether a request counts, holds or gives back messages.
+    var changesUsage: Bool { consumes > 0 || keyed != nil }
+
+    /// Whether nothing but a `commit` or a `release` changes the usage, which a user without messages left may send
+    /// too.
+    var onlySettlesHolds: Bool {
+        guard consumes == 0, let keyed else { return false }
+        return keyed.verb == .commit || keyed.verb == .release
     }
 }

@@ -48,9 +48,9 @@ struct BatchExecutor {
         for group in batch.groups {
             if group.needsSlowPath {
                 toPerform.append(group)
-            } else if group.consumes == 0 {
+            } else if !group.changesUsage {
                 toRead.append(group)
-            } else if !users.isExhausted(group.user) {
+            } else if !users.isExhausted(group.user) || group.onlySettlesHolds {
                 toCount.append(group)
             } else if group.keyed != nil {
                 // The key may have been used while messages were left: then the answer is that of its first use.
@@ -86,13 +86,22 @@ struct BatchExecutor {
     ) -> [Batch.Group] {
         let cached = groups.map { users.entry(of: $0.user) }
         let statement = CountBatchStatement(groups, cached: cached, usual: usualPeriods)
-        let reply = sender.execute(.count, statement.query, groups, of: &batch, deliver: deliver) {
-            statement.parameters(lane: $0, number: $1)
+        let reply = sender.execute(.count, groups, of: &batch, deliver: deliver) {
+            attempt,
+            batch throws(PostgresError) in
+            try sender.count(
+                statement.query,
+                statement.parameters(lane: attempt.lane, number: attempt.number),
+                attempt,
+                groups,
+                of: &batch,
+                deliver: deliver
+            )
         }
         switch reply {
-        case .result(let result):
+        case .value(.result(let result)):
             return answer(result, statement, of: batch, deliver: deliver)
-        case .counted(let users):
+        case .value(.counted(let users)):
             return answerCounted(users, statement, of: &batch, deliver: deliver)
         case .allExpired:
             return []
@@ -120,7 +129,7 @@ struct BatchExecutor {
         do throws(PostgresError) {
             guard let counted = try CountBatchStatement.Result(result) else { return Array(groups) }
             var entitlements = statement.cached.map { $0?.entitlement }
-            var held: [Int: Int] = [:]
+            var holds: [Int: CountBatchStatement.Holds] = [:]
             if let rows = try counted.userRows() {
                 var periodOrdinals = Array(repeating: 0, count: groups.count)
                 try counted.forEachCount {
@@ -132,8 +141,7 @@ struct BatchExecutor {
                     let period = try statement.periods.period(periodOrdinals[index])
                     do throws(PostgresError) {
                         entitlements[index] = try learn(rows, row, of: group.user, period)
-                        let holds = try rows.held(row)
-                        if holds > 0 { held[index] = holds }
+                        holds[index] = try rows.holds(row)
                     } catch {
                         // Counted, and not to be counted again.
                         invalidValues.record(error)
@@ -144,9 +152,9 @@ struct BatchExecutor {
                     }
                 }
             }
-            uncounted = try batch.answer(groups, counted, entitlements, held: held, into: &completions) {
-                users.learnExhaustion($0.user, $1)
-                messages += $0.messages
+            uncounted = try batch.answer(groups, counted, entitlements, holds, into: &completions) {
+                users.learnExhaustion($0, $1)
+                messages += $2
             }
             users.observe(counted.observedAt)
         } catch {

@@ -48,11 +48,19 @@ extension BatchExecutor {
                 before.held = 0
                 before.resetsAt = current.resetsAt == nil ? current.observedAt : current.startedAt
             }
-            if let key = keys[group.user] { (before.held, before.limit) = (key.held, key.limit) }
+            let key = keys[group.user]
+            if let key, let keyed = group.keyed {
+                switch keyed.verb {
+                case .consume, .reserve: (before.held, before.limit) = (key.first.held, key.first.limit)
+                case .commit: (before.held, before.limit) = (key.committed?.held ?? 0, key.committed?.limit)
+                case .release: break
+                }
+                before.takeBack(keyed, key.messages)
+            }
             // The messages were allowed when they were counted, even if an operator has changed the plan since.
             before.denialReason = nil
             if let limit = before.limit { before.limit = max(limit, before.used + before.held + group.messages) }
-            _ = batch.answer(group, from: before, into: &completions)
+            _ = batch.answer(group, from: before, keyMessages: key?.messages ?? 0, into: &completions)
             return true
         }
         return uncounted
@@ -66,10 +74,10 @@ extension BatchExecutor {
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         deliver: Deliver
-    ) -> [UserID: KeyFirstUses.Values]? {
+    ) -> [UserID: UsedKey]? {
         let keyed = groups.filter { $0.keyed != nil }[...]
         guard !keyed.isEmpty else { return [:] }
-        let reply = sender.read(KeyFirstUses.query, keyed, of: &batch, isCounted: true, deliver: deliver) {
+        let reply = sender.read(LockUsersStatement.keys, keyed, of: &batch, isCounted: true, deliver: deliver) {
             var parameters = Parameters(capacity: 128 + keyed.count * 48)
             parameters.append(usersOf: keyed)
             parameters.appendTexts(count: keyed.count) { keyed[$0].keyed?.key.text }
@@ -77,11 +85,10 @@ extension BatchExecutor {
         }
         switch reply {
         case .result(let result):
-            var values: [UserID: KeyFirstUses.Values] = [:]
-            for row in 0..<result.rowCount {
+            var values: [UserID: UsedKey] = [:]
+            for row in result.rows {
                 do throws(PostgresError) {
-                    let user = keyed[result.ordinal(row, try result.column("ordinal"))].user
-                    values[user] = try KeyFirstUses.values(result, row)
+                    values[keyed[try row.int32("ordinal") - 1].user] = try UsedKey(row)
                 } catch {
                     // The values of the usage row are used instead.
                     invalidValues.record(error)
@@ -94,23 +101,5 @@ extension BatchExecutor {
             logger.warning("keys could not be read after a lost reply", metadata: ["error": "\(error)"])
             return nil
         }
-    }
-}
-
-/// What the first use of a key returned beside the count. `read_keys.sql` documents parameters and result.
-enum KeyFirstUses {
-    static let query = PreparedQuery(name: "read_keys", sql: EmbeddedSQL.readKeys)
-
-    struct Values {
-        var held: Int
-        var limit: Int?
-    }
-
-    fileprivate static func values(_ result: QueryResult, _ row: Int) throws(PostgresError) -> Values {
-        func source(_ name: String) -> StoredColumn { StoredColumn("headroom.message_keys", name) }
-        return Values(
-            held: try result.count(row, try result.column("held"), of: source("held")),
-            limit: try result.countOrNil(row, try result.column("limit"), of: source("limit"))
-        )
     }
 }

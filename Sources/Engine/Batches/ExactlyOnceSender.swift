@@ -10,17 +10,34 @@ import Usage
 /// server, the second waits for the receipt's row lock; if it starts later, it does nothing. Reading the receipt
 /// instead of sending again would be wrong: the lost transaction might commit afterwards.
 struct ExactlyOnceSender {
-    enum Reply {
-        case result(QueryResult)
-        /// Counted by a connection that was lost; from the receipt.
-        case counted([CountedUser])
+    enum Reply<Value> {
+        case value(Value)
         /// Every request was answered because its deadline passed.
         case allExpired
-        /// The deadline of some requests passed before anything was sent. Nothing was executed; the others are to be
+        /// The deadline of some requests passed before anything was written. Nothing was executed; the others are to be
         /// executed without them.
         case someExpired
-        /// The database refused the statement, which had no effect.
+        /// The database refused the transaction, which had no effect.
         case rejected(PostgresError)
+    }
+
+    /// What an attempt to execute a transaction needs.
+    struct Attempt {
+        let connection: Connection
+        let lane: LaneID
+        let number: Int64
+        /// Whether an earlier attempt may have been committed over a connection that was then lost.
+        let isRepetition: Bool
+        /// The answer to requests whose deadline passes before anything is written.
+        var lateError: EngineError { isRepetition ? .unknown : .late }
+    }
+
+    enum AttemptResult<Value> {
+        /// By this attempt, or by an earlier one. `isUnreplicated`: no standby has confirmed the commit.
+        case committed(Value, isUnreplicated: Bool)
+        case allExpired
+        /// The transaction was rolled back.
+        case someExpired
     }
 
     /// As `Reply`, of a statement that changes nothing.
@@ -39,16 +56,17 @@ struct ExactlyOnceSender {
     let metrics: LaneMetrics
     let logger: Logger
 
-    /// Executes a counting statement once. Requests whose deadline passes meanwhile are answered `unknown`, or with
+    /// Executes a transaction once. Requests whose deadline passes meanwhile are answered `unknown`, or with
     /// `link.failure` if nothing was ever sent.
-    func execute(
+    ///
+    /// - Parameter attempt: executes the transaction, in which the receipt advances to the attempt's number.
+    func execute<Value>(
         _ kind: StatementKind,
-        _ query: PreparedQuery,
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         deliver: BatchExecutor.Deliver,
-        parameters: (_ lane: LaneID, _ number: Int64) -> Parameters
-    ) -> Reply {
+        attempt: (Attempt, inout Batch) throws(PostgresError) -> AttemptResult<Value>
+    ) -> Reply<Value> {
         guard !batch.hasExpired(groups) else { return .someExpired }
         var number = link.nextNumber()
         var lane = link.lane
@@ -73,29 +91,27 @@ struct ExactlyOnceSender {
             }
             do throws(PostgresError) {
                 let sentAt = ContinuousClock.now
-                try connection.send(prepared: query.name, parameters(link.lane, number))
-                guard let result = try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver) else {
-                    link.abandon()
-                    return .allExpired
-                }
-                metrics.record(kind, sentAt: sentAt)
-                // After a loss it is unknown whether the lost commit reached the standby.
-                if result.isUnreplicated || losses > 0 {
-                    guard try awaitReplication(connection, groups, of: &batch, deliver: deliver) else {
-                        link.abandon()
-                        return .allExpired
+                let current = Attempt(connection: connection, lane: lane, number: number, isRepetition: losses > 0)
+                switch try attempt(current, &batch) {
+                case .committed(let value, let isUnreplicated):
+                    metrics.record(kind, sentAt: sentAt)
+                    // After a loss it is unknown whether the lost commit reached the standby.
+                    if isUnreplicated || losses > 0 {
+                        guard try awaitReplication(connection, groups, of: &batch, deliver: deliver) else {
+                            link.abandon()
+                            return .allExpired
+                        }
                     }
-                }
-                guard result.rowCount == 0, losses > 0 else { return .result(result) }
-                let statement = ReceiptStatement.read
-                guard let receipt = try awaitResult(of: statement, connection, groups, of: &batch, deliver: deliver)
-                else {
+                    return .value(value)
+                case .allExpired:
                     link.abandon()
                     return .allExpired
+                case .someExpired:
+                    link.takeBack(number)
+                    return .someExpired
                 }
-                guard let counts = try ReceiptStatement.counts(receipt, number: number) else { return .result(result) }
-                return .counted(counts)
             } catch {
+                rollBack(connection)
                 switch StatementEffect(of: error) {
                 case .unknown:
                     losses += 1
@@ -121,6 +137,46 @@ struct ExactlyOnceSender {
                 }
             }
         }
+    }
+
+    /// Ends a transaction that is still open after an error. If that fails, the server ends it with the session.
+    private func rollBack(_ connection: Connection) {
+        do throws(PostgresError) {
+            try connection.rollBack(deadline: .now + .seconds(1))
+        } catch {
+            link.drop(error)
+        }
+    }
+
+    /// Sends a counting statement, which begins and commits its own transaction: an attempt for `execute`.
+    func count(
+        _ query: PreparedQuery,
+        _ parameters: borrowing Parameters,
+        _ attempt: Attempt,
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        deliver: BatchExecutor.Deliver
+    ) throws(PostgresError) -> AttemptResult<CountReply> {
+        let connection = attempt.connection
+        try connection.send(prepared: query.name, parameters)
+        guard let result = try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver) else {
+            return .allExpired
+        }
+        guard result.rowCount == 0, attempt.isRepetition else {
+            return .committed(.result(result), isUnreplicated: result.isUnreplicated)
+        }
+        let statement = ReceiptStatement.read
+        guard let receipt = try awaitResult(of: statement, connection, groups, of: &batch, deliver: deliver) else {
+            return .allExpired
+        }
+        let counts = try ReceiptStatement.counts(receipt, number: attempt.number)
+        return .committed(counts.map { .counted($0) } ?? .result(result), isUnreplicated: result.isUnreplicated)
+    }
+
+    enum CountReply {
+        case result(QueryResult)
+        /// Counted by a connection that was lost; from the receipt.
+        case counted([CountedUser])
     }
 
     /// Executes a statement that changes nothing, again after each loss.
@@ -191,9 +247,22 @@ struct ExactlyOnceSender {
         _ error: EngineError,
         deliver: BatchExecutor.Deliver
     ) throws(PostgresError) -> QueryResult? {
+        try awaitResults(connection, groups, of: &batch, error, deliver: deliver)?.first
+    }
+
+    /// The results of the pipeline under way; nil when the deadline of every request passes first.
+    ///
+    /// - Parameter error: the answer to requests whose deadline passes.
+    func awaitResults(
+        _ connection: Connection,
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        _ error: EngineError,
+        deliver: BatchExecutor.Deliver
+    ) throws(PostgresError) -> [QueryResult]? {
         var deadline = batch.nextDeadline(groups)?.instant
         while let until = deadline {
-            if let result = try connection.awaitResult(until: until) { return result }
+            if let results = try connection.awaitResults(until: until) { return results }
             deadline = expire(groups, of: &batch, error, deliver: deliver)
         }
         return nil

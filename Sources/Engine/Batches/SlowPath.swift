@@ -1,10 +1,11 @@
 import Postgres
 import Usage
 
-/// The slow path: `headroom.perform_batch` resolves plan, state and period of each user, and handles keys and holds.
+/// The slow path: one transaction in two round trips. The first locks the users and reads what decides their requests,
+/// Swift decides each request in its order (`UserTransaction`), and the second writes what has changed and commits.
 extension BatchExecutor {
-    /// The most users in one statement. Each costs the database ten times what a counted one does, so hundreds of them
-    /// in one statement would delay the others.
+    /// The most users in one transaction. Each costs the database several times what a counted one does, and is locked
+    /// meanwhile.
     private static let slowPathUsersMaximum = 128
 
     /// Answers all groups.
@@ -21,29 +22,19 @@ extension BatchExecutor {
         of batch: inout Batch,
         deliver: Deliver
     ) {
-        let statement = PerformBatchStatement(groups, of: batch, unknownUsersPolicy)
-        let query = PerformBatchStatement.query
-        let reply = sender.execute(.perform, query, groups, of: &batch, deliver: deliver) {
-            statement.parameters(lane: $0, number: $1)
+        let statement = LockUsersStatement(groups, of: batch, unknownUsersPolicy)
+        let reply = sender.execute(.perform, groups, of: &batch, deliver: deliver) {
+            attempt,
+            batch throws(PostgresError) in
+            try perform(statement, attempt, groups, of: &batch, deliver: deliver)
         }
         switch reply {
-        case .result(let result):
-            do throws(PostgresError) {
-                let result = try PerformBatchStatement.Result(result)
-                guard result.rows.count == statement.requests.count else {
-                    throw PostgresError.replacedFunction("headroom.perform_batch returned no row for a request")
-                }
-                answer(result, statement.requests, of: batch, deliver: deliver)
-            } catch {
-                failUncertain(groups, error, of: batch, deliver: deliver)
-            }
+        case .value(let results):
+            answer(results, groups, of: batch, deliver: deliver)
         case .allExpired:
             break
         case .someExpired:
             execute(Batch(batch.unexpired(groups)), deliver: deliver)
-        case .counted:
-            // The receipt's counts are of a counting statement; perform_batch returns its rows again itself.
-            batch.fail(groups, .unknown, metrics, deliver: deliver)
         case .rejected(let error):
             _ = isolate(groups, error, of: &batch, deliver: deliver) { executor, part, batch in
                 executor.performTogether(part, of: &batch, deliver: deliver)
@@ -52,28 +43,111 @@ extension BatchExecutor {
         }
     }
 
+    /// One attempt.
+    ///
+    /// - Returns: a result for each request, in the order of the groups; nil if an earlier attempt was committed, and
+    ///   what it has stored cannot be read.
+    private func perform(
+        _ statement: LockUsersStatement,
+        _ attempt: ExactlyOnceSender.Attempt,
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        deliver: Deliver
+    ) throws(PostgresError) -> ExactlyOnceSender.AttemptResult<[SlowPathResult]?> {
+        let connection = attempt.connection
+        try statement.send(over: connection, lane: attempt.lane, number: attempt.number)
+        let read = try sender.awaitResults(connection, groups, of: &batch, attempt.lateError, deliver: deliver)
+        guard let read else { return .allExpired }
+        let soon = ContinuousClock.now + .seconds(1)
+        if let answers = try LockUsersStatement.receiptAnswers(read) {
+            try connection.rollBack(deadline: soon)
+            return .committed(results(in: answers), isUnreplicated: false)
+        }
+        if !attempt.isRepetition, batch.hasExpired(groups) {
+            // A request that was answered "nothing was counted" must not be counted.
+            try connection.rollBack(deadline: soon)
+            return .someExpired
+        }
+        refreshCatalog(try LockUsersStatement.planRevision(read))
+        var users = try transactions(statement, read, groups, connection, deadline: soon)
+        var results: [SlowPathResult] = []
+        results.reserveCapacity(users.count)
+        for (index, group) in groups.enumerated() {
+            for request in batch.requests[group.range] {
+                results.append(users[index].decide(request.operation))
+            }
+        }
+        try WriteUsersStatement(users: users).send(
+            over: connection,
+            lane: attempt.lane,
+            number: attempt.number,
+            answers: ReceiptAnswers.text(results)
+        )
+        let written = try sender.awaitResults(connection, groups, of: &batch, .unknown, deliver: deliver)
+        guard let committed = written?.first else { return .allExpired }
+        return .committed(results, isUnreplicated: committed.isUnreplicated)
+    }
+
+    /// The users as they were read, with the past periods of their keys.
+    private func transactions(
+        _ statement: LockUsersStatement,
+        _ read: [QueryResult],
+        _ groups: ArraySlice<Batch.Group>,
+        _ connection: Connection,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> [UserTransaction] {
+        let locked = try statement.users(read, link.catalog)
+        let keys = try statement.usedKeys(read)
+        var users: [UserTransaction] = []
+        users.reserveCapacity(groups.count)
+        for (group, locked) in zip(groups, locked) {
+            let used = keys[group.user] ?? [:]
+            var pastUsage: [BillingPeriod: PastUsage] = [:]
+            let periods = Set(used.values.map(\.period)).subtracting([locked.snapshot.period])
+            for period in periods.sorted(by: { $0.label < $1.label }) {
+                pastUsage[period] = try LockUsersStatement.pastUsage(
+                    of: group.user,
+                    in: period,
+                    over: connection,
+                    link.catalog,
+                    deadline: deadline
+                )
+            }
+            users.append(UserTransaction(group.user, locked, keys: used, pastUsage: pastUsage))
+        }
+        return users
+    }
+
+    private func results(in answers: String) -> [SlowPathResult]? {
+        ReceiptAnswers.results(answers) { name in
+            do throws(PostgresError) {
+                return try link.catalog.plan(named: name)
+            } catch {
+                return nil
+            }
+        }
+    }
+
     private mutating func answer(
-        _ result: PerformBatchStatement.Result,
-        _ requests: [Int],
+        _ results: [SlowPathResult]?,
+        _ groups: ArraySlice<Batch.Group>,
         of batch: Batch,
         deliver: Deliver
     ) {
-        refreshCatalog(result.planRevision)
+        let requests = groups.flatMap(\.range)
+        guard let results, results.count == requests.count else {
+            batch.fail(groups, .unknown, metrics, deliver: deliver)
+            return
+        }
         var completions: [Completion] = []
+        completions.reserveCapacity(requests.count)
         var (messages, blocked) = (0, 0)
-        for row in result.rows {
-            let index = requests[result.index(row)]
+        for (index, result) in zip(requests, results) {
             let request = batch.requests[index]
-            do throws(PostgresError) {
-                let performed = try result.slowPathResult(row, link.catalog)
-                batch.complete(index, performed.outcome(of: request.operation, user: request.user), into: &completions)
-                messages += performed.messagesCounted
-                if performed.verdict == .blocked, request.operation.countsOrHolds { blocked += 1 }
-                if !performed.isReplay { users.learn(request.user, performed.snapshot) }
-            } catch {
-                invalidValues.record(error)
-                batch.complete(index, .failure(.invalidValueAfterwards(error)), into: &completions)
-            }
+            batch.complete(index, result.outcome(of: request.operation, user: request.user), into: &completions)
+            messages += result.messagesCounted
+            if result.verdict == .blocked, request.operation.countsOrHolds { blocked += 1 }
+            if !result.isReplay { users.learn(request.user, result.snapshot) }
         }
         metrics.add(messages, to: .messages)
         metrics.add(blocked, to: .blocked)

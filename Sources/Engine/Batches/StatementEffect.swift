@@ -26,7 +26,7 @@ enum StatementEffect {
             }
     }
 
-    /// Raised by headroom.perform_batch.
+    /// Raised by headroom.lock_receipt.
     private static let receiptUnknown = SQLState(rawValue: "HR001")
 }
 

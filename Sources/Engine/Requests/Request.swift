@@ -22,6 +22,14 @@ public enum BatchedOperation: Sendable, Equatable {
     /// Read the current usage.
     case usage
 
+    var key: MessageKey? {
+        switch self {
+        case .consume(_, let key): key
+        case .reserve(_, let key, _), .commit(let key), .release(let key): key
+        case .check, .usage: nil
+        }
+    }
+
     /// Whether messages are to be counted or held.
     var countsOrHolds: Bool {
         switch self {

@@ -40,8 +40,10 @@ struct CountBatchStatement {
         parameters.appendInt64s(count: groups.count) { cached[$0]?.version ?? .min }
         guard hasKeys else { return parameters }
         parameters.appendTexts(count: groups.count) { groups[first + $0].keyed?.key.text }
+        parameters.appendTexts(count: groups.count) { groups[first + $0].keyed?.verb.rawValue }
         parameters.appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.messages ?? 0) }
         parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].keyed?.messagesSoFar ?? 0) }
+        parameters.appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.holdSeconds ?? 0) }
         return parameters
     }
 
@@ -79,17 +81,25 @@ struct CountBatchStatement {
         func userRows() throws(PostgresError) -> UserRows? { result.rowCount > 1 ? try UserRows(result) : nil }
     }
 
+    /// A user's holds after a batch.
+    struct Holds {
+        var held = 0
+        /// The messages that a `commit` has counted, or a `release` has given back.
+        var keyMessages = 0
+    }
+
     /// Rows of users, from 1: the first row has the counts.
     struct UserRows {
         let entitlements: EntitlementDecoder
         private let result: QueryResult
-        private let ordinal, held, version: Int
+        private let ordinal, held, keyMessages, version: Int
 
         fileprivate init(_ result: QueryResult) throws(PostgresError) {
             self.result = result
             entitlements = try EntitlementDecoder(result)
             ordinal = try result.column("ordinal")
             held = try result.column("held")
+            keyMessages = try result.column("key_messages")
             version = try result.column("entitlement_version")
         }
 
@@ -105,7 +115,12 @@ struct CountBatchStatement {
             return index
         }
 
-        func held(_ row: Int) throws(PostgresError) -> Int { try result.count(row, held, of: .held) }
+        func holds(_ row: Int) throws(PostgresError) -> Holds {
+            Holds(
+                held: try result.count(row, held, of: .held),
+                keyMessages: result.isNull(row, keyMessages) ? 0 : Int(try result.int32(row, keyMessages))
+            )
+        }
 
         /// Of the entitlement; nil in rows that are older than versions.
         func version(_ row: Int) throws(PostgresError) -> Int64? {
@@ -174,16 +189,16 @@ extension Batch {
     ///
     /// - Parameters:
     ///   - entitlements: of each group, where known.
-    ///   - held: messages held by a group's user, by the group's index, where there are any.
-    ///   - learn: called with the snapshot after a group's last request.
+    ///   - holds: of a group's user, by the group's index, where there are any.
+    ///   - learn: called with a group's user, the snapshot after its last request, and the messages that were counted.
     /// - Throws: before any request is answered, as `CountBatchStatement.Result.forEachCount`.
     func answer(
         _ groups: ArraySlice<Group>,
         _ counted: CountBatchStatement.Result,
         _ entitlements: [Entitlement?],
-        held: [Int: Int],
+        _ holds: [Int: CountBatchStatement.Holds],
         into completions: inout [Completion],
-        learn: (Group, UsageSnapshot) -> Void
+        learn: (UserID, UsageSnapshot, _ messages: Int) -> Void
     ) throws(PostgresError) -> [Group] {
         completions.reserveCapacity(completions.count + requests.count)
         let first = groups.startIndex
@@ -196,15 +211,36 @@ extension Batch {
             let group = groups[first + index]
             isCounted[index] = true
             countedGroups += 1
-            let before = UsageSnapshot(
+            let after = holds.isEmpty ? nil : holds[index]
+            var before = UsageSnapshot(
                 entitlement: entitlement,
                 used: user.count - group.messages,
-                held: held.isEmpty ? 0 : held[index] ?? 0,
+                held: after?.held ?? 0,
                 observedAt: observedAt
             )
-            learn(group, answer(group, from: before, into: &completions))
+            let keyMessages = group.keyed == nil ? 0 : after?.keyMessages ?? 0
+            if let keyed = group.keyed { before.takeBack(keyed, keyMessages) }
+            let counted = user.count - before.used
+            learn(group.user, answer(group, from: before, keyMessages: keyMessages, into: &completions), counted)
         }
         guard countedGroups < groups.count else { return [] }
         return zip(groups, isCounted).compactMap { $1 ? nil : $0 }
+    }
+}
+
+extension UsageSnapshot {
+    /// Makes this, a snapshot after a request with a key, the snapshot before it. The messages of a `consume` are taken
+    /// off by the caller.
+    ///
+    /// - Parameter messages: of the key of a `commit` or a `release`.
+    mutating func takeBack(_ keyed: Batch.Keyed, _ messages: Int) {
+        switch keyed.verb {
+        case .consume: break
+        case .reserve: held -= keyed.messages
+        case .commit:
+            used -= messages
+            held += messages
+        case .release: held += messages
+        }
     }
 }

@@ -25,7 +25,10 @@ enum ReceiptStatement {
 extension PreparedQuery {
     /// Prepared on each connection of a lane.
     static let lane = [
-        CountBatchStatement.plain, CountBatchStatement.keyed, PerformBatchStatement.query, ReadBatchStatement.query,
-        KeyFirstUses.query, ReceiptStatement.read, ReceiptStatement.touch,
+        CountBatchStatement.plain, CountBatchStatement.keyed, ReadBatchStatement.query, ReceiptStatement.read,
+        ReceiptStatement.touch, LockUsersStatement.receipt, LockUsersStatement.users, LockUsersStatement.keys,
+        WriteUsersStatement.firstSubscriptions, WriteUsersStatement.usageRows, WriteUsersStatement.earlierMonths,
+        WriteUsersStatement.pastUsage, WriteUsersStatement.newKeys, WriteUsersStatement.changedKeys,
+        WriteUsersStatement.receipt,
     ]
 }

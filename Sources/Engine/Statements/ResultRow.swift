@@ -28,6 +28,10 @@ struct ResultRow {
 
     func bool(_ name: StaticString) throws(PostgresError) -> Bool { try result.bool(row, try result.column(name)) }
 
+    func boolOrNil(_ name: StaticString) throws(PostgresError) -> Bool? {
+        try isNull(name) ? nil : try bool(name)
+    }
+
     /// Of an `integer`.
     func int32(_ name: StaticString) throws(PostgresError) -> Int {
         Int(try result.int32(row, try result.column(name)))
@@ -74,8 +78,12 @@ struct ResultRow {
         try result.sum(row, try result.column(name), of: StoredColumn(table, "\(name)"))
     }
 
-    func count(_ name: StaticString, of column: StoredColumn) throws(PostgresError) -> Int {
-        try result.count(row, try result.column(name), of: column)
+    func count(
+        _ name: StaticString,
+        of column: StoredColumn,
+        in range: ClosedRange<Int32> = 0...Int32.max
+    ) throws(PostgresError) -> Int {
+        try result.count(row, try result.column(name), of: column, in: range)
     }
 
     func countOrNil(_ name: StaticString, of column: StoredColumn) throws(PostgresError) -> Int? {
@@ -89,6 +97,8 @@ extension QueryResult {
     ) throws(PostgresError) -> [Value] {
         try (0..<rowCount).map { row throws(PostgresError) in try decode(ResultRow(result: self, row: row)) }
     }
+
+    var rows: [ResultRow] { (0..<rowCount).map { ResultRow(result: self, row: $0) } }
 
     /// Traps if there is none.
     var firstRow: ResultRow { ResultRow(result: self, row: 0) }

@@ -12,7 +12,7 @@ struct StoredColumn: Sendable {
         self.name = name
     }
 
-    fileprivate func invalid(_ value: some CustomStringConvertible, unless condition: String) -> PostgresError {
+    func invalid(_ value: some CustomStringConvertible, unless condition: String) -> PostgresError {
         // As headroom.raise_invalid_row reports it. The message is the same for all rows, so that it is logged once.
         PostgresError(
             .server(.invalidStoredValue),

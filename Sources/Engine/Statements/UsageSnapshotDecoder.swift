@@ -1,7 +1,7 @@
 import Postgres
 import Usage
 
-/// Decodes the columns of an entitlement, which the results of count_batch, perform_batch, read_batch,
+/// Decodes the columns of an entitlement, which the results of count_batch, lock_and_read_users, read_batch,
 /// read_watched_users and read_period have in common. Looks their positions up once per result.
 struct EntitlementDecoder {
     let result: QueryResult

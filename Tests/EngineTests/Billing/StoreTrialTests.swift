@@ -84,9 +84,7 @@ struct StoreTrialTests {
     func messagesHeld() async throws {
         let database = try await fresh("2026-11-10T12:00:00Z")
         _ = try await database.consume(user(1), 90)
-        try await database.psql.execute(
-            "select headroom.perform_requests('\(ada)', '{reserve}', '{10}', '{k}', '{60}', 'trial')"
-        )
+        try await database.hold(10, of: user(1))
         let bought = trial("T", of: ada, "2026-11-10T12:00:00Z", until: "2026-11-17")
         #expect(try await database.psql.ingest(bought)["plan"] == "paid")
         #expect(try await database.consume(user(1))["plan"] == "paid")

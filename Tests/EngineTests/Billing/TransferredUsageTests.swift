@@ -46,12 +46,7 @@ struct TransferredUsageTests: TransferSuite {
         let database = try await fresh()
         try await database.psql.ingest(bought("T", by: ada))
         _ = try await database.consume(user(1), 100)
-        let reserved = try await database.psql.text(
-            """
-            select ((headroom.perform_requests('\(ada)', '{reserve}', '{700}', '{k}', '{600}', 'trial'))[1]).verdict
-            """
-        )
-        #expect(reserved == "held")
+        try await database.hold(700, of: user(1))
         try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         #expect(try await snapshot(user(2), database) == "fine|paid|800|800")
     }

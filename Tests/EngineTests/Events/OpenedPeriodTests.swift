@@ -110,19 +110,7 @@ struct OpenedPeriodTests {
             ("select grant_messages('\(ada)', 5)", "2026-11|0|805"),
             ("select increment_and_check_usage('\(ada)'); select reset_usage('\(ada)')", "2026-11|0|800"),
             (#"update message_usage set "limit" = 900"#, "2026-11|0|900"),
-            (
-                """
-                select headroom.perform_requests('\(ada)', array['reserve'], array[2], array['k'], array[600], 'trial')
-                """, "2026-11|0|800"
-            ),
-            (
-                """
-                select headroom.perform_requests(
-                    '\(ada)', array['consume', 'release'], array[2, null], array['k', 'k'], array[null, null]::integer[],
-                    'trial'
-                )
-                """, "2026-11|0|800"
-            ),
+            ("update message_usage set message_count = 0, released = released + 2", "2026-11|0|800"),
         ]
     )
     func used(statement: String, row: String) async throws {
@@ -133,15 +121,20 @@ struct OpenedPeriodTests {
         #expect(try await rows(database) == [row, "trial|0|100"])
     }
 
+    @Test("stays after another change of plan while messages are held in it")
+    func holding() async throws {
+        let database = try await fresh()
+        try await setPlan(database, "'paid'")
+        try await database.hold(2, of: ada)
+        try await setPlan(database, "'trial'")
+        #expect(try await rows(database) == ["2026-11|0|800", "trial|0|100"])
+    }
+
     @Test("disappears if only an expired hold used it")
     func endedHold() async throws {
         let database = try await fresh()
         try await setPlan(database, "'paid'")
-        try await database.psql.execute(
-            """
-            select headroom.perform_requests('\(ada)', array['reserve'], array[2], array['k'], array[60], 'trial')
-            """
-        )
+        try await database.hold(2, of: ada)
         try await database.moveClock(to: at("2026-11-20T12:02:00Z"))
         try await setPlan(database, "'paid'")
         let held = "select held, usable_until > headroom.now() from message_usage where user_id = '\(ada)'"

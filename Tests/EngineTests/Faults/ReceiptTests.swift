@@ -48,7 +48,7 @@ struct ReceiptTests {
     @Test(
         "counts a batch once whose users go different ways",
         arguments: Moment.allCases,
-        ["count_batch", "perform_batch"]
+        ["count_batch", "lock_and_read_users", "write_receipt"]
     )
     func mixedWays(moment: Moment, statement: String) async throws {
         try await withStore { database, proxy, harness in

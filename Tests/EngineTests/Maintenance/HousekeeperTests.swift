@@ -14,9 +14,9 @@ struct HousekeeperTests {
         try await database.psql.ingest(
             Event("old", "2026-01-05", by: ["\(ada)"], Event.purchased("T"))
         )
+        try await database.hold(1, of: ada)
         try await database.psql.execute(
             """
-            select headroom.perform_requests('\(ada)', '{consume}', '{1}', '{old}', '{null}', 'trial');
             update headroom.message_keys set created_at = now() - interval '30 days';
             update headroom.billing_events set received_at = now() - interval '900 days';
             """

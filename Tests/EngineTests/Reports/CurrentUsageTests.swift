@@ -24,8 +24,8 @@ private struct CurrentUsageCase: Sendable, CustomTestStringConvertible {
     private static func consume(_ messages: Int) -> String { "select increment_and_check_usage('\(ada)', \(messages))" }
     private static func setPlan(_ arguments: String) -> String { "select set_plan('\(ada)', \(arguments))" }
     private static func edit(_ change: String) -> String { "update headroom.plans set \(change)" }
-    private static let reserve =
-        "select headroom.perform_requests('\(ada)', array['reserve'], array[100], array['k'], array[60], 'trial')"
+    /// RESERVE 100 messages for a minute.
+    static let reserve = "reserve"
 
     static let all = [
         CurrentUsageCase(
@@ -176,6 +176,8 @@ struct CurrentUsageTests {
             for step in change.steps {
                 if let instant = Instant(step) {
                     try await database.moveClock(to: instant)
+                } else if step == CurrentUsageCase.reserve {
+                    _ = try await engine.execute(ada, .reserve(100, key: messageKey("k"), ttlSeconds: 60))
                 } else {
                     try await database.psql.execute(step)
                 }

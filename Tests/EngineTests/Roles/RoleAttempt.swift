@@ -43,10 +43,10 @@ extension TestDatabase {
             select from set_plan('\(user(1))', 'paid');
             select from increment_and_check_usage('\(user(1))');
             select from increment_and_check_usage('\(user(2))');
-            select from headroom.perform_requests('\(user(1))', '{consume,reserve}', '{1,1}', '{a,b}', '{null,60}', 'trial');
             select from grant_messages('\(user(1))', 10, 'a test');
             select from headroom.create_token('a', '{chat}', sha256('a'));
             """
         )
+        try await hold(1, of: user(1))
     }
 }

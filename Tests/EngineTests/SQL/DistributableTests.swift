@@ -159,7 +159,7 @@ struct DistributableTests {
             }
         }
         for name in [
-            "count_batch", "perform_requests", "perform_batch", "commit_in_past_period", "entitlement",
+            "count_batch", "lock_and_read_users", "write_usage_rows", "create_first_subscriptions", "entitlement",
             "advance_entitlement_version",
         ] {
             #expect(passed[name] != nil, "\(name)")

@@ -41,7 +41,11 @@ struct ForgetTests {
                 select increment_and_check_usage('\(person)', 7);
                 select set_plan('\(person)', 'paid', p_anchor => 5);
                 select increment_and_check_usage('\(person)', 7);
-                select headroom.perform_requests('\(person)', '{consume,reserve}', '{1,2}', '{a,b}', '{null,60}', 'trial');
+                insert into headroom.message_keys (
+                    user_id, key, created_at, generation, messages, used, held, expires_at, billing_period, verb, status
+                )
+                select user_id, 'b', now(), generation, 2, message_count, 2, now(), billing_period, 'r', 'h'
+                from message_usage where user_id = '\(person)' and billing_period <> 'trial';
                 select grant_messages('\(person)', 5, 'sorry', 'ticket');
                 select reset_usage('\(person)');
                 select reset_billing_period('trial');

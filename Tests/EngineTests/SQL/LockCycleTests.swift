@@ -20,7 +20,7 @@ struct LockCycleTests {
     }
 
     private func countStatement(_ user: UserID) -> String {
-        "select headroom.perform_requests('\(user)', array['consume'], array[1], array[null], array[null::integer], 'trial')"
+        "select headroom.count_messages('\(user)', 1, 'trial')"
     }
 
     private func expectNoDeadlock(_ database: TestDatabase) async throws {
@@ -72,24 +72,17 @@ struct LockCycleTests {
         let database = try await TestDatabase.fresh()
         let granted = user(1)
         try await database.psql.execute("select grant_messages('\(granted)', 5)")
-        let batch = try await Session.open(database.conninfo)
         let notification = try await Session.open(database.conninfo)
         try await notification.execute("begin; select headroom.lock_subscriber('\(granted)')")
-        let first = Task {
-            try await batch.execute(
-                """
-                select headroom.perform_requests(
-                    '\(granted)', array['usage', 'consume'], array[null, 1], array[null, null], array[null, null]::integer[],
-                    'trial'
-                )
-                """
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            let slots = engine.submit([(granted, .usage), (granted, .consume(1))])
+            try await waitUntilBlocked(1, database)
+            try await notification.execute(
+                "select from message_usage where user_id = '\(granted)' for update; commit"
             )
+            #expect(try await engine.outcomes(of: slots).map { $0.answer?.snapshot.used } == [0, 1])
         }
-        try await waitUntilBlocked(1, database)
-        try await notification.execute(
-            "select from message_usage where user_id = '\(granted)' for update; commit"
-        )
-        try await first.value
         #expect(try await database.psql.number("select sum(message_count) from message_usage") == 1)
         try await expectNoDeadlock(database)
     }
@@ -192,7 +185,7 @@ struct LockCycleTests {
             try await database.psql.number(
                 """
                 select count(*) from pg_stat_activity
-                where datname = current_database() and query like 'select headroom.perform_requests%'
+                where datname = current_database() and query like 'select headroom.count_messages%'
                     and (wait_event_type = 'Lock' or state = 'idle')
                 """
             ) == 2

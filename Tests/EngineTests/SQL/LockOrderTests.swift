@@ -10,7 +10,10 @@ import Testing
 struct LockOrderTests {
     enum Counting: String, CaseIterable {
         case plain = ""
-        case keyed = ", array['k1', 'k2', null], array[1, 1, 0], array[1, 1, 0]::bigint[]"
+        case keyed = """
+            , array['k1', 'k2', null], array['consume', 'reserve', null], array[1, 1, 0], array[1, 0, 0]::bigint[],
+            array[0, 60, 0]
+            """
         case severalPeriods = "several periods and numbers"
 
         var statement: PreparedQuery { self == .keyed ? CountBatchStatement.keyed : CountBatchStatement.plain }
@@ -119,5 +122,43 @@ struct LockOrderTests {
         )
         try await session.execute("commit")
         #expect(try #require(reads) <= 10)
+    }
+
+    @Test("the slow path locks users in the order of their ids", arguments: [0, 100, 5_000])
+    func slowPath(others: Int) async throws {
+        let database = try await TestDatabase.fresh()
+        let users = [user(3), user(2), user(1)]
+        for user in users { try await database.psql.execute("select set_plan('\(user)', 'paid')") }
+        try await database.psql.execute(
+            """
+            insert into headroom.subscribers (user_id)
+            select md5(number::text)::uuid from generate_series(1, \(others)) as number;
+            analyze
+            """
+        )
+        let session = try await Session.lane(database, preparing: "lock", EmbeddedSQL.lockAndReadUsers)
+        let holder = try await Session.open(database.conninfo)
+        try await holder.execute("begin; select from headroom.subscribers where user_id = '\(user(2))' for update")
+        let locked = Task {
+            try await session.execute(
+                "execute lock(array['\(user(1))', '\(user(2))', '\(user(3))']::uuid[], array[true, true, true], 'trial')"
+            )
+        }
+        try await waitUntil("the lane waits for the second user") {
+            try await database.psql.number(
+                "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+            ) == 1
+        }
+        for table in ["headroom.subscribers", "message_usage"] {
+            let free = try await database.psql.rows(
+                """
+                select user_id from \(table) where user_id in ('\(user(1))', '\(user(3))') order by user_id
+                for update skip locked
+                """
+            )
+            #expect(free == (table == "message_usage" ? ["\(user(1))", "\(user(3))"] : ["\(user(3))"]))
+        }
+        try await holder.execute("commit")
+        try await locked.value
     }
 }

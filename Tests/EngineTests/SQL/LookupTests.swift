@@ -28,6 +28,11 @@ struct LookupTests {
             sql: EmbeddedSQL.pollWatchedUsers,
             arguments: "\(users), array['', '', '']"
         ),
+        Reading(
+            name: "lock_and_read_users",
+            sql: EmbeddedSQL.lockAndReadUsers,
+            arguments: "\(users), array[true, true, true], 'trial'"
+        ),
         Reading(name: "read_locked_users", sql: EmbeddedSQL.readLockedUsers, arguments: users),
     ]
 

@@ -5,7 +5,7 @@ from support.proxy import DatabaseProxy, commits, runs, runs_any_of
 from support.waiting import wait_until
 from support.wire import Answer
 
-SLOW_PATH = (b"perform_batch",)
+SLOW_PATH = (b"write_receipt",)
 """Names of the slow path's prepared statements."""
 
 

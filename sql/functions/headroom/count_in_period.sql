@@ -49,9 +49,7 @@ begin
     perform headroom.lock_usage(p_user_id, v_entitlement.billing_period);
     v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users_policy);
     if p_limit is null or v_snapshot.used::bigint + v_snapshot.held < p_limit then
-        v_snapshot := (headroom.perform_requests(
-            p_user_id, array['consume'], array[1], array[null::text], array[null::integer], v_unknown_users_policy
-        ))[1];
+        v_snapshot := headroom.count_messages(p_user_id, 1, v_unknown_users_policy);
         v_is_allowed := v_snapshot.verdict = 'allowed';
     end if;
     return headroom.count_result(

@@ -4,7 +4,8 @@ create or replace function headroom.end_holds() returns trigger
 as $$
 begin
     update headroom.message_keys set expires_at = '-infinity'
-    where bucket = old.bucket and user_id = old.user_id and status = 'h' and billing_period = old.billing_period;
+    where bucket = old.bucket and user_id = old.user_id and expires_at > headroom.now() and status = 'h'
+        and billing_period = old.billing_period;
     return null;
 end
 $$;

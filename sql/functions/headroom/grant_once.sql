@@ -32,7 +32,7 @@ begin
     end if;
     perform headroom.recreate_forgotten_subscriber(p_user_id);
     -- The lock keeps the plan and the period as they are until the transaction ends.
-    perform headroom.lock_for_message(p_user_id, false);
+    perform headroom.lock_for_messages(headroom.bucket_of(p_user_id), array[p_user_id], array[false]);
     v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users_policy);
 
     -- Waits for another session that inserts the same key.

@@ -1,35 +1,52 @@
--- Trigger function: restores the spent trial of a forgotten user when the user gets a row in headroom.subscribers
--- again. The start of the trial goes into that row, its messages into a usage row.
+-- Trigger function: restores the spent trials of forgotten users when these get a row in headroom.subscribers again.
+-- The start of a trial goes into that row, its messages into a usage row. Looks all inserted users up at once; nearly
+-- always none of them has a spent trial. Locks the usage rows in the order of the users.
 create or replace function headroom.restore_spent_trial() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_user_id uuid;
+    v_digest bytea;
     v_spent headroom.spent_trials;
 begin
-    for v_spent in
-        delete from headroom.spent_trials as spent
-        where spent.bucket = new.bucket and spent.digest = (
-            select headroom.keyed_digest(new.user_id, secrets.inner_key, secrets.outer_key)
-            from headroom.secrets where secrets.name = 'spent trials'
-        )
-        returning spent.*
+    for v_user_id, v_digest in
+        select inserted.user_id, spent.digest
+        from inserted
+        -- Lateral with a limit, so that each user is looked up in the index.
+        cross join lateral (
+            select one.digest from headroom.spent_trials as one
+            where one.bucket = inserted.bucket and one.digest = headroom.keyed_digest(
+                inserted.user_id,
+                (select secrets.inner_key from headroom.secrets where secrets.name = 'spent trials'),
+                (select secrets.outer_key from headroom.secrets where secrets.name = 'spent trials')
+            )
+            limit 1
+        ) as spent
+        order by inserted.user_id
     loop
-        update headroom.subscribers as subscriber
-        set trial_started_at = least(subscriber.trial_started_at, v_spent.trial_started_at),
-            trial_ends_at = least(subscriber.trial_ends_at, v_spent.trial_ends_at)
-        where subscriber.bucket = new.bucket and subscriber.user_id = new.user_id;
-        insert into public.message_usage as usage (
-            bucket, user_id, billing_period, message_count, "limit", updated_at, plan, plan_limit, state, started_at,
-            expires_at
-        )
-        select
-            new.bucket, new.user_id, v_spent.plan, v_spent.messages, plans.allowance, headroom.now(), v_spent.plan,
-            plans.allowance, 'trial', v_spent.trial_started_at,
-            coalesce(v_spent.trial_ends_at, v_spent.trial_started_at + make_interval(hours => 24 * plans.trial_days))
-        from (select) as one_row
-        left join headroom.plans as plans on plans.plan = v_spent.plan
-        on conflict (user_id, billing_period) do update
-        set message_count = least(usage.message_count::bigint + excluded.message_count, 2147483647);
+        for v_spent in
+            delete from headroom.spent_trials as spent
+            where spent.bucket = headroom.bucket_of(v_user_id) and spent.digest = v_digest
+            returning spent.*
+        loop
+            update headroom.subscribers as subscriber
+            set trial_started_at = least(subscriber.trial_started_at, v_spent.trial_started_at),
+                trial_ends_at = least(subscriber.trial_ends_at, v_spent.trial_ends_at)
+            where subscriber.bucket = v_spent.bucket and subscriber.user_id = v_user_id;
+            insert into public.message_usage as usage (
+                bucket, user_id, billing_period, message_count, "limit", updated_at, plan, plan_limit, state,
+                started_at, expires_at
+            )
+            select
+                v_spent.bucket, v_user_id, v_spent.plan, v_spent.messages, plans.allowance, headroom.now(),
+                v_spent.plan, plans.allowance, 'trial', v_spent.trial_started_at, coalesce(
+                    v_spent.trial_ends_at, v_spent.trial_started_at + make_interval(hours => 24 * plans.trial_days)
+                )
+            from (select) as one_row
+            left join headroom.plans as plans on plans.plan = v_spent.plan
+            on conflict (user_id, billing_period) do update
+            set message_count = least(usage.message_count::bigint + excluded.message_count, 2147483647);
+        end loop;
     end loop;
     return null;
 end

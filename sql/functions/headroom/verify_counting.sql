@@ -12,7 +12,6 @@ declare
     v_lane constant uuid := gen_random_uuid();
     v_user uuid;
     v_is_new boolean;
-    v_number bigint := 1;
     v_counts bigint[];
     v_used integer;
     v_table text;
@@ -24,11 +23,7 @@ begin
     v_user := coalesce(v_user, gen_random_uuid());
     insert into headroom.lane_receipts (bucket, lane, number, updated_at) values (0, v_lane, 0, headroom.now());
     if v_is_new and exists (select from headroom.plans where plan = 'trial') then
-        perform headroom.perform_batch(
-            v_lane, v_number, array[v_user], array[1], array['consume'], array[1], array['verification'], array[0],
-            'trial'
-        );
-        v_number := 2;
+        perform headroom.count_messages(v_user, 1, 'trial');
     end if;
     insert into public.message_usage (bucket, user_id, billing_period, updated_at, plan)
     values (headroom.bucket_of(v_user), v_user, v_period, headroom.now(), 'trial');
@@ -36,9 +31,10 @@ begin
     set "limit" = 800, usable_until = 'infinity',
         plan_revision = (select revised.revision from headroom.plan_revision as revised)
     where bucket = headroom.bucket_of(v_user) and user_id = v_user and billing_period = v_period;
-    select counted.counts into v_counts from headroom.count_batch(
-        headroom.bucket_of(v_user), v_lane, v_number, array[v_user], array[v_period], array[1],
-        array[1::bigint], array[(-9223372036854775808)::bigint]
+    select counted.counts into v_counts from headroom.count_keyed_batch(
+        headroom.bucket_of(v_user), v_lane, 1, array[v_user], array[v_period], array[1],
+        array[1::bigint], array[(-9223372036854775808)::bigint], array['verification'],
+        array['consume'], array[1], array[1::bigint], array[0]
     ) as counted
     where counted.counts is not null;
     select usage.message_count into v_used from public.message_usage as usage

@@ -11,12 +11,7 @@ begin
         raise exception 'p_messages must be 1 to 1000000' using errcode = 'invalid_parameter_value';
     end if;
     return headroom.format_answer(
-        p_user_id,
-        (headroom.perform_requests(
-            p_user_id, array['consume'], array[p_messages], array[null::text], array[null::integer],
-            headroom.unknown_users_policy()
-        ))[1],
-        p_messages
+        p_user_id, headroom.count_messages(p_user_id, p_messages, headroom.unknown_users_policy()), p_messages
     );
 end
 $$;

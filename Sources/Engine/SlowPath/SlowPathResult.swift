@@ -1,6 +1,6 @@
 import Usage
 
-/// The result of one request on the slow path, by `headroom.perform_requests`.
+/// The result of one request on the slow path.
 struct SlowPathResult: Equatable {
     enum Verdict: String {
         case ok, allowed, blocked, held, released, conflict, expired
@@ -10,8 +10,7 @@ struct SlowPathResult: Equatable {
 
     /// The snapshot after the request; for a repeated key, that of its first use.
     var snapshot: UsageSnapshot
-    /// Nil when the database returns one that this binary does not know.
-    var verdict: Verdict?
+    var verdict: Verdict
     /// Messages counted, held or given back by this request itself.
     var messages: Int
     var isReplay: Bool
@@ -37,7 +36,6 @@ struct SlowPathResult: Equatable {
         case .releasedKey: return .failure(.keyReleased)
         case .expired: return .failure(.holdExpired)
         case .unknownKey: return .failure(.noSuchKey)
-        case nil: return .failure(SlowPathResult.disagreement)
         }
     }
 

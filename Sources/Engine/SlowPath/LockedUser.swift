@@ -1,0 +1,84 @@
+import Usage
+
+/// A user that the slow path has locked: everything that decides the user's requests.
+struct LockedUser {
+    /// Before the requests.
+    var snapshot: UsageSnapshot
+    /// The plan's messages per period, without grants and edits of the usage row; nil is unlimited.
+    var allowance: Int?
+    /// Until when a usage row with this entitlement is usable, if no hold ends before.
+    var usableUntil: Instant
+    /// All messages that are held, which may be more than fit into the usage row.
+    var held: Int
+    /// When the first hold ends.
+    var holdsEndAt: Instant?
+    var hasSubscription: Bool
+    var hasSubscriber: Bool
+    var hasUsageRow: Bool
+    /// Of the usage row, or of the row to insert. Nil if the insertion of the subscriber restores a row.
+    var generation: Int64?
+    var planRevision: Int32
+    /// Whether the usage row is written even if no request changes it.
+    var isOutdated: Bool
+}
+
+/// A key that was used by `CONSUME` or `RESERVE`: a row of `headroom.message_keys`.
+struct UsedKey: Equatable {
+    enum Verb: String {
+        case consume = "c"
+        case reserve = "r"
+    }
+
+    enum Status: String {
+        case counted = "c"
+        /// Until `expiresAt`.
+        case held = "h"
+        case released = "r"
+    }
+
+    /// The numbers of an answer, which a repetition gets again.
+    struct Numbers: Equatable {
+        var used: Int
+        var held: Int
+        var limit: Int?
+    }
+
+    var verb: Verb
+    var status: Status
+    var messages: Int
+    /// Of the first answer.
+    var first: Numbers
+    /// Of the answer to `COMMIT`.
+    var committed: Numbers?
+    var createdAt: Instant
+    /// Nil for `CONSUME`.
+    var expiresAt: Instant?
+    /// Of the usage row when it counted the messages.
+    var generation: Int64?
+    var period: BillingPeriod
+
+    func isExpired(at now: Instant) -> Bool {
+        status == .held && expiresAt.map { $0 <= now } ?? false
+    }
+}
+
+/// A locked usage row of a period that is not open, in which a key was counted or held.
+struct PastUsage {
+    var used: Int
+    /// Messages that holds reserve now.
+    var held: Int
+    /// As in the row, which may include holds that have expired.
+    var heldInRow: Int
+    var limit: Int?
+    var generation: Int64
+    var plan: Plan?
+    var state: SubscriptionState?
+    var startedAt: Instant?
+    var resetsAt: Instant?
+    var expiresAt: Instant?
+    var renews: Bool?
+
+    /// Messages to add to the row's `released`.
+    var released = 0
+    var isChanged = false
+}

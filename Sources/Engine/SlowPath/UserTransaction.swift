@@ -1,0 +1,237 @@
+import Usage
+
+/// One user's requests on the slow path: decides each in its order from what was read, and keeps what is to be written.
+///
+/// A pure value. Nothing is written before all requests of the transaction are decided.
+struct UserTransaction {
+    let user: UserID
+    let locked: LockedUser
+    /// After the requests that were decided so far; `held` is the true number.
+    private(set) var snapshot: UsageSnapshot
+    private(set) var keys: [MessageKey: UsedKey]
+    /// Keys to insert, and used ones to update.
+    private(set) var newKeys: Set<MessageKey> = []
+    private(set) var changedKeys: Set<MessageKey> = []
+    private(set) var pastUsage: [BillingPeriod: PastUsage]
+    /// Messages that were counted in the open period and given back.
+    private(set) var released = 0
+    private(set) var holdsEndAt: Instant?
+    /// Whether the usage row is to be written.
+    private(set) var isChanged: Bool
+    /// Whether a message is counted or held, so that the user's rows are created where there are none.
+    private(set) var countsOrHolds = false
+
+    /// - Parameters:
+    ///   - keys: those that were used before, of the keys that the requests name.
+    ///   - pastUsage: for each period of a key that is not open; none where there is no row.
+    init(
+        _ user: UserID,
+        _ locked: LockedUser,
+        keys: [MessageKey: UsedKey] = [:],
+        pastUsage: [BillingPeriod: PastUsage] = [:]
+    ) {
+        self.user = user
+        self.locked = locked
+        self.keys = keys
+        self.pastUsage = pastUsage
+        snapshot = locked.snapshot
+        snapshot.held = locked.held
+        holdsEndAt = locked.holdsEndAt
+        isChanged = locked.isOutdated
+    }
+
+    private var now: Instant { snapshot.observedAt }
+    private var hasUsageRow: Bool { locked.hasUsageRow || countsOrHolds }
+    private var numbers: UsedKey.Numbers {
+        UsedKey.Numbers(
+            used: snapshot.used,
+            held: min(snapshot.held, UsageSnapshot.countMaximum),
+            limit: snapshot.limit
+        )
+    }
+
+    mutating func decide(_ operation: BatchedOperation) -> SlowPathResult {
+        switch operation {
+        case .consume(let messages, let key): countOrHold(messages, key, holdSeconds: nil)
+        case .reserve(let messages, let key, let seconds): countOrHold(messages, key, holdSeconds: seconds)
+        case .commit(let key): commit(key)
+        case .release(let key): release(key)
+        case .check(let messages): result(snapshot.refusal(of: messages) == nil ? .allowed : .blocked)
+        case .usage: result(.ok)
+        }
+    }
+
+    private func result(
+        _ verdict: SlowPathResult.Verdict,
+        messages: Int = 0,
+        isReplay: Bool = false
+    ) -> SlowPathResult {
+        var shown = snapshot
+        shown.held = min(shown.held, UsageSnapshot.countMaximum)
+        return SlowPathResult(snapshot: shown, verdict: verdict, messages: messages, isReplay: isReplay)
+    }
+
+    // MARK: CONSUME and RESERVE
+
+    private mutating func countOrHold(_ messages: Int, _ key: MessageKey?, holdSeconds: Int?) -> SlowPathResult {
+        let verb: UsedKey.Verb = holdSeconds == nil ? .consume : .reserve
+        if let key, let used = keys[key] { return repetition(of: used, verb, messages) }
+        guard snapshot.refusal(of: messages) == nil else { return result(.blocked) }
+        isChanged = true
+        countsOrHolds = true
+        let expiresAt = holdSeconds.map { now.advanced(bySeconds: Int64($0)) }
+        if let expiresAt {
+            snapshot.held += messages
+            holdsEndAt = min(holdsEndAt ?? expiresAt, expiresAt)
+        } else {
+            snapshot.count(messages)
+        }
+        if let key {
+            newKeys.insert(key)
+            keys[key] = UsedKey(
+                verb: verb,
+                status: expiresAt == nil ? .counted : .held,
+                messages: messages,
+                first: numbers,
+                createdAt: now,
+                expiresAt: expiresAt,
+                generation: locked.generation,
+                period: snapshot.period
+            )
+        }
+        return result(verb == .consume ? .allowed : .held, messages: messages)
+    }
+
+    /// The answer to a key that was used before. It is the first answer only while the messages are counted or held.
+    private func repetition(of key: UsedKey, _ verb: UsedKey.Verb, _ messages: Int) -> SlowPathResult {
+        if key.status == .released { return result(.releasedKey) }
+        guard key.verb == verb, key.messages == messages else { return result(.conflict) }
+        guard !key.isExpired(at: now) else { return result(.expired) }
+        return replay(key, key.first, as: verb == .consume ? .allowed : .held)
+    }
+
+    /// An earlier answer again: its period and its numbers.
+    private func replay(
+        _ key: UsedKey,
+        _ numbers: UsedKey.Numbers,
+        as verdict: SlowPathResult.Verdict
+    ) -> SlowPathResult {
+        var replayed = result(verdict, isReplay: true)
+        if key.period != snapshot.period {
+            // The first answer was about an earlier period, or another plan.
+            let past = pastUsage[key.period]
+            replayed.snapshot.entitlement = Entitlement(
+                plan: past?.plan ?? snapshot.plan,
+                state: past?.state ?? snapshot.state,
+                period: key.period,
+                limit: numbers.limit,
+                startedAt: past?.startedAt ?? snapshot.startedAt,
+                resetsAt: past?.resetsAt,
+                expiresAt: past?.expiresAt,
+                previousPlan: snapshot.previousPlan,
+                renews: past?.renews
+            )
+        }
+        replayed.snapshot.denialReason = nil
+        replayed.snapshot.used = numbers.used
+        replayed.snapshot.held = numbers.held
+        replayed.snapshot.limit = numbers.limit
+        return replayed
+    }
+
+    // MARK: COMMIT
+
+    private mutating func commit(_ name: MessageKey) -> SlowPathResult {
+        guard var key = keys[name] else { return result(.unknownKey) }
+        guard key.verb == .reserve else { return result(.conflict) }
+        switch key.status {
+        case .released: return result(.releasedKey)
+        case .counted: return replay(key, key.committed ?? key.first, as: .allowed)
+        case .held: break
+        }
+        guard !key.isExpired(at: now) else { return result(.expired) }
+        guard key.period == snapshot.period, hasUsageRow else { return commitInPastPeriod(name, key) }
+        snapshot.held -= key.messages
+        snapshot.count(key.messages)
+        isChanged = true
+        key.status = .counted
+        key.committed = numbers
+        key.generation = locked.generation
+        update(name, key)
+        var committed = result(.allowed, messages: key.messages)
+        // The messages were allowed when they were held, even if access has ended since.
+        committed.snapshot.denialReason = nil
+        return committed
+    }
+
+    /// The period of the hold has ended. The message counts in that period.
+    private mutating func commitInPastPeriod(_ name: MessageKey, _ key: UsedKey) -> SlowPathResult {
+        // An operator has deleted the usage row, and with it the hold.
+        guard var past = pastUsage[key.period] else { return result(.expired) }
+        past.used = min(past.used + key.messages, UsageSnapshot.countMaximum)
+        past.held = max(past.held - key.messages, 0)
+        past.heldInRow = min(past.held, UsageSnapshot.countMaximum)
+        past.isChanged = true
+        pastUsage[key.period] = past
+        var key = key
+        let numbers = UsedKey.Numbers(used: past.used, held: past.heldInRow, limit: past.limit)
+        key.status = .counted
+        key.committed = numbers
+        key.generation = past.generation
+        update(name, key)
+        var committed = replay(key, numbers, as: .allowed)
+        committed.isReplay = false
+        committed.messages = key.messages
+        return committed
+    }
+
+    private mutating func update(_ name: MessageKey, _ key: UsedKey) {
+        keys[name] = key
+        if !newKeys.contains(name) { changedKeys.insert(name) }
+    }
+
+    // MARK: RELEASE
+
+    private mutating func release(_ name: MessageKey) -> SlowPathResult {
+        guard var key = keys[name] else { return result(.unknownKey) }
+        let status = key.status
+        guard status != .released else { return result(.released, isReplay: true) }
+        let isExpired = key.isExpired(at: now)
+        key.status = .released
+        update(name, key)
+        // An expired hold holds nothing.
+        guard !isExpired else { return result(.released) }
+        guard key.period == snapshot.period else {
+            return result(.released, messages: releaseInPastPeriod(key, wasHeld: status == .held))
+        }
+        if status == .held {
+            snapshot.held = max(snapshot.held - key.messages, 0)
+            isChanged = isChanged || hasUsageRow
+        } else if hasUsageRow, key.generation == locked.generation {
+            snapshot.used = max(snapshot.used - key.messages, 0)
+            released += key.messages
+            isChanged = true
+        } else {
+            // The count was reset since, and does not include the messages.
+            return result(.released)
+        }
+        return result(.released, messages: key.messages)
+    }
+
+    /// - Returns: how many messages were given back.
+    private mutating func releaseInPastPeriod(_ key: UsedKey, wasHeld: Bool) -> Int {
+        guard var past = pastUsage[key.period] else { return wasHeld ? key.messages : 0 }
+        if wasHeld {
+            past.held = max(past.held - key.messages, 0)
+            past.heldInRow = max(past.heldInRow - key.messages, 0)
+        } else if key.generation == past.generation {
+            past.used = max(past.used - key.messages, 0)
+            past.released += key.messages
+        } else {
+            return 0
+        }
+        past.isChanged = true
+        pastUsage[key.period] = past
+        return key.messages
+    }
+}

@@ -1,0 +1,207 @@
+import Postgres
+import Usage
+
+/// Locks the users of a batch and reads what decides their requests: the first half of the slow path's transaction.
+/// The files of the statements document parameters and results.
+struct LockUsersStatement {
+    static let receipt = PreparedQuery(name: "lock_receipt", sql: EmbeddedSQL.lockReceipt)
+    static let users = PreparedQuery(name: "lock_and_read_users", sql: EmbeddedSQL.lockAndReadUsers)
+    static let keys = PreparedQuery(name: "read_keys", sql: EmbeddedSQL.readKeys)
+
+    private let groups: ArraySlice<Batch.Group>
+    private let mayCreate: [Bool]
+    /// The keys that the requests name, each once.
+    private let keys: [(user: UserID, key: MessageKey)]
+    private let unknownUsersPolicy: UnknownUsersPolicy
+
+    init(_ groups: ArraySlice<Batch.Group>, of batch: Batch, _ unknownUsersPolicy: UnknownUsersPolicy) {
+        self.groups = groups
+        self.unknownUsersPolicy = unknownUsersPolicy
+        mayCreate = groups.map { group in
+            unknownUsersPolicy != .deny
+                && group.range.contains { batch.requests[$0].operation.countsOrHolds }
+        }
+        var keys: [(user: UserID, key: MessageKey)] = []
+        for group in groups {
+            var named: Set<MessageKey> = []
+            for request in batch.requests[group.range] {
+                if let key = request.operation.key, named.insert(key).inserted { keys.append((group.user, key)) }
+            }
+        }
+        self.keys = keys
+    }
+
+    /// Begins the transaction.
+    func send(over connection: Connection, lane: LaneID, number: Int64) throws(PostgresError) {
+        try connection.sendPipeline { pipeline throws(PostgresError) in
+            try pipeline.begin()
+            try pipeline.send(
+                prepared: LockUsersStatement.receipt.name,
+                ReceiptStatement.parameters(lane: lane, number: number)
+            )
+            var users = Parameters(capacity: 128 + groups.count * 32)
+            users.append(usersOf: groups)
+            users.appendBools(count: mayCreate.count) { mayCreate[$0] }
+            users.append(text: unknownUsersPolicy.rawValue)
+            try pipeline.send(prepared: LockUsersStatement.users.name, users)
+            guard !keys.isEmpty else { return }
+            var named = Parameters(capacity: 128 + keys.count * 48)
+            named.appendUUIDs(count: keys.count) { (keys[$0].user.high, keys[$0].user.low) }
+            named.appendTexts(count: keys.count) { keys[$0].key.text }
+            try pipeline.send(prepared: LockUsersStatement.keys.name, named)
+        }
+    }
+
+    /// Locks and reads the usage row of one past period; nil where there is none.
+    static func pastUsage(
+        of user: UserID,
+        in period: BillingPeriod,
+        over connection: Connection,
+        _ catalog: PlanCatalog,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> PastUsage? {
+        var parameters = Parameters()
+        parameters.append(uuid: (user.high, user.low))
+        parameters.append(text: period.label)
+        let result = try connection.query(EmbeddedSQL.lockPastUsage, parameters, deadline: deadline)
+        return result.rowCount == 0 ? nil : try PastUsage(result.firstRow, catalog)
+    }
+
+    /// The answers of this batch, if it was committed before; then nothing else was read.
+    static func receiptAnswers(_ results: [QueryResult]) throws(PostgresError) -> String? {
+        guard let result = results.first else {
+            throw PostgresError.replacedFunction("headroom.lock_receipt returned nothing")
+        }
+        return try result.firstRow.textOrNil("answers")
+    }
+
+    /// The users in the order of the groups.
+    func users(_ results: [QueryResult], _ catalog: PlanCatalog) throws(PostgresError) -> [LockedUser] {
+        guard results.count > 1, results[1].rowCount == groups.count else {
+            throw PostgresError.replacedFunction("headroom.lock_and_read_users returned no row for a user")
+        }
+        let decoder = try LockedUserDecoder(results[1])
+        return try (0..<groups.count).map { row throws(PostgresError) in try decoder.user(row, catalog) }
+    }
+
+    static func planRevision(_ results: [QueryResult]) throws(PostgresError) -> Int32? {
+        guard results.count > 1, results[1].rowCount > 0 else { return nil }
+        return try UsageSnapshotDecoder(results[1]).planRevision(0)
+    }
+
+    /// The keys that were used before, by user.
+    func usedKeys(_ results: [QueryResult]) throws(PostgresError) -> [UserID: [MessageKey: UsedKey]] {
+        guard results.count > 2 else { return [:] }
+        var used: [UserID: [MessageKey: UsedKey]] = [:]
+        let ordinal = try results[2].column("ordinal")
+        for (row, values) in try results[2].rows({ row throws(PostgresError) in try UsedKey(row) }).enumerated() {
+            let named = keys[results[2].ordinal(row, ordinal)]
+            used[named.user, default: [:]][named.key] = values
+        }
+        return used
+    }
+}
+
+/// Decodes rows of `headroom.lock_and_read_users`.
+private struct LockedUserDecoder {
+    private let result: QueryResult
+    private let snapshots: UsageSnapshotDecoder
+    private let allowance, usableUntil, held, holdsEndAt, hasSubscription, hasSubscriber, hasUsageRow: Int
+    private let generation, isOutdated: Int
+
+    init(_ result: QueryResult) throws(PostgresError) {
+        self.result = result
+        snapshots = try UsageSnapshotDecoder(result)
+        allowance = try result.column("allowance")
+        usableUntil = try result.column("usable_until")
+        held = try result.column("held_by_keys")
+        holdsEndAt = try result.column("holds_end_at")
+        hasSubscription = try result.column("has_subscription")
+        hasSubscriber = try result.column("has_subscriber")
+        hasUsageRow = try result.column("has_usage_row")
+        generation = try result.column("generation")
+        isOutdated = try result.column("is_outdated")
+    }
+
+    func user(_ row: Int, _ catalog: PlanCatalog) throws(PostgresError) -> LockedUser {
+        LockedUser(
+            snapshot: try snapshots.snapshot(row, catalog),
+            allowance: try result.countOrNil(row, allowance, of: StoredColumn("headroom.plans", "allowance")),
+            usableUntil: Instant(microsecondsSince1970: try result.timestamp(row, usableUntil)),
+            held: Int(try result.int64(row, held)),
+            holdsEndAt: result.isNull(row, holdsEndAt)
+                ? nil : Instant(microsecondsSince1970: try result.timestamp(row, holdsEndAt)),
+            hasSubscription: try result.bool(row, hasSubscription),
+            hasSubscriber: try result.bool(row, hasSubscriber),
+            hasUsageRow: try result.bool(row, hasUsageRow),
+            generation: result.isNull(row, generation) ? nil : try result.int64(row, generation),
+            planRevision: snapshots.planRevision(row) ?? 0,
+            isOutdated: try result.bool(row, isOutdated)
+        )
+    }
+}
+
+extension UsedKey {
+    init(_ row: ResultRow) throws(PostgresError) {
+        func source(_ name: String) -> StoredColumn { StoredColumn("headroom.message_keys", name) }
+        func instant(_ name: StaticString) throws(PostgresError) -> Instant? {
+            try row.isNull(name) ? nil : try row.instant(name)
+        }
+        guard let verb = Verb(rawValue: try row.text("verb")), let status = Status(rawValue: try row.text("status"))
+        else {
+            throw source("status").invalid(try row.text("status"), unless: "status in ('c', 'h', 'r')")
+        }
+        self.init(
+            verb: verb,
+            status: status,
+            messages: try row.count("messages", of: source("messages"), in: 1...1_000_000),
+            first: Numbers(
+                used: try row.count("used", of: source("used")),
+                held: try row.count("held", of: source("held")),
+                limit: try row.countOrNil("limit", of: source("limit"))
+            ),
+            committed: try row.isNull("committed_used")
+                ? nil
+                : Numbers(
+                    used: try row.count("committed_used", of: source("committed_used")),
+                    held: try row.countOrNil("committed_held", of: source("committed_held")) ?? 0,
+                    limit: try row.countOrNil("committed_limit", of: source("committed_limit"))
+                ),
+            createdAt: try row.instant("created_at"),
+            expiresAt: try instant("expires_at"),
+            generation: try row.int64("generation"),
+            period: try row.period("billing_period")
+        )
+    }
+}
+
+extension PastUsage {
+    /// From a row of `lock_past_usage.sql`.
+    fileprivate init(_ row: ResultRow, _ catalog: PlanCatalog) throws(PostgresError) {
+        let table = "message_usage"
+        let plan = try row.textOrNil("plan")
+        self.init(
+            used: try row.count("used", of: .messageCount),
+            held: Int(try row.int64("held")),
+            heldInRow: try row.count("held_in_row", of: .held),
+            limit: try row.countOrNil("limit", of: .limit),
+            generation: try row.int64("generation"),
+            plan: try plan.map { name throws(PostgresError) in try catalog.plan(named: name) },
+            state: try row.textOrNil("state").flatMap { SubscriptionState(rawValue: $0) },
+            startedAt: try row.instantOrNil("started_at", of: table),
+            resetsAt: try row.instantOrNil("resets_at", of: table),
+            expiresAt: try row.instantOrNil("expires_at", of: table),
+            renews: try row.boolOrNil("renews")
+        )
+    }
+}
+
+extension Parameters {
+    mutating func append(usersOf groups: ArraySlice<Batch.Group>) {
+        let first = groups.startIndex
+        appendUUIDs(count: groups.count) {
+            let user = groups[first + $0].user
+            return (user.high, user.low)
+        }
+    }
+}

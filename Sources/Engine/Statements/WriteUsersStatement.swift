@@ -1,0 +1,168 @@
+import Postgres
+import Usage
+
+/// Writes what the requests of locked users have changed, and commits: the second half of the slow path's transaction.
+/// The files of the statements document their parameters.
+struct WriteUsersStatement {
+    static let firstSubscriptions = PreparedQuery(
+        name: "create_first_subscriptions",
+        sql: EmbeddedSQL.createFirstSubscriptions
+    )
+    static let usageRows = PreparedQuery(name: "write_usage_rows", sql: EmbeddedSQL.writeUsageRows)
+    static let earlierMonths = PreparedQuery(name: "end_earlier_months", sql: EmbeddedSQL.endEarlierMonths)
+    static let newKeys = PreparedQuery(name: "insert_keys", sql: EmbeddedSQL.insertKeys)
+    static let changedKeys = PreparedQuery(name: "update_keys", sql: EmbeddedSQL.updateKeys)
+    static let pastUsage = PreparedQuery(name: "write_past_usage", sql: EmbeddedSQL.writePastUsage)
+    static let receipt = PreparedQuery(name: "write_receipt", sql: EmbeddedSQL.writeReceipt)
+
+    /// Users in ascending order.
+    let users: [UserTransaction]
+
+    func send(over connection: Connection, lane: LaneID, number: Int64, answers: String) throws(PostgresError) {
+        let new = users.filter(\.createsSubscription)
+        let changed = users.filter(\.isChanged)
+        let newMonths = users.filter(\.beginsMonth)
+        let newKeys = users.flatMap { user in user.rows(of: user.newKeys) }
+        let changedKeys = users.flatMap { user in user.rows(of: user.changedKeys) }
+        try connection.sendPipeline { pipeline throws(PostgresError) in
+            // A first message creates the subscriber before the usage row (docs/decisions/0003-lock-order.md).
+            if !new.isEmpty {
+                try pipeline.send(
+                    prepared: WriteUsersStatement.firstSubscriptions.name,
+                    WriteUsersStatement.firstSubscriptions(of: new)
+                )
+            }
+            if !changed.isEmpty {
+                try pipeline.send(
+                    prepared: WriteUsersStatement.usageRows.name,
+                    WriteUsersStatement.usageRows(of: changed)
+                )
+            }
+            if !newMonths.isEmpty {
+                var parameters = Parameters()
+                parameters.append(idsOf: newMonths)
+                parameters.appendTexts(count: newMonths.count) { newMonths[$0].snapshot.period.label }
+                try pipeline.send(prepared: WriteUsersStatement.earlierMonths.name, parameters)
+            }
+            for user in users {
+                for (period, usage) in user.pastUsage where usage.isChanged {
+                    try pipeline.send(
+                        prepared: WriteUsersStatement.pastUsage.name,
+                        WriteUsersStatement.pastUsage(usage, of: user.user, in: period)
+                    )
+                }
+            }
+            if !newKeys.isEmpty {
+                try pipeline.send(prepared: WriteUsersStatement.newKeys.name, WriteUsersStatement.rows(of: newKeys))
+            }
+            if !changedKeys.isEmpty {
+                try pipeline.send(
+                    prepared: WriteUsersStatement.changedKeys.name,
+                    WriteUsersStatement.rows(of: changedKeys)
+                )
+            }
+            var receipt = ReceiptStatement.parameters(lane: lane, number: number)
+            receipt.append(text: answers)
+            try pipeline.send(prepared: WriteUsersStatement.receipt.name, receipt)
+            try pipeline.commit()
+        }
+    }
+
+    private typealias KeyRow = (user: UserID, key: MessageKey, row: UsedKey)
+
+    // MARK: Parameters
+
+    private static func firstSubscriptions(of users: [UserTransaction]) -> Parameters {
+        var parameters = Parameters(capacity: 256 + users.count * 64)
+        parameters.append(idsOf: users)
+        parameters.appendTexts(count: users.count) { users[$0].snapshot.plan.name }
+        parameters.appendTimestamps(count: users.count) { users[$0].snapshot.startedAt.microsecondsSince1970 }
+        parameters.appendBools(count: users.count) { users[$0].snapshot.plan.isTrial }
+        parameters.appendBools(count: users.count) { users[$0].locked.hasSubscriber }
+        return parameters
+    }
+
+    private static func usageRows(of users: [UserTransaction]) -> Parameters {
+        let count = users.count
+        let maximum = UsageSnapshot.countMaximum
+        var parameters = Parameters(capacity: 512 + count * 256)
+        parameters.append(idsOf: users)
+        parameters.appendTexts(count: count) { users[$0].snapshot.period.label }
+        parameters.appendNullableInt64s(count: count) { users[$0].locked.generation }
+        parameters.appendInt32s(count: count) { Int32(users[$0].snapshot.used) }
+        parameters.appendInt32s(count: count) { Int32(min(users[$0].snapshot.held, maximum)) }
+        parameters.appendInt32s(count: count) { Int32(min(users[$0].released, maximum)) }
+        parameters.appendNullableInt32s(count: count) { users[$0].snapshot.limit.map { Int32($0) } }
+        parameters.appendNullableInt32s(count: count) { users[$0].locked.allowance.map { Int32($0) } }
+        parameters.appendTexts(count: count) { users[$0].snapshot.plan.name }
+        parameters.appendTexts(count: count) { users[$0].snapshot.state.rawValue }
+        parameters.appendTimestamps(count: count) { users[$0].snapshot.startedAt.microsecondsSince1970 }
+        parameters.appendTimestamps(count: count) { users[$0].snapshot.resetsAt?.microsecondsSince1970 }
+        parameters.appendTimestamps(count: count) { users[$0].snapshot.expiresAt?.microsecondsSince1970 }
+        parameters.appendTexts(count: count) { users[$0].snapshot.previousPlan }
+        parameters.appendNullableBools(count: count) { users[$0].snapshot.renews }
+        parameters.appendTimestamps(count: count) { users[$0].usableUntil.microsecondsSince1970 }
+        parameters.appendInt32s(count: count) { users[$0].locked.planRevision }
+        return parameters
+    }
+
+    private static func pastUsage(_ usage: PastUsage, of user: UserID, in period: BillingPeriod) -> Parameters {
+        var parameters = Parameters()
+        parameters.append(uuid: (user.high, user.low))
+        parameters.append(text: period.label)
+        parameters.append(int32: Int32(usage.used))
+        parameters.append(int32: Int32(usage.heldInRow))
+        parameters.append(int32: Int32(min(usage.released, UsageSnapshot.countMaximum)))
+        return parameters
+    }
+
+    private static func rows(of keys: [KeyRow]) -> Parameters {
+        let count = keys.count
+        func int32(_ value: Int?) -> Int32? { value.map { Int32($0) } }
+        var parameters = Parameters(capacity: 512 + count * 256)
+        parameters.appendUUIDs(count: count) { (keys[$0].user.high, keys[$0].user.low) }
+        parameters.appendTexts(count: count) { keys[$0].key.text }
+        parameters.appendTexts(count: count) { keys[$0].row.verb.rawValue }
+        parameters.appendTexts(count: count) { keys[$0].row.status.rawValue }
+        parameters.appendTexts(count: count) { keys[$0].row.period.label }
+        parameters.appendTimestamps(count: count) { keys[$0].row.createdAt.microsecondsSince1970 }
+        parameters.appendTimestamps(count: count) { keys[$0].row.expiresAt?.microsecondsSince1970 }
+        parameters.appendNullableInt64s(count: count) { keys[$0].row.generation }
+        parameters.appendInt32s(count: count) { Int32(keys[$0].row.messages) }
+        parameters.appendInt32s(count: count) { Int32(keys[$0].row.first.used) }
+        parameters.appendInt32s(count: count) { Int32(keys[$0].row.first.held) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.limit) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.committed?.used) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.committed?.held) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.committed?.limit) }
+        return parameters
+    }
+}
+
+extension Parameters {
+    fileprivate mutating func append(idsOf users: [UserTransaction]) {
+        appendUUIDs(count: users.count) { (users[$0].user.high, users[$0].user.low) }
+    }
+}
+
+extension UserTransaction {
+    fileprivate func rows(of names: Set<MessageKey>) -> [(user: UserID, key: MessageKey, row: UsedKey)] {
+        names.compactMap { name in keys[name].map { (user, name, $0) } }
+    }
+
+    fileprivate var createsSubscription: Bool { countsOrHolds && !locked.hasSubscription }
+
+    /// Whether a monthly period gets its usage row.
+    fileprivate var beginsMonth: Bool {
+        countsOrHolds && !locked.hasUsageRow && locked.hasSubscriber && snapshot.plan.cycle == .monthly
+    }
+
+    /// Until when the row is usable. The row of a user without access, which only `COMMIT` and `RELEASE` write, is not
+    /// usable. Neither is that of a user without a subscription: the slow path creates it with the first message.
+    fileprivate var usableUntil: Instant {
+        guard snapshot.denialReason == nil, locked.hasSubscription || createsSubscription else {
+            return Instant(microsecondsSince1970: .min)
+        }
+        return holdsEndAt.map { min($0, locked.usableUntil) } ?? locked.usableUntil
+    }
+}

@@ -1,0 +1,154 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("One user's requests on the slow path")
+struct UserTransactionTests {
+    private let noon = at("2026-11-10T12:00:00Z")
+    private let month = billingPeriod("2026-11")
+
+    private func transaction(
+        used: Int = 0,
+        limit: Int? = 10,
+        hasUsageRow: Bool = true,
+        keys: [MessageKey: UsedKey] = [:],
+        pastUsage: [BillingPeriod: PastUsage] = [:]
+    ) -> UserTransaction {
+        let snapshot = UsageSnapshot(
+            plan: .paid,
+            state: .active,
+            period: month,
+            used: used,
+            limit: limit,
+            startedAt: at("2026-11-01"),
+            resetsAt: at("2026-12-01"),
+            observedAt: noon
+        )
+        let locked = LockedUser(
+            snapshot: snapshot,
+            allowance: limit,
+            usableUntil: at("2026-12-01"),
+            held: 0,
+            hasSubscription: true,
+            hasSubscriber: true,
+            hasUsageRow: hasUsageRow,
+            generation: 7,
+            planRevision: 1,
+            isOutdated: false
+        )
+        return UserTransaction(user(1), locked, keys: keys, pastUsage: pastUsage)
+    }
+
+    private func key(
+        _ verb: UsedKey.Verb,
+        _ status: UsedKey.Status,
+        _ messages: Int,
+        in period: String = "2026-11",
+        generation: Int64 = 7
+    ) -> UsedKey {
+        UsedKey(
+            verb: verb,
+            status: status,
+            messages: messages,
+            first: UsedKey.Numbers(used: 3, held: 2, limit: 10),
+            createdAt: noon,
+            expiresAt: verb == .reserve ? noon.advanced(bySeconds: 60) : nil,
+            generation: generation,
+            period: billingPeriod(period)
+        )
+    }
+
+    @Test("allows what fits, request by request: of 4, 3 and 1 with 5 left, 4 and 1")
+    func mixed() {
+        var user = transaction(used: 5)
+        let results = [4, 3, 1].map { user.decide(.consume($0)) }
+        #expect(results.map(\.verdict) == [.allowed, .blocked, .allowed])
+        #expect(results.map(\.snapshot.used) == [9, 9, 10])
+        #expect(results.map(\.messages) == [4, 0, 1])
+    }
+
+    @Test("a held message is committed in the same batch, and its key is inserted once as counted")
+    func holdAndCommit() {
+        var user = transaction(hasUsageRow: false)
+        let results = [
+            user.decide(.reserve(2, key: "k", ttlSeconds: 60)), user.decide(.commit("k")), user.decide(.commit("k")),
+        ]
+        #expect(results.map(\.verdict) == [.held, .allowed, .allowed])
+        #expect(results.map(\.isReplay) == [false, false, true])
+        #expect(results.map(\.snapshot.used) == [0, 2, 2])
+        #expect(results.map(\.snapshot.held) == [2, 0, 0])
+        #expect(user.newKeys == ["k"] && user.changedKeys.isEmpty)
+        #expect(user.keys["k"]?.status == .counted)
+        #expect(user.isChanged && user.countsOrHolds)
+        #expect(user.holdsEndAt == noon.advanced(bySeconds: 60))
+    }
+
+    @Test("a key is good for one message: a repetition, another number, another verb, after a release")
+    func repetitions() {
+        var user = transaction(used: 3, keys: ["k": key(.consume, .counted, 2)])
+        #expect(user.decide(.consume(2, key: "k")).isReplay)
+        #expect(user.decide(.consume(1, key: "k")).verdict == .conflict)
+        #expect(user.decide(.reserve(2, key: "k", ttlSeconds: 60)).verdict == .conflict)
+        #expect(user.decide(.commit("k")).verdict == .conflict)
+        #expect(!user.isChanged)
+        let released = user.decide(.release("k"))
+        #expect(released.verdict == .released && released.messages == 2 && released.snapshot.used == 1)
+        #expect(user.released == 2 && user.changedKeys == ["k"])
+        #expect(user.decide(.consume(2, key: "k")).verdict == .releasedKey)
+        #expect(user.decide(.release("k")).isReplay)
+    }
+
+    @Test("a release after a reset takes nothing off the new count")
+    func releaseAfterReset() {
+        var user = transaction(used: 3, keys: ["k": key(.consume, .counted, 2, generation: 6)])
+        let released = user.decide(.release("k"))
+        #expect(released.verdict == .released && released.messages == 0 && released.snapshot.used == 3)
+        #expect(!user.isChanged)
+    }
+
+    @Test("a hold of an earlier period is committed there; without its row it has ended")
+    func commitInPastPeriod() {
+        let past = PastUsage(used: 8, held: 2, heldInRow: 5, limit: 10, generation: 4, resetsAt: at("2026-11-01"))
+        let october = billingPeriod("2026-10")
+        let keys: [MessageKey: UsedKey] = ["k": key(.reserve, .held, 2, in: "2026-10", generation: 4)]
+        var user = transaction(used: 1, keys: keys, pastUsage: [october: past])
+        let committed = user.decide(.commit("k"))
+        #expect(committed.verdict == .allowed && !committed.isReplay && committed.messages == 2)
+        #expect(committed.snapshot.period == october && committed.snapshot.used == 10 && committed.snapshot.held == 0)
+        #expect(user.pastUsage[october]?.isChanged == true && user.pastUsage[october]?.heldInRow == 0)
+        #expect(user.keys["k"]?.generation == 4 && user.changedKeys == ["k"])
+        #expect(!user.isChanged && user.snapshot.used == 1)
+        var withoutRow = transaction(keys: keys)
+        #expect(withoutRow.decide(.commit("k")).verdict == .expired)
+        #expect(withoutRow.changedKeys.isEmpty)
+    }
+
+    @Test("an expired hold is neither committed nor held again, and its release gives nothing back")
+    func expired() {
+        var old = key(.reserve, .held, 2)
+        old.expiresAt = noon
+        var user = transaction(keys: ["k": old])
+        #expect(user.decide(.commit("k")).verdict == .expired)
+        #expect(user.decide(.reserve(2, key: "k", ttlSeconds: 60)).verdict == .expired)
+        let released = user.decide(.release("k"))
+        #expect(released.verdict == .released && released.messages == 0)
+        #expect(!user.isChanged)
+    }
+
+    @Test("the results are the same after they were stored in the receipt")
+    func receipt() throws {
+        var user = transaction(used: 1, keys: ["old": key(.consume, .counted, 2, in: "2026-10")])
+        let operations: [BatchedOperation] = [
+            .consume(1), .consume(20), .consume(1, key: "old"), .consume(2, key: "old"), .usage, .check(1),
+            .reserve(1, key: "new", ttlSeconds: 60), .release("new"), .commit("none"),
+        ]
+        let results = operations.map { user.decide($0) }
+        let text = ReceiptAnswers.text(results)
+        let read = ReceiptAnswers.results(text) { $0 == Plan.paid.name ? .paid : nil }
+        #expect(read == results)
+        #expect(ReceiptAnswers.results(text + "x") { _ in .paid } == nil)
+        #expect(ReceiptAnswers.results(text) { _ in nil } == nil)
+    }
+}

@@ -1,0 +1,121 @@
+-- Counts a batch in which requests have keys: CONSUME, and RESERVE, COMMIT and RELEASE of held messages. Works as
+-- headroom.count_batch, with these differences.
+--
+-- p_keys: null, or the key of at most one request per user. p_verbs: that request: consume, reserve, commit or release.
+-- p_key_messages: its messages, for consume and reserve. p_messages: the messages of all CONSUMEs of the user, and
+-- p_key_sums: of those up to and including that request. p_hold_seconds: how long a RESERVE holds, else 0.
+--
+-- A user also takes the slow path if the key of a CONSUME or a RESERVE was used before, or if that of a COMMIT or a
+-- RELEASE holds nothing in the period.
+create or replace function headroom.count_keyed_batch(
+    p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
+    p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
+    p_key_sums bigint[], p_hold_seconds integer[]
+) returns setof headroom.count_batch_row
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := headroom.now();
+    v_revision integer;
+    v_periods integer[];
+    v_users uuid[];
+    -- For each user: the messages to count, to add to those held, to check against the limit, and of the key.
+    v_messages bigint[];
+    v_holds bigint[];
+    v_new bigint[];
+    v_key_messages integer[];
+    v_row record;
+    v_ordinal integer;
+    v_counts bigint[] := '{}';
+    v_keys headroom.counted_key[] := '{}';
+    v_returned_users uuid[] := '{}';
+begin
+    perform from headroom.lane_receipts as receipt
+    where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1
+    for update;
+    if not found then
+        return;
+    end if;
+    select revised.revision into v_revision from headroom.plan_revision as revised;
+    v_periods := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
+    -- Read without a lock: if another session changes a key before this one has locked the usage row, writing the key
+    -- fails below, and the batch is sent again.
+    select
+        array_agg(request.user_id) filter (
+            where case
+                when request.verb in ('commit', 'release')
+                    then used.is_held and used.billing_period = p_periods[request.period]
+                else used.messages is null
+            end
+        ),
+        array_agg(request.messages + case request.verb when 'commit' then coalesce(used.messages, 0) else 0 end),
+        array_agg(case
+            when request.verb = 'reserve' then request.key_messages
+            when request.verb in ('commit', 'release') then -coalesce(used.messages, 0)
+            else 0
+        end),
+        array_agg(request.messages + case request.verb when 'reserve' then request.key_messages else 0 end),
+        array_agg(coalesce(used.messages, request.key_messages))
+    into v_users, v_messages, v_holds, v_new, v_key_messages
+    from unnest(p_users, v_periods, p_messages, p_keys, p_verbs, p_key_messages)
+        as request (user_id, period, messages, key, verb, key_messages)
+    -- LIMIT, because a join would read all keys if the table was small when it was last analyzed.
+    left join lateral (
+        select
+            keys.messages, keys.billing_period,
+            keys.verb = 'r' and keys.status = 'h' and keys.expires_at > v_now as is_held
+        from headroom.message_keys as keys
+        where keys.bucket = p_bucket and keys.user_id = request.user_id and keys.key = request.key
+        limit 1
+    ) as used on true;
+
+    for v_row in
+        update public.message_usage as usage
+        set message_count = usage.message_count + v_messages[width_bucket(usage.user_id, p_users)],
+            held = usage.held + v_holds[width_bucket(usage.user_id, p_users)],
+            usable_until = case
+                when p_hold_seconds[width_bucket(usage.user_id, p_users)] > 0 then least(
+                    usage.usable_until,
+                    v_now + make_interval(secs => p_hold_seconds[width_bucket(usage.user_id, p_users)])
+                )
+                else usage.usable_until
+            end,
+            updated_at = v_now
+        where usage.bucket = p_bucket and usage.user_id = any(v_users) and usage.billing_period = any(p_periods)
+            and usage.billing_period = p_periods[v_periods[width_bucket(usage.user_id, p_users)]]
+            and v_new[width_bucket(usage.user_id, p_users)] + usage.message_count + usage.held
+                <= coalesce(usage."limit", 2147483647)
+            and usage.held + v_holds[width_bucket(usage.user_id, p_users)] >= 0
+            and usage.usable_until > v_now and usage.updated_at <= v_now + interval '1 hour'
+            and usage.plan_revision = v_revision
+            and usage.message_count >= 0 and usage.held >= 0 and headroom.is_instant(usage.started_at)
+            and headroom.is_instant(usage.resets_at) and headroom.is_instant(usage.expires_at)
+        returning
+            usage.user_id, usage.billing_period, usage.message_count, usage.held, usage."limit", usage.generation,
+            usage.entitlement_version
+    loop
+        v_ordinal := width_bucket(v_row.user_id, p_users);
+        v_counts := v_counts
+            || ((v_periods[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_row.message_count);
+        if v_row.entitlement_version is distinct from p_entitlement_versions[v_ordinal] or v_row.held > 0
+            or p_verbs[v_ordinal] in ('commit', 'release') then
+            v_returned_users := v_returned_users || v_row.user_id;
+        end if;
+        if p_keys[v_ordinal] is not null then
+            v_keys := v_keys || row(
+                v_row.user_id, p_keys[v_ordinal], p_verbs[v_ordinal], v_key_messages[v_ordinal],
+                v_row.message_count - p_messages[v_ordinal] + p_key_sums[v_ordinal], v_row.held, v_row."limit",
+                v_row.generation, v_row.billing_period, p_hold_seconds[v_ordinal]
+            )::headroom.counted_key;
+        end if;
+    end loop;
+
+    perform headroom.write_counted_keys(p_bucket, v_keys, v_now);
+    update headroom.lane_receipts as receipt
+    set number = p_number, counts = v_counts, answers = null, updated_at = v_now
+    where receipt.bucket = p_bucket and receipt.lane = p_lane;
+    return query select * from headroom.counted_rows(
+        p_bucket, p_users, p_periods, v_periods, v_counts, v_returned_users, v_key_messages, v_now
+    );
+end
+$$;

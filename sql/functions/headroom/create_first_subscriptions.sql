@@ -1,0 +1,36 @@
+-- Creates the subscriptions of users whose first message is counted or held, and the subscribers where there are none.
+-- Raises unique_violation if another session has created one meanwhile; the caller then reads the users again.
+--
+-- p_users is ascending without duplicates. Each of the other arrays has one element per user. p_is_trial: whether the
+-- plan is a trial, which begins at p_started_at. p_has_subscriber: whether the caller has locked the user's subscriber.
+create or replace function headroom.create_first_subscriptions(
+    p_bucket smallint, p_users uuid[], p_plans text[], p_started_at timestamptz[], p_is_trial boolean[],
+    p_has_subscriber boolean[]
+) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into headroom.subscribers (bucket, user_id, trial_started_at)
+    select p_bucket, first.user_id, case when first.is_trial then first.started_at end
+    from unnest(p_users, p_started_at, p_is_trial, p_has_subscriber)
+        as first (user_id, started_at, is_trial, has_subscriber)
+    where not first.has_subscriber;
+    -- They only have an anchor day, or their subscription was removed.
+    if true = any(p_has_subscriber) then
+        update headroom.subscribers as subscriber
+        set trial_started_at = p_started_at[width_bucket(subscriber.user_id, p_users)]
+        where subscriber.bucket = p_bucket and subscriber.user_id = any(p_users)
+            and subscriber.trial_started_at is null and p_is_trial[width_bucket(subscriber.user_id, p_users)];
+    end if;
+    insert into headroom.subscriptions (bucket, user_id, original_transaction_id, plan, started_at, expires_at)
+    select
+        p_bucket, first.user_id, 'first message', first.plan, first.started_at,
+        case
+            when first.is_trial then (
+                select subscriber.trial_ends_at from headroom.subscribers as subscriber
+                where subscriber.bucket = p_bucket and subscriber.user_id = first.user_id
+            )
+        end
+    from unnest(p_users, p_plans, p_started_at, p_is_trial) as first (user_id, plan, started_at, is_trial);
+end
+$$;

@@ -1,0 +1,114 @@
+-- Returns what these users may send at p_at, a row for each. p_users is distinct and ascending, and all of one bucket;
+-- the rows are in its order. p_unknown_users_policy: trial, free or deny, for users without a subscription.
+--
+-- Of several subscriptions, the one with the largest allowance applies. Raises HR006 if a row has a value that a check
+-- constraint forbids, and an error if the plan of users without a subscription is missing. Locks nothing.
+--
+-- In PL/pgSQL, so that a session plans the query once. After the steps of headroom.judged_subscriptions, "judged" sees
+-- all subscriptions of a user and "chosen" keeps one. A monthly plan then gets the month of p_at (clock_month), and the
+-- month that is open (month), which is the next one if the user has already used that. Nothing is sorted by ORDER BY
+-- ordinal, because the rows come in that order; it keeps the result of a step from being computed for each use.
+create or replace function headroom.entitlements(
+    p_bucket smallint, p_users uuid[], p_at timestamptz, p_unknown_users_policy text
+) returns setof headroom.entitlement
+    language plpgsql stable rows 64 set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_rows integer;
+begin
+    return query
+    with judged as (
+        select
+            subscription.*,
+            -- A change of any subscription may change which of them applies.
+            min(subscription.changes_at) over same_user as next_change_at,
+            max(subscription.bought_until) over same_user as paid_until
+        from headroom.judged_subscriptions(p_bucket, p_users, p_at, p_unknown_users_policy) as subscription
+        window same_user as (partition by subscription.ordinal)
+    ),
+    chosen as (
+        select distinct on (judged.ordinal)
+            judged.*,
+            case when judged.cycle = 'monthly' then headroom.cycle_month(p_at, judged.anchor_day) end as clock_month
+        from judged
+        order by
+            judged.ordinal,
+            -- What gives access comes first. A trial only applies if nothing that was bought before it still gives
+            -- access. The free plan comes last.
+            case
+                when judged.plan = 'free' then 4
+                when judged.cycle <> 'trial' then case when judged.denial_reason is null then 0 else 1 end
+                when judged.denial_reason is not null then 3
+                when judged.started_at >= judged.paid_until then 0
+                else 2
+            end,
+            -- With access, the largest allowance (null: unlimited), so that buying more never gives less.
+            coalesce(case when judged.denial_reason is null then judged.allowance end, 2147483647) desc,
+            -- A refund, then a billing issue, then a cancellation.
+            case judged.state
+                when 'revoked' then 0 when 'billing_retry' then 1 when 'grace_period' then 1 when 'cancelled' then 2
+                when 'free' then 4 else 3
+            end,
+            -- The one that ends last, so that the result does not depend on the order of the rows.
+            coalesce(judged.ends_at, 'infinity') desc, judged.transaction_id desc
+    ),
+    clocked as (
+        select
+            chosen.*,
+            -- Rarely true: the anchor day has become later, or the clock was set back.
+            case when chosen.clock_month is null then false else coalesce((
+                select true from public.message_usage as usage
+                where usage.bucket = p_bucket and usage.user_id = chosen.user_id
+                    and usage.billing_period > headroom.month_label(chosen.clock_month)
+                    and headroom.is_month(usage.billing_period)
+                limit 1
+            ), false) end as has_later_month
+        from chosen
+        order by chosen.ordinal
+    ),
+    opened as (
+        select
+            clocked.*,
+            case
+                -- Else the clock would name the month before that of a used row. The used row's month stays.
+                when clocked.has_later_month and headroom.is_used_period(
+                    clocked.user_id, headroom.month_label((clocked.clock_month + interval '1 month')::date)
+                ) then (clocked.clock_month + interval '1 month')::date
+                else clocked.clock_month
+            end as month
+        from clocked
+        order by clocked.ordinal
+    ),
+    bounded as (
+        select
+            opened.*, headroom.cycle_start(opened.month, opened.anchor_day) as month_starts_at,
+            headroom.cycle_start((opened.month + interval '1 month')::date, opened.anchor_day) as resets_at
+        from opened
+    )
+    select
+        bounded.user_id, bounded.transaction_id is not null, bounded.plan, bounded.cycle, bounded.state,
+        bounded.denial_reason,
+        coalesce(headroom.month_label(bounded.month), bounded.plan),
+        case when bounded.denial_reason = 'no_subscription' then 0 else bounded.allowance end,
+        coalesce(bounded.month_starts_at, bounded.started_at, p_at), bounded.resets_at, bounded.ends_at,
+        case
+            when bounded.month is not null and bounded.denial_reason is not null then bounded.plan
+            else bounded.previous_plan
+        end,
+        bounded.renews, least(bounded.next_change_at, bounded.resets_at, 'infinity'),
+        (select revised.revision from headroom.plan_revision as revised),
+        case
+            when bounded.month is null then bounded.spent_messages::integer
+            when bounded.has_later_month then headroom.later_messages(bounded.user_id, bounded.clock_month, p_at)
+        end
+    from bounded
+    order by bounded.ordinal;
+    get diagnostics v_rows = row_count;
+    -- headroom.dated_subscriptions has no row for a user whose plan is missing.
+    if v_rows < cardinality(p_users) then
+        raise exception 'headroom.plans has no plan named %, which users without a subscription are on',
+            case p_unknown_users_policy when 'trial' then 'trial' else 'free' end
+            using hint = 'Insert it, or start the service with another --unknown-users.';
+    end if;
+end
+$$;

@@ -1,0 +1,83 @@
+-- Locks users, and returns what decides their requests: what each user may send, and what was counted and is held in
+-- the open period. One row per user, in the order of p_users. Locks the subscribers in ascending order, then the usage
+-- rows. Creates nothing but a subscriber for a usage row that has none.
+--
+-- p_users is ascending without duplicates. p_may_create: for each user, whether a request may create rows, as CONSUME
+-- and RESERVE do. p_unknown_users_policy: trial, free or deny.
+create or replace function headroom.lock_and_read_users(
+    p_bucket smallint, p_users uuid[], p_may_create boolean[], p_unknown_users_policy text
+) returns setof headroom.locked_user
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := headroom.now();
+    v_subscribers uuid[];
+    -- For each user, whether the usage row is locked and read. The row of a user without a subscriber, for whom it may
+    -- be created, is not: a grant may insert it until then, and the insertion of the first message finds it.
+    v_has_lock boolean[];
+    v_entitlements headroom.entitlement[];
+    v_ahead uuid[];
+    v_user uuid;
+begin
+    v_subscribers := headroom.lock_for_messages(p_bucket, p_users, p_may_create);
+    v_has_lock := array(
+        select not request.may_create
+            or v_subscribers[width_bucket(request.user_id, v_subscribers)] is not distinct from request.user_id
+        from unnest(p_users, p_may_create) as request (user_id, may_create)
+    );
+    -- The second time if rows were corrected.
+    for v_attempt in 1 .. 2 loop
+        v_entitlements := array(
+            select derived from headroom.entitlements(p_bucket, p_users, v_now, p_unknown_users_policy) as derived
+        );
+        v_ahead := headroom.lock_usage_rows(
+            p_bucket, array(
+                select derived.user_id from unnest(v_entitlements) with ordinality as derived
+                where v_has_lock[derived.ordinality::integer]
+            ), array(
+                select derived.billing_period from unnest(v_entitlements) with ordinality as derived
+                where v_has_lock[derived.ordinality::integer]
+            ), v_now
+        );
+        exit when v_attempt = 2 or not headroom.correct_clock_jumps(v_entitlements, v_ahead, v_now);
+    end loop;
+
+    return query
+    select
+        derived.ordinality::integer, derived.plan, derived.state, derived.denial_reason, derived.billing_period,
+        least(coalesce(usage.message_count, 0)::bigint + coalesce(derived.spent_messages, 0), 2147483647)::integer,
+        least(coalesce(holds.held, 0), 2147483647)::integer,
+        headroom.effective_limit(usage.plan, usage.plan_limit, usage."limit", usage.granted, derived.allowance),
+        derived.started_at, derived.resets_at, derived.expires_at, derived.previous_plan, derived.renews, v_now,
+        derived.plan_revision, derived.allowance, derived.usable_until, coalesce(holds.held, 0), holds.ends_at,
+        derived.has_subscription,
+        v_subscribers[width_bucket(derived.user_id, v_subscribers)] is not distinct from derived.user_id,
+        usage.user_id is not null,
+        case
+            when usage.user_id is not null then usage.generation
+            -- Null if the insertion of the subscriber restores a usage row (headroom.restore_spent_trial).
+            when derived.spent_messages is null then nextval('headroom.generations')
+        end,
+        coalesce(
+            derived.denial_reason is null and (
+                usage.plan_revision <> derived.plan_revision
+                or usage.usable_until is distinct from case
+                    when derived.has_subscription then least(derived.usable_until, holds.ends_at) else '-infinity'
+                end
+            ) and usage.user_id is not null, false
+        )
+    from unnest(v_entitlements) with ordinality as derived
+    left join lateral (
+        select one.* from public.message_usage as one
+        where one.bucket = p_bucket and one.user_id = derived.user_id
+            and one.billing_period = derived.billing_period and v_has_lock[derived.ordinality::integer]
+        limit 1
+    ) as usage on true
+    left join lateral (
+        select sum(keys.messages) as held, min(keys.expires_at) as ends_at
+        from headroom.message_keys as keys
+        where usage.held > 0 and keys.bucket = p_bucket and keys.user_id = derived.user_id
+            and keys.status = 'h' and keys.billing_period = derived.billing_period and keys.expires_at > v_now
+    ) as holds on true;
+end
+$$;

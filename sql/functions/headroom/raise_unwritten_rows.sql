@@ -1,0 +1,32 @@
+-- Raises the error about usage rows that headroom.write_usage_rows has not written: serialization_failure if another
+-- session has inserted one of them, else HR011. Parameters as there.
+create or replace function headroom.raise_unwritten_rows(
+    p_bucket smallint, p_users uuid[], p_periods text[], p_generations bigint[]
+) returns void
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_user uuid;
+    v_generation bigint;
+    v_expected bigint;
+begin
+    for v_user, v_generation, v_expected in
+        select request.user_id, usage.generation, request.generation
+        from unnest(p_users, p_periods, p_generations) as request (user_id, billing_period, generation)
+        left join lateral (
+            select one.generation from public.message_usage as one
+            where one.bucket = p_bucket and one.user_id = request.user_id
+                and one.billing_period = request.billing_period
+            limit 1
+        ) as usage on true
+    loop
+        if v_generation <> v_expected then
+            raise exception 'another session has inserted the usage row of user %', v_user
+                using errcode = 'serialization_failure', hint = 'Try again.';
+        elsif v_generation is null then
+            perform headroom.raise_discarded_row('public.message_usage', v_user);
+        end if;
+    end loop;
+    perform headroom.raise_discarded_row('public.message_usage', p_users[1]);
+end
+$$;

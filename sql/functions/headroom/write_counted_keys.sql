@@ -1,0 +1,42 @@
+-- Writes the keys of a batch that was counted (headroom.count_keyed_batch): inserts those of CONSUME and RESERVE, and
+-- updates those of COMMIT and RELEASE. The caller has locked the usage rows. Raises unique_violation or
+-- serialization_failure if another session has written one of the keys meanwhile; the batch is then sent again.
+create or replace function headroom.write_counted_keys(
+    p_bucket smallint, p_keys headroom.counted_key[], p_at timestamptz
+) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_key headroom.counted_key;
+begin
+    insert into headroom.message_keys (
+        bucket, user_id, created_at, generation, messages, used, held, "limit", expires_at, verb, status,
+        billing_period, key
+    )
+    select
+        p_bucket, counted.user_id, p_at, counted.generation, counted.messages, counted.used, counted.held,
+        counted."limit", case counted.verb when 'reserve' then p_at + make_interval(secs => counted.hold_seconds) end,
+        left(counted.verb, 1)::"char", case counted.verb when 'reserve' then 'h' else 'c' end, counted.billing_period,
+        counted.key
+    from unnest(p_keys) as counted
+    where counted.verb in ('consume', 'reserve');
+    -- One after the other: an UPDATE with a join may read all keys if the table was small when it was last analyzed.
+    for v_key in select counted.* from unnest(p_keys) as counted where counted.verb in ('commit', 'release') loop
+        if v_key.verb = 'commit' then
+            update headroom.message_keys as keys
+            set status = 'c', committed_used = v_key.used, committed_held = v_key.held,
+                committed_limit = v_key."limit", generation = v_key.generation
+            where keys.bucket = p_bucket and keys.user_id = v_key.user_id and keys.key = v_key.key
+                and keys.status = 'h';
+        else
+            update headroom.message_keys as keys set status = 'r'
+            where keys.bucket = p_bucket and keys.user_id = v_key.user_id and keys.key = v_key.key
+                and keys.status = 'h';
+        end if;
+        if not found then
+            raise exception 'another session has written a key of user %', v_key.user_id
+                using errcode = 'serialization_failure', hint = 'Try again.';
+        end if;
+    end loop;
+end
+$$;
