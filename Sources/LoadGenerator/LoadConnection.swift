@@ -19,7 +19,7 @@ final class LoadConnection: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var scanner = ReplyScanner()
     private var output = ByteBuffer()
-    private var reservation: RequestWriter.Reservation?
+    private var reservations = RequestWriter.Reservations()
     /// When the requests in flight were sent, or due; the oldest first.
     private(set) var sentAt = Deque<UInt64>()
     private var replyCount = 0
@@ -39,7 +39,12 @@ final class LoadConnection: ChannelInboundHandler {
     // MARK: Sending
 
     func prepare(_ writer: inout RequestWriter) {
-        writer.write(into: &output, reservation: &reservation)
+        writer.write(into: &output, reservations: &reservations)
+    }
+
+    /// - Returns: the number of COMMITs of reservations that are still open.
+    func prepareCommits(_ writer: RequestWriter) -> Int {
+        writer.writeCommits(into: &output, reservations: &reservations)
     }
 
     func noteSent(at instant: UInt64) {

@@ -68,8 +68,10 @@ final class LoadWorker {
         self.emit = emit
         var random = random
         let gaps = random.split()
+        let reservationsInRow = if case .closed(let pipeline) = plan.pace { pipeline } else { 1 }
         writer = RequestWriter(
             plan.request,
+            reservationsInRow: reservationsInRow,
             userPrefix: plan.userPrefix,
             keyPrefix: keyPrefix,
             worker: number,
@@ -127,6 +129,7 @@ final class LoadWorker {
         guard phase == .notStarted || phase == .sending else { return }
         phase = .draining
         result.seconds = elapsed(to: now)
+        for connection in connections { commitReservations(on: connection) }
         finishIfAnswered()
         if phase == .draining { at(now + UInt64(LoadPlan.replyTimeout * 1e9)) { $0.finish() } }
     }
@@ -263,6 +266,18 @@ final class LoadWorker {
         }
     }
 
+    /// After the end of sending: commits what a connection still holds, once its requests are answered.
+    private func commitReservations(on connection: LoadConnection) {
+        guard connection.inFlight == 0, let measurementStart = times?.measurementStart else { return }
+        let count = connection.prepareCommits(writer)
+        guard count > 0 else { return }
+        let now = now
+        for _ in 0..<count { connection.noteSent(at: now) }
+        inFlight += count
+        connection.flush()
+        if now >= measurementStart { result.requests += count }
+    }
+
     private func countSent(_ count: Int) {
         result.requests += count
         quota -= count
@@ -291,6 +306,7 @@ final class LoadWorker {
         case .sending:
             if case .closed = plan.pace { send(count, on: connection) }
         case .draining:
+            commitReservations(on: connection)
             finishIfAnswered()
         case .notStarted, .finished:
             break

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOEmbedded
 import Testing
@@ -147,6 +148,29 @@ struct LoadWorkerTests {
         #expect(load.requestCount <= before + 4)
         #expect(load.report.unanswered == 4)
         #expect((1.49...1.51).contains(load.report.seconds))
+    }
+
+    @Test(
+        "At the end each connection commits what it has reserved",
+        arguments: [
+            (LoadPlan.Pace.closed(pipeline: 1), LoadPlan.Extent.requests(101)),
+            (.closed(pipeline: 7), .requests(1_001)), (.closed(pipeline: 16), .seconds(1)),
+            (.open(rate: 1_000, .even), .requests(101)), (.open(rate: 500, .poisson), .seconds(1)),
+        ]
+    )
+    func reservations(_ pace: LoadPlan.Pace, _ extent: LoadPlan.Extent) throws {
+        var plan = plan(pace, extent)
+        plan.request = .verb(.reserve, messages: 1, keyShare: 0)
+        let load = try VirtualLoad(plan)
+        try load.pass(3_000)
+        #expect(load.hasFinished)
+        for text in load.sent {
+            let reserved = text.components(separatedBy: "RESERVE").count - 1
+            #expect(reserved > 0 && text.components(separatedBy: "COMMIT").count - 1 == reserved)
+        }
+        #expect(load.report.requests == load.requestCount && load.report.replies == load.requestCount)
+        if case .closed(let pipeline) = pace { #expect(load.mostInFlight == pipeline) }
+        if case .requests(let count) = extent { #expect(load.requestCount >= count) }
     }
 
     @Test("A broken connection loses its requests, and the others continue")

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import Testing
 
@@ -7,11 +8,17 @@ import Testing
 struct RequestWriterTests {
     private static let prefix = "00000000-0000-4000-8000-"
 
-    private func writer(_ request: LoadRequest, users: Int = 1, worker: Int = 0) -> RequestWriter {
+    private func writer(
+        _ request: LoadRequest,
+        reservationsInRow: Int = 1,
+        users: Int = 1,
+        worker: Int = 0
+    ) -> RequestWriter {
         var random = SeededRandom(seed: 5)
         let sampler = UserSampler(.uniform, users: users, random: &random)
         return RequestWriter(
             request,
+            reservationsInRow: reservationsInRow,
             userPrefix: Self.prefix,
             keyPrefix: "run-",
             worker: worker,
@@ -23,10 +30,10 @@ struct RequestWriterTests {
     /// The words of requests in a row on one connection.
     private func words(_ writer: RequestWriter, count: Int) throws -> [[String]] {
         var writer = writer
-        var held: RequestWriter.Reservation?
+        var held = RequestWriter.Reservations()
         return try (0..<count).map { _ in
             var buffer = ByteBuffer()
-            writer.write(into: &buffer, reservation: &held)
+            writer.write(into: &buffer, reservations: &held)
             return try Self.words(of: String(buffer: buffer))
         }
     }
@@ -87,11 +94,11 @@ struct RequestWriterTests {
     @Test("Each connection commits its last reservation")
     func reserve() throws {
         var writer = writer(.verb(.reserve, messages: 3, keyShare: 0), users: 1_000)
-        var held: [RequestWriter.Reservation?] = [nil, nil]
+        var held = [RequestWriter.Reservations(), RequestWriter.Reservations()]
         var written: [[[String]]] = [[], []]
         for index in [0, 1, 1, 0, 0, 1, 0, 1] {
             var buffer = ByteBuffer()
-            writer.write(into: &buffer, reservation: &held[index])
+            writer.write(into: &buffer, reservations: &held[index])
             written[index].append(try Self.words(of: String(buffer: buffer)))
         }
         for connection in written {
@@ -102,6 +109,49 @@ struct RequestWriterTests {
             }
         }
         #expect(Set(written.joined().map { $0.last }).count == 4)
+    }
+
+    @Test("With several requests in flight, each reservation is committed when it is answered, in order")
+    func reserveInRow() throws {
+        let inFlight = 16
+        let request = LoadRequest.verb(.reserve, messages: 1, keyShare: 0)
+        let written = try words(writer(request, reservationsInRow: inFlight, users: 1_000), count: 2_000)
+        let reserved = written.indices.filter { written[$0][0] == "RESERVE" }
+        let committed = written.indices.filter { written[$0][0] == "COMMIT" }
+        #expect(reserved.count + committed.count == written.count && committed.count > 980)
+        for (reserve, commit) in zip(reserved, committed) {
+            #expect(written[reserve][1...] == written[commit][1...])
+            // The request in between that is sent when the RESERVE is answered, or a later one.
+            #expect(commit - reserve >= inFlight)
+        }
+        #expect(Set(reserved.map { written[$0][2] }).count == reserved.count)
+    }
+
+    @Test("The connections begin to commit at different times")
+    func reserveOutOfStep() throws {
+        var writer = writer(.verb(.reserve, messages: 1, keyShare: 0), reservationsInRow: 16)
+        let lengths = try (0..<100).map { _ in
+            var held = RequestWriter.Reservations()
+            for number in 0... {
+                var buffer = ByteBuffer()
+                writer.write(into: &buffer, reservations: &held)
+                if try Self.words(of: String(buffer: buffer))[0] == "COMMIT" { return number }
+            }
+            return 0
+        }
+        #expect(Set(lengths).count > 10 && lengths.allSatisfy { (16..<32).contains($0) })
+    }
+
+    @Test("What is reserved at the end is committed")
+    func reserveAtEnd() throws {
+        var writer = writer(.verb(.reserve, messages: 1, keyShare: 0), reservationsInRow: 8)
+        var held = RequestWriter.Reservations()
+        var buffer = ByteBuffer()
+        for _ in 0..<7 { writer.write(into: &buffer, reservations: &held) }
+        #expect(writer.writeCommits(into: &buffer, reservations: &held) == 7)
+        #expect(writer.writeCommits(into: &buffer, reservations: &held) == 0)
+        let text = String(buffer: buffer)
+        for key in 1...7 { #expect(text.components(separatedBy: "key=run-000000000000000\(key)").count == 3) }
     }
 
     @Test("User and key are replaced anywhere in a command")

@@ -12,6 +12,8 @@ final class VirtualLoad {
     private(set) var unanswered: [Int] = []
     private(set) var mostInFlight = 0
     private(set) var requestCount = 0
+    /// All requests as they were sent, by connection.
+    private(set) var sent: [String] = []
     private(set) var results = ResultAggregator(workers: 1)
     private(set) var hasFinished = false
     private let plan: LoadPlan
@@ -54,6 +56,7 @@ final class VirtualLoad {
         try channel.writeInbound(ByteBuffer(string: greeting))
         channels.append(channel)
         unanswered.append(0)
+        sent.append("")
         return promise.futureResult
     }
 
@@ -81,6 +84,7 @@ final class VirtualLoad {
                 let count = bytes.readableBytesView.count { $0 == UInt8(ascii: "*") }
                 unanswered[index] += count
                 requestCount += count
+                sent[index] += String(buffer: bytes)
             }
             mostInFlight = max(mostInFlight, unanswered[index])
         }
