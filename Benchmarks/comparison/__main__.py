@@ -30,6 +30,7 @@ PUBLISHED = ROOT / "docs/performance/result.json"
 #: Seconds of a stage besides its measurements, once and in each round.
 SET_UP = {
     "main": (20, 5),
+    "holds": (0, 4),
     "slow_disk": (5, 15),
     "idle": (3, 10),
     "http": (10, 2),

@@ -360,6 +360,7 @@ BLOCKS: dict[str, Callable[[Result], str]] = {
     "time": time_spent,
     "latency": latency,
     "keys": table_of("keys"),
+    "holds": table_of("holds"),
     "slow-disk": table_of("slow_disk"),
     "idle": idle,
     "http": http,

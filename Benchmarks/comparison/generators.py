@@ -187,6 +187,7 @@ class HeadroomBench:
         pipeline: int = PIPELINE,
         distribution: str = "uniform",
         command: str | None = None,
+        verb: str = "consume",
         rate: float | None = None,
         key_share: float = 0,
         idle_connections: int = 0,
@@ -219,7 +220,7 @@ class HeadroomBench:
         ]
         # An open loop has no fixed number in flight.
         arguments += ["--pipeline", str(pipeline)] if rate is None else ["--rate", f"{rate:.0f}"]
-        arguments += ["--command", command] if command else ["--verb", "consume"]
+        arguments += ["--command", command] if command else ["--verb", verb]
         if key_share:
             arguments += ["--key-share", f"{key_share:g}"]
         if idle_connections:
@@ -234,7 +235,9 @@ def parse_headroom_bench(out: str, may_refuse: bool = False) -> Sample:
         latency = report["latency_ms"]
         refused = report["errors"].pop("OVERLOADED", 0) if may_refuse else 0
         # The database also has the messages of the warm-up.
-        messages = report["replies"] + report["warmup_replies"] - refused
+        replies = report["replies"] + report["warmup_replies"] - refused
+        # A message with a hold has two requests.
+        messages = replies // 2 if report["verb"] == "reserve" else replies
         sample: Sample = {
             "per_second": rounded(report["per_second"], 6),
             "p50_ms": rounded(latency["p50"]),
@@ -252,8 +255,10 @@ def parse_headroom_bench(out: str, may_refuse: bool = False) -> Sample:
             name: report[name]
             for name in ("errors", "blocked", "dropped", "unanswered", "broken_connections", "idle_connections_closed")
         }
-        if report["verb"] == "consume":
+        if report["verb"] in ("consume", "reserve"):
             wrong["not allowed"] = messages - report["allowed"] - report["warmup_allowed"]
+        if report["verb"] == "reserve":
+            wrong["without RESERVE or COMMIT"] = replies % 2
     except (ValueError, KeyError, TypeError) as error:
         raise Failure(f"headroom bench gave no figure: {out.strip()[:200]!r}") from error
     if any(wrong.values()):

@@ -296,6 +296,16 @@ class Headroom(CountingPeer):
         words = self.command("token", "create", "bench", "--scope", "chat", "--scope", "operator").split()
         return next(word for word in words if word.startswith("headroom_"))
 
+    def holds_nothing(self, what: str) -> None:
+        """Fails the run if a RESERVE is neither committed nor released."""
+        held, keys = self.postgres.sql(
+            "select (select sum(held) from public.message_usage), "
+            "(select count(*) from headroom.message_keys where status = 'h')",
+            database=self.database,
+        ).split("|")
+        if (held, keys) != ("0", "0"):
+            raise Failure(f"after {what} {held} messages are held, by {keys} keys")
+
     def wait_for_database(self) -> None:
         wait_until(lambda: self.info().get("database") == "up", "headroom has found its database again")
 

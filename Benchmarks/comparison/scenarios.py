@@ -11,6 +11,7 @@ from .titles import (
     CURVE_ROWS,
     CURVE_USERS,
     FLUSH_MILLISECONDS,
+    HOLDS,
     IDLE_CONNECTIONS,
     ONE_USER_CLIENTS,
     PERIODS,
@@ -133,6 +134,17 @@ SCENARIOS = (
         ("headroom_keys_0", "headroom_keys_1"),
         (Ratio("keys_to_no_keys", "a key on every request / none", "headroom_keys_1", "headroom_keys_0"),),
         (Goal("keys", "a key on every request / none", "keys_to_no_keys", at_least=0.65),),
+    ),
+    Scenario(
+        "holds",
+        "holds",
+        "RESERVE and COMMIT in turn, 64 connections",
+        tuple(f"headroom_{kind}_{pipeline}" for pipeline in HOLDS for kind in ("keyed", "holds")),
+        tuple(
+            Ratio(f"holds_{pipeline}", title, f"headroom_holds_{pipeline}", f"headroom_keyed_{pipeline}")
+            for pipeline, title in HOLDS.items()
+        ),
+        tuple(Goal(f"holds_{pipeline}", title, f"holds_{pipeline}", at_least=0.7) for pipeline, title in HOLDS.items()),
     ),
     Scenario(
         "one_at_a_time",

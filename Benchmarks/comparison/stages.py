@@ -25,6 +25,7 @@ from .titles import (
     CURVE_ROWS,
     CURVE_USERS,
     FLUSH_MILLISECONDS,
+    HOLDS,
     IDLE_CONNECTIONS,
     ONE_USER_CLIENTS,
     PROTECTIONS,
@@ -74,6 +75,24 @@ def _main_round(bench: Bench) -> None:
     if bench.is_wanted("headroom_keys_1"):
         # The next round starts without keys, because it makes the same ones.
         bench.postgres.sql("truncate headroom.message_keys", database=bench.headroom.database)
+
+
+# Holds ----------------------------------------------------------------------------------------------------------------
+
+
+def holds_stage(bench: Bench) -> None:
+    headroom = bench.headroom
+
+    def measure() -> None:
+        for pipeline in HOLDS:
+            for name, how in (("keyed", {"key_share": 1}), ("holds", {"verb": "reserve"})):
+                # Each measurement starts without keys.
+                bench.postgres.sql("truncate headroom.message_keys", database=headroom.database)
+                bench.by_headroom_bench(f"headroom_{name}_{pipeline}", headroom, USERS, pipeline=pipeline, **how)
+                headroom.holds_nothing(f"headroom_{name}_{pipeline}")
+
+    bench.rounds(measure)
+    bench.postgres.sql("truncate headroom.message_keys", database=headroom.database)
 
 
 # A slow disk ----------------------------------------------------------------------------------------------------------
@@ -351,6 +370,7 @@ def soak_minutes(series: list[Sample], before: dict[str, float], states: list[di
 
 STAGES: dict[str, Callable[[Bench], None]] = {
     "main": main_stage,
+    "holds": holds_stage,
     "slow_disk": slow_disk_stage,
     "idle": idle_stage,
     "http": http_stage,

@@ -7,6 +7,10 @@ CLIENTS = (8, 16, 32, 64)
 #: Fewer clients are faster if all wait for the lock of one row.
 ONE_USER_CLIENTS = (1, 4, *CLIENTS)
 USERS = 100_000
+#: Requests in flight on each connection with holds, and the title of the ratio.
+HOLDS = {
+    pipeline: f"RESERVE/COMMIT in turn / CONSUME with keys, requests, 64 × {pipeline}" for pipeline in (4, 16)
+}
 CURVE_CONNECTIONS = (1, 4, 16, 64, 256, 1024)
 CURVE_USERS = (1, 100, 10_000, 100_000)
 CURVE_ROWS = (100_000, 1_000_000, 10_000_000)
@@ -45,6 +49,11 @@ TITLES = {
     "headroom_one_user": "Headroom, 64 × 16, all on one user",
     "headroom_keys_0": "Headroom, 64 × 16, no keys",
     "headroom_keys_1": "Headroom, 64 × 16, a new key on every request",
+    **{
+        f"headroom_{kind}_{pipeline}": f"Headroom, 64 × {pipeline}, {words}"
+        for pipeline in HOLDS
+        for kind, words in (("keyed", "CONSUME with a new key"), ("holds", "RESERVE and COMMIT in turn"))
+    },
     "headroom_single": "Headroom, 1 connection, one request at a time",
     "headroom_half_load": "Headroom, 64 connections, half of what 64 × 16 brings, open loop",
     "headroom_half_single": "Headroom, 64 connections, half of what 64 × 1 brings, open loop",

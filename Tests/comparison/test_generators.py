@@ -113,6 +113,19 @@ class HeadroomBench(unittest.TestCase):
     def test_replies_of_another_server_count(self):
         self.assertEqual(self.parsed(verb=None, allowed=0, other=2000, warmup_allowed=0)["messages"], 2500)
 
+    def test_a_message_with_a_hold_has_two_requests(self):
+        held = {"verb": "reserve", "allowed": 1000, "other": 1000, "warmup_allowed": 250}
+        found = self.parsed(**held)
+        self.assertEqual((found["messages"], found["per_second"]), (1250, 1000.04))
+        for wrong in (
+            {"allowed": 999, "other": 1001},
+            {"warmup_replies": 499},
+            {"warmup_replies": 501},
+            {"errors": {"NOTFOUND": 1}},
+        ):
+            with self.assertRaisesRegex(Failure, "should not be"):
+                self.parsed(**(held | wrong))
+
     def test_an_uncounted_message_fails_the_run(self):
         for wrong in (
             {"errors": {"OVERLOADED": 2}},
