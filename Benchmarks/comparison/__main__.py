@@ -38,6 +38,7 @@ SET_UP = {
     "protected": (10, 10),
     "restart": (40, 25),
     "month": (20, 5),
+    "plan_edit": (20, 2),
     "rotation": (30, 25),
     "rows": (150, 25),
     "curves": (0, 2),

@@ -369,6 +369,7 @@ BLOCKS: dict[str, Callable[[Result], str]] = {
     "cold": table_of("cold"),
     "new-users": table_of("new_users"),
     "new-month": table_of("new_month"),
+    "plan-edit": table_of("plan_edit"),
     "rotation": table_of("rotation"),
     "curves": curves,
     "soak": soak,

@@ -45,10 +45,13 @@ def medians(samples: Sequence[Sample]) -> dict[str, Sample]:
 
 
 def combined(passes: Sequence[Sample]) -> Sample:
-    """Passes of one measurement as one sample: the rate over all of them, and medians of the other numbers."""
+    """Passes of one measurement as one sample: its rate, messages and refusals over all of them, and medians of the other numbers."""
     messages = sum(sample["messages"] for sample in passes)
     seconds = sum(sample["messages"] / sample["per_second"] for sample in passes)
-    return {**_median_of_objects(passes), "per_second": rounded(messages / seconds, 6), "messages": messages}
+    sums = {"messages": messages}
+    if any("refused" in sample for sample in passes):
+        sums["refused"] = sum(sample["refused"] for sample in passes)
+    return {**_median_of_objects(passes), "per_second": rounded(messages / seconds, 6), **sums}
 
 
 def _numbers(sample: Sample) -> Sample:

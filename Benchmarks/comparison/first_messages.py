@@ -1,5 +1,6 @@
-"""Messages for which the service knows nothing yet: after a restart, of new users, of a new month, and of more users than it
-caches. Each is measured beside messages of users that it has cached, in the same database and by the same load generator.
+"""Messages for which the service knows nothing yet: after a restart, of new users, of a new month, after an edit of the
+plan, and of more users than it caches. Each is measured beside messages of users that it has cached, in the same database
+and by the same load generator.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def restart_stage(bench: Bench) -> None:
     load = in_turn(bench)
     numbers = itertools.count(UNUSED_NUMBER, NEW_USERS)
 
-    def new_users(service: Headroom) -> Sample:
-        return load.measure(service.port, NEW_USERS, first=next(numbers))
+    def new_users(service: Headroom, may_refuse: bool = False) -> Sample:
+        return load.measure(service.port, NEW_USERS, first=next(numbers), may_refuse=may_refuse)
 
     def measure_kind(kind: str, service: Headroom) -> None:
         def restart() -> None:
@@ -66,6 +67,13 @@ def restart_stage(bench: Bench) -> None:
             measure_kind("month", bench.headroom)
             measure_kind("own", service)
             bench.by_passes("headroom_new_users", service, lambda: new_users(service))
+            if bench.is_wanted("headroom_new_users_limited"):
+                service.stop()
+                service.start()
+                unmeasured(service, "a first pass", load.measure(service.port, USERS, may_refuse=True))
+                bench.by_passes("headroom_new_users_limited", service, lambda: new_users(service, may_refuse=True))
+                service.stop()
+                service.start(*PATIENT)
 
         bench.rounds(measure)
     bench.headroom.stop()
@@ -144,6 +152,32 @@ def set_clock(service: Headroom, instant: datetime.datetime) -> None:
         "delete from headroom.installed_objects where object = 'function headroom.now()'",
         database=service.database,
     )
+
+
+# An edit of the plan --------------------------------------------------------------------------------------------------
+
+
+def plan_edit_stage(bench: Bench) -> None:
+    load = in_turn(bench)
+    with bench.separate_service("edited", *PATIENT) as service:
+        service.prepare(USERS)
+        bench.settle(service.database)
+        allowances = itertools.count(ALLOWANCE + 1)
+
+        def once() -> Sample:
+            return load.measure(service.port, USERS)
+
+        def edit() -> None:
+            service.postgres.sql(
+                f"update headroom.plans set allowance = {next(allowances)} where plan = 'bench'", database=service.database
+            )
+
+        def measure() -> None:
+            unmeasured(service, "a first pass", once())
+            bench.by_passes("headroom_before_edit", service, once)
+            bench.by_passes("headroom_after_edit", service, once, edit)
+
+        bench.rounds(measure)
 
 
 # More users than are cached -------------------------------------------------------------------------------------------

@@ -152,22 +152,34 @@ class InTurn:
     program: Path
 
     def measure(
-        self, port: int, users: int, pipeline: int = PIPELINE, first: int = 0, among: int | None = None, cycles: int = 1
+        self,
+        port: int,
+        users: int,
+        pipeline: int = PIPELINE,
+        first: int = 0,
+        among: int | None = None,
+        cycles: int = 1,
+        may_refuse: bool = False,
     ) -> Sample:
-        """among: of how many users, scattered over which are those whose turn comes."""
-        numbers = (port, CONNECTIONS, pipeline, first, among or users, users, cycles * users)
+        """among: of how many users, scattered over which are those whose turn comes.
+
+        may_refuse: messages refused as overload are counted and do not fail the run.
+        """
+        numbers = (port, CONNECTIONS, pipeline, first, among or users, users, cycles * users, int(may_refuse))
         out = run([str(self.program), *map(str, numbers)], 600)
-        return parse_in_turn(out, cycles * users)
+        return parse_in_turn(out, cycles * users, may_refuse)
 
 
-def parse_in_turn(out: str, messages: int) -> Sample:
+def parse_in_turn(out: str, messages: int, may_refuse: bool = False) -> Sample:
     try:
         report = json.loads(out)
-        seconds = report.pop("seconds")
+        seconds, refused = report["seconds"], report["refused"]
         latencies = {name: rounded(report[name]) for name in ("p50_ms", "p99_ms", "p99_9_ms", "max_ms")}
     except (ValueError, KeyError, TypeError) as error:
         raise Failure(f"in_turn gave no figure: {out.strip()[:200]!r}") from error
-    return {"per_second": rounded(messages / seconds, 6), **latencies, "messages": messages}
+    messages -= refused
+    sample = {"per_second": rounded(messages / seconds, 6), **latencies, "messages": messages}
+    return sample | ({"refused": refused} if may_refuse else {})
 
 
 # headroom bench -------------------------------------------------------------------------------------------------------

@@ -2,10 +2,10 @@
  * A closed loop in which each user's turn comes once, in scattered order, before any user's turn comes again. The other
  * load generators draw users at random: some come twice before others come at all.
  *
- * Message i is for user FIRST + (i mod CYCLE) * STEP mod RANGE. Every reply must be +ALLOWED. Prints the seconds and the
- * latencies as JSON.
+ * Message i is for user FIRST + (i mod CYCLE) * STEP mod RANGE. Every reply must be +ALLOWED, or, if REFUSALS is 1, also
+ * -OVERLOADED. Prints the seconds, the number of refused messages, and the latencies of the others as JSON.
  *
- * usage: in_turn PORT CONNECTIONS PIPELINE FIRST RANGE CYCLE MESSAGES
+ * usage: in_turn PORT CONNECTIONS PIPELINE FIRST RANGE CYCLE MESSAGES REFUSALS
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@ enum { PIPELINE_MAXIMUM = 64, REQUEST_LENGTH = 60 };
 
 /* A prime, so that a cycle of all users of the range has each once if the range is no multiple of it. */
 static const uint64_t STEP = 514229;
-static const char ALLOWED[] = "+ALLOWED ", PING[] = "*1\r\n$4\r\nPING\r\n";
+static const char ALLOWED[] = "+ALLOWED ", OVERLOADED[] = "-OVERLOADED ", PING[] = "*1\r\n$4\r\nPING\r\n";
 
 struct connection {
     int socket;
@@ -35,7 +35,8 @@ struct connection {
 };
 
 static uint64_t pipeline, first, range, cycle, messages;
-static uint64_t sent, answered;
+static int may_refuse;
+static uint64_t sent, allowed, refused;
 static uint32_t *microseconds;
 
 static void fail(const char *what)
@@ -79,12 +80,15 @@ static void receive(struct connection *connection)
     const uint64_t time = now();
     char *reply = connection->input, *const end = connection->input + connection->input_length, *line_end;
     while ((line_end = memchr(reply, '\n', (size_t)(end - reply))) != NULL) {
-        if (strncmp(reply, ALLOWED, sizeof ALLOWED - 1) != 0) {
+        const uint64_t sent_at = connection->sent_at[connection->answered++ % PIPELINE_MAXIMUM];
+        if (strncmp(reply, ALLOWED, sizeof ALLOWED - 1) == 0) {
+            microseconds[allowed++] = (uint32_t)(time - sent_at);
+        } else if (may_refuse && strncmp(reply, OVERLOADED, sizeof OVERLOADED - 1) == 0) {
+            refused++;
+        } else {
             *line_end = '\0';
             fail(reply);
         }
-        const uint64_t sent_at = connection->sent_at[connection->answered++ % PIPELINE_MAXIMUM];
-        microseconds[answered++] = (uint32_t)(time - sent_at);
         reply = line_end + 1;
     }
     connection->input_length = (size_t)(end - reply);
@@ -117,21 +121,22 @@ static int ascending(const void *first_value, const void *second_value)
 /* In milliseconds; `share` in tenths of a percent. */
 static double percentile(uint64_t share)
 {
-    return microseconds[(messages * share + 999) / 1000 - 1] / 1000.0;
+    return microseconds[(allowed * share + 999) / 1000 - 1] / 1000.0;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 8) {
-        fprintf(stderr, "usage: in_turn PORT CONNECTIONS PIPELINE FIRST RANGE CYCLE MESSAGES\n");
+    if (argc != 9) {
+        fprintf(stderr, "usage: in_turn PORT CONNECTIONS PIPELINE FIRST RANGE CYCLE MESSAGES REFUSALS\n");
         return 2;
     }
-    uint64_t numbers[7];
-    for (int i = 0; i < 7; i++) {
+    uint64_t numbers[8];
+    for (int i = 0; i < 8; i++) {
         numbers[i] = strtoull(argv[i + 1], NULL, 10);
     }
     const uint64_t connections = numbers[1];
     pipeline = numbers[2], first = numbers[3], range = numbers[4], cycle = numbers[5], messages = numbers[6];
+    may_refuse = numbers[7] == 1;
     if (pipeline < 1 || pipeline > PIPELINE_MAXIMUM || range % STEP == 0 || cycle < 1 || cycle > range
         || messages < 1) {
         fail("bad arguments");
@@ -149,7 +154,7 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < connections; i++) {
         fill_pipeline(all[i]);
     }
-    while (answered < messages) {
+    while (allowed + refused < messages) {
         const int count = epoll_wait(poll, ready, 256, -1);
         for (int i = 0; i < count; i++) {
             receive(ready[i].data.ptr);
@@ -157,8 +162,12 @@ int main(int argc, char **argv)
         }
     }
     const double seconds = (double)(now() - began) / 1e6;
-    qsort(microseconds, messages, sizeof *microseconds, ascending);
-    printf("{\"seconds\": %.6f, \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"p99_9_ms\": %.3f, \"max_ms\": %.3f}\n", seconds,
-        percentile(500), percentile(990), percentile(999), percentile(1000));
+    if (allowed == 0) {
+        fail("every message was refused");
+    }
+    qsort(microseconds, allowed, sizeof *microseconds, ascending);
+    printf("{\"seconds\": %.6f, \"refused\": %llu, ", seconds, (unsigned long long)refused);
+    printf("\"p50_ms\": %.3f, \"p99_ms\": %.3f, \"p99_9_ms\": %.3f, \"max_ms\": %.3f}\n", percentile(500), percentile(990),
+        percentile(999), percentile(1000));
     return 0;
 }

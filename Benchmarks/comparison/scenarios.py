@@ -310,9 +310,12 @@ SCENARIOS = (
         "new_users",
         "restart",
         "each user new",
-        ("headroom_warm_own_16", "headroom_new_users"),
+        ("headroom_warm_own_16", "headroom_new_users", "headroom_new_users_limited"),
         (Ratio("new_users", "new users / known users", "headroom_new_users", "headroom_warm_own_16"),),
-        (Goal("new_users", "rate, new users / known users", "new_users", at_least=0.4),),
+        (
+            Goal("new_users", "rate, new users / known users", "new_users", at_least=0.4),
+            Goal("new_users_refused", "new users refused, 64 × 16", "headroom_new_users_limited", "refused", at_most=0),
+        ),
     ),
     Scenario(
         "new_month",
@@ -321,6 +324,14 @@ SCENARIOS = (
         ("headroom_within_month", "headroom_new_month"),
         (Ratio("new_month", "first messages of a month / later ones", "headroom_new_month", "headroom_within_month"),),
         (Goal("new_month", "rate, first messages of a month / later ones", "new_month", at_least=0.5),),
+    ),
+    Scenario(
+        "plan_edit",
+        "plan_edit",
+        "each user's first message after an edit of the plan",
+        ("headroom_before_edit", "headroom_after_edit"),
+        (Ratio("plan_edit", "just after an edit of the plan / before", "headroom_after_edit", "headroom_before_edit"),),
+        (Goal("plan_edit", "rate, just after an edit of the plan / before", "plan_edit", at_least=0.5),),
     ),
     Scenario(
         "rotation",

@@ -378,6 +378,7 @@ STAGES: dict[str, Callable[[Bench], None]] = {
     "protected": protected_stage,
     "restart": first_messages.restart_stage,
     "month": first_messages.month_stage,
+    "plan_edit": first_messages.plan_edit_stage,
     "rotation": first_messages.rotation_stage,
     "rows": rows_stage,
     "curves": curves_stage,

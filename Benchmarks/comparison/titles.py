@@ -85,8 +85,11 @@ TITLES = {
         for kind, when in (("cold", "just after a restart"), ("warm", "long after"))
     },
     "headroom_new_users": "Headroom, 64 × 16, each user new",
+    "headroom_new_users_limited": "Headroom, 64 × 16, each user new, default time limits",
     "headroom_within_month": "Headroom, 64 × 16, within a month",
     "headroom_new_month": "Headroom, 64 × 16, each user's first message of a month",
+    "headroom_before_edit": "Headroom, 64 × 16, the plan as it was",
+    "headroom_after_edit": "Headroom, 64 × 16, each user's first message after an edit of the plan",
     "headroom_rotation": f"Headroom, 64 × 16, {ROTATION_USERS:,} users in turn",
     "headroom_rotation_cached": f"Headroom, 64 × 16, {USERS:,} of {ROTATION_USERS:,} users in turn",
     **{f"headroom_rows_{count}": f"Headroom, 64 × 16, {count:,} users and rows" for count in CURVE_ROWS},

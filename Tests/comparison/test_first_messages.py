@@ -8,7 +8,7 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-from comparison import first_messages, generators
+from comparison import figures, first_messages, generators
 from comparison.bench import Bench, Options
 from comparison.machine import compiled
 from support import processes
@@ -83,13 +83,20 @@ class InTurn(unittest.TestCase):
         with self.assertRaisesRegex(Failure, "-OVERLOADED the queue is full"):
             self.load.measure(self.server("-OVERLOADED the queue is full").port, 100)
 
+    def test_a_refused_message_is_a_figure_where_it_may_be(self):
+        server = self.server("-OVERLOADED the queue is full")
+        with self.assertRaisesRegex(Failure, "every message was refused"):
+            self.load.measure(server.port, 100, may_refuse=True)
+        self.assertEqual(len(server.users), 100)
+        self.assertEqual(self.load.measure(self.server().port, 100, may_refuse=True)["refused"], 0)
+
     def test_a_report_without_figures_is_a_failure(self):
         for out in ("", "{}", "[]"):
             with self.assertRaises(Failure):
                 generators.parse_in_turn(out, 10)
 
     def test_the_rate_is_that_of_all_messages(self):
-        out = '{"seconds": 0.5, "p50_ms": 1.5, "p99_ms": 2.5, "p99_9_ms": 3.5, "max_ms": 4}'
+        out = '{"seconds": 0.5, "refused": 0, "p50_ms": 1.5, "p99_ms": 2.5, "p99_9_ms": 3.5, "max_ms": 4}'
         self.assertEqual(
             generators.parse_in_turn(out, 1000),
             {"per_second": 2000, "p50_ms": 1.5, "p99_ms": 2.5, "p99_9_ms": 3.5, "max_ms": 4, "messages": 1000},
@@ -116,6 +123,11 @@ class Passes(unittest.TestCase):
         bench.by_passes("cold", None, load, lambda: events.append("restart"))
         self.assertEqual(events, ["restart", "pass"] * 3)
         self.assertEqual(bench.samples, [{"name": "cold", "round": 1, "per_second": 500, "messages": 3000}])
+
+    def test_refused_messages_of_all_passes_are_added_up(self):
+        passes = [{"per_second": 400, "messages": 1000 - refused, "refused": refused} for refused in (0, 0, 400)]
+        sample = figures.combined(passes)
+        self.assertEqual((sample["messages"], sample["refused"], sample["per_second"]), (2600, 400, 400))
 
     def test_what_is_not_wanted_is_neither_prepared_nor_measured(self):
         bench = self.bench("warm")
