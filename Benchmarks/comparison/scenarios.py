@@ -313,7 +313,7 @@ SCENARIOS = (
         ("headroom_warm_own_16", "headroom_new_users", "headroom_new_users_limited"),
         (Ratio("new_users", "new users / known users", "headroom_new_users", "headroom_warm_own_16"),),
         (
-            Goal("new_users", "rate, new users / known users", "new_users", at_least=0.4),
+            Goal("new_users", "rate, new users / known users", "new_users", at_least=0.35),
             Goal("new_users_refused", "new users refused, 64 × 16", "headroom_new_users_limited", "refused", at_most=0),
         ),
     ),
