@@ -26,11 +26,15 @@ extension BatchExecutor {
             rows[group.user] = (period, user.count)
         }
         let uncounted = groups.filter { rows[$0.user] == nil }
-        metrics.add(counted.reduce(0) { $0 + $1.messages }, to: .messages)
         guard let keys = readKeys(counted[...], of: &batch, deliver: deliver) else {
+            metrics.add(counted.reduce(0) { $0 + $1.messages }, to: .messages)
             batch.fail(counted, .unknown, metrics, deliver: deliver)
             return uncounted
         }
+        metrics.add(
+            counted.reduce(0) { $0 + $1.messages + ($1.keyed?.verb == .commit ? keys[$1.user]?.messages ?? 0 : 0) },
+            to: .messages
+        )
         // The groups are counted, so the answer after a failed read must not be "nothing was counted".
         readSnapshots(counted[...], of: &batch, isCounted: true, deliver: deliver) {
             _,

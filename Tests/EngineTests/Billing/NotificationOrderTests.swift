@@ -162,7 +162,7 @@ struct NotificationOrderTests {
                 select jsonb_agg(jsonb_build_array(substr(p.transaction, 6), p.messages, p.granted_messages, p.is_refunded))
                 from headroom.message_purchases as p where p.user_id = person.id
             ),
-            'now', to_jsonb(headroom.entitlement(person.id, headroom.now(), 'deny')),
+            'now', to_jsonb(headroom.entitlement(person.id, headroom.now(), 'deny')) - 'user_id',
             'events', (
                 select jsonb_agg(jsonb_build_array(substr(e.id, 6), e.outcome, e.missing_prerequisite) order by e.id)
                 from headroom.billing_events as e where e.user_id = person.id

@@ -24,12 +24,14 @@ begin atomic
                     when subscription.plan is null then coalesce(subscriber.trial_ends_at, spent.trial_ends_at)
                     else subscription.expires_at
                 end,
-                dates.started_at + make_interval(hours => 24 * plans.trial_days)
+                headroom.at_most_latest(dates.started_at + make_interval(hours => 24 * plans.trial_days))
             )
             -- The date of the store, or 16 days after expiry if the store gives none.
             when subscription.billing_issue_at is not null then greatest(
                 subscription.expires_at,
-                coalesce(subscription.grace_until, subscription.expires_at + interval '16 days')
+                coalesce(
+                    subscription.grace_until, headroom.at_most_latest(subscription.expires_at + interval '16 days')
+                )
             )
             else subscription.expires_at
         end as ends_at,
