@@ -77,7 +77,7 @@ class Ownership(Case):
             " if current_setting('is_superuser') = 'on' then alter role backend superuser; end if; return {}; end $$"
         )
         for statement in (
-            escalation.format("lower", "name", "text", "'update'"), escalation.format("record_manual_change", "", "trigger", "null"),
+            escalation.format("lower", "text", "text", "'update'"), escalation.format("record_manual_change", "", "trigger", "null"),
         ):  # fmt: skip
             self.assertIsNone(self.as_login(session, "backend", statement))
         for statement in (
