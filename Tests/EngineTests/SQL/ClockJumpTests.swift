@@ -117,13 +117,25 @@ struct ClockJumpTests {
     @Test("and is a second ahead only, does not change what a row says")
     func slightly() async throws {
         try await withStore { database, harness in
-            try await database.psql.execute("select set_plan('\(ada)', 'paid')")
-            #expect(try await harness.execute(ada, .consume(1)).isAllowed)
-            let row = "select updated_at, usable_until from message_usage"
-            let before = try await database.psql.rows(row)
+            let (member, newcomer) = (user(1), user(2))
+            try await database.psql.execute("select set_plan('\(member)', 'paid')")
+            #expect(try await harness.execute(member, .consume(1)).isAllowed)
+            _ = try await harness.execute(newcomer, .reserve(4, key: messageKey("held"), ttlSeconds: 100))
+            let row = "select updated_at, usable_until from message_usage order by user_id"
+            // The trial's start and the hold's end.
+            let times = """
+                select started_at, null from headroom.subscriptions where user_id = '\(newcomer)'
+                union all select created_at, expires_at from headroom.message_keys where key = 'held'
+                """
+            let (before, timesBefore) = (try await database.psql.rows(row), try await database.psql.rows(times))
+            #expect(timesBefore.count == 2)
             try await database.moveClock(to: Self.present.advanced(bySeconds: -1))
-            #expect(try await harness.execute(ada, .check(1)).answer?.snapshot.used == 1)
+            #expect(try await harness.execute(member, .check(1)).answer?.snapshot.used == 1)
             #expect(try await database.psql.rows(row) == before)
+            // Not on the fast path, which looks at the usage row alone.
+            let other = EngineOperation.reserve(1, key: messageKey("other"), ttlSeconds: 100)
+            #expect(try await harness.execute(newcomer, other).answer?.snapshot.held == 5)
+            #expect(try await database.psql.rows(times) == timesBefore)
         }
     }
 }
