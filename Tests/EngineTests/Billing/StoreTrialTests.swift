@@ -70,6 +70,7 @@ struct StoreTrialTests {
         _ = try await database.consume(user(1), 40)
         let bought = trial("T", of: ada, "2026-11-10T12:00:00Z", until: "2026-11-17")
         #expect(try await database.psql.ingest(bought)["plan"] == "trial")
+        try await database.moveClock(to: at("2026-11-10T12:10:00Z"))
         _ = try await database.consume(user(1), 60)
         try await database.moveClock(to: at("2026-11-10T13:00:00Z"))
         try await database.psql.replay(bought)
@@ -78,6 +79,15 @@ struct StoreTrialTests {
         #expect(try await database.consume(user(1))["reason"] == "trial_limit_reached")
         let second = trial("T2", of: ada, "2026-11-10T13:00:00Z", until: "2026-11-17")
         #expect(try await database.psql.ingest(second)["plan"] == "paid", "the store's own trial is spent as well")
+        // The replay has not moved the first trial's arrival behind the last message.
+        try await database.psql.replay(second)
+        let plans = try await database.psql.rows(
+            """
+            select plan from headroom.subscriptions
+            where original_transaction_id like 'T%' order by original_transaction_id
+            """
+        )
+        #expect(plans == ["trial", "paid"])
     }
 
     @Test("bought while all remaining messages are held has the regular plan")
