@@ -112,13 +112,20 @@ struct TransferredUsageTests: TransferSuite {
         #expect(try await snapshot(user(2), database) == "fine|paid|300|800")
     }
 
-    @Test("counts in the receiver's month, whatever the two anchor days are", arguments: ["2026-11-12", "2026-11-25"])
-    func anchorDays(now: String) async throws {
+    @Test(
+        "counts in the receiver's month, whatever the two anchor days are",
+        arguments: [
+            ("2026-11-05", "2026-10-20", "2026-11-12"), ("2026-11-05", "2026-10-20", "2026-11-25"),
+            // The giver's month has another label than the receiver's.
+            ("2026-10-20", "2026-11-05", "2026-11-12"),
+        ]
+    )
+    func anchorDays(giver: String, receiver: String, now: String) async throws {
         let database = try await fresh("\(now)T12:00:00Z")
-        try await database.psql.ingest(bought("T", by: ada))
+        try await database.psql.ingest(bought("T", by: ada, giver))
         _ = try await database.consume(user(1), 300)
-        // Bob's own month begins on the 20th. His subscription was refunded.
-        try await database.psql.ingest(bought("T2", by: bob, "2026-10-20"))
+        // Bob's subscription was refunded.
+        try await database.psql.ingest(bought("T2", by: bob, receiver))
         _ = try await database.consume(user(2), 7)
         let revoked: [String: Any & Sendable] = ["kind": "revoked", "transaction": "T2"]
         try await database.psql.ingest(Event("refund", "\(now)T09:00:00Z", revoked))
