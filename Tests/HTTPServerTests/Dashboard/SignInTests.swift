@@ -246,7 +246,9 @@ struct SignInTests {
         let set = ActionResult(action: "plan", outcome: .done, limit: 800)
         #expect(set.notice.kind == "good" && set.notice.text.contains("The limit of this period is now 800."))
         let without = ActionResult(action: "plan", outcome: .done, limit: 800, caveat: .noAccess(.revoked))
-        #expect(without.notice.kind == "warning" && without.notice.title.contains("has no access"))
+        #expect(
+            without.notice.kind == "warning" && without.notice.title == "The plan is set, and the user has no access."
+        )
         let forgotten = ActionResult(action: "forget", outcome: .done, limit: 0)
         #expect(forgotten.notice.text.contains("A trial that was started stays spent."))
         #expect(ActionResult(action: "plan", outcome: .notFound, limit: 0).notice.text.contains("no such plan"))
