@@ -42,11 +42,8 @@ declare
     -- The users that get a row of their own.
     v_returned_users uuid[] := '{}';
 begin
-    -- No row if this number was already counted, over a connection that was then lost.
-    perform from headroom.lane_receipts as receipt
-    where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1
-    for update;
-    if not found then
+    if headroom.lock_receipt(p_bucket, p_lane, p_number) is not null then
+        -- This number was already counted, over a connection that was then lost.
         return;
     end if;
     select revised.revision into v_revision from headroom.plan_revision as revised;

@@ -30,10 +30,7 @@ declare
     v_keys headroom.counted_key[] := '{}';
     v_returned_users uuid[] := '{}';
 begin
-    perform from headroom.lane_receipts as receipt
-    where receipt.bucket = p_bucket and receipt.lane = p_lane and receipt.number = p_number - 1
-    for update;
-    if not found then
+    if headroom.lock_receipt(p_bucket, p_lane, p_number) is not null then
         return;
     end if;
     select revised.revision into v_revision from headroom.plan_revision as revised;
@@ -49,10 +46,8 @@ begin
             end
         ),
         array_agg(request.messages + case request.verb when 'commit' then coalesce(used.messages, 0) else 0 end),
-        array_agg(case
-            when request.verb = 'reserve' then request.key_messages
-            when request.verb in ('commit', 'release') then -coalesce(used.messages, 0)
-            else 0
+        array_agg(case request.verb
+            when 'reserve' then request.key_messages when 'consume' then 0 else -coalesce(used.messages, 0)
         end),
         array_agg(request.messages + case request.verb when 'reserve' then request.key_messages else 0 end),
         array_agg(coalesce(used.messages, request.key_messages))
