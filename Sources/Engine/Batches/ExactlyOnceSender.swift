@@ -318,7 +318,7 @@ struct ExactlyOnceSender {
         return true
     }
 
-    /// As `awaitReplication`, for a single request.
+    /// As `awaitReplication`, for an unbatched request.
     func awaitReplication(_ connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
         let touched: QueryResult
         do throws(PostgresError) {

@@ -31,17 +31,17 @@ struct FairQueue {
     private var queues: [Queue] = []
     private var freeQueues: [Int] = []
     private var queueOfConnection: [Connection: Int] = [:]
-    /// Queues in the order of their turns: those whose first request is batched, and those whose first is single. In
+    /// Queues in the order of their turns: those whose first request is batched, and those whose first is not. In
     /// one list, a queue that is skipped for now would lose its turn to those behind it again and again.
     private var batchedTurns: Deque<Int> = []
-    private var singleTurns: Deque<Int> = []
+    private var unbatchedTurns: Deque<Int> = []
     private static let none = -1
     /// Nodes whose memory is kept while the queue is empty.
     private static let spareNodes = 4_096
 
     private(set) var count = 0
     /// Connections with waiting requests.
-    var connectionCount: Int { batchedTurns.count + singleTurns.count }
+    var connectionCount: Int { batchedTurns.count + unbatchedTurns.count }
     var isEmpty: Bool { count == 0 }
 
     /// How many requests of this request's connection wait.
@@ -86,11 +86,11 @@ struct FairQueue {
         if count == 0 { releaseMemory() }
     }
 
-    /// The next single request that is the first of its queue.
-    mutating func takeSingle() -> SingleRequest? {
-        var taken: SingleRequest?
-        while taken == nil, let queue = singleTurns.popFirst() {
-            if let request = SingleRequest(nodes[queues[queue].first].request) {
+    /// The next unbatched request that is the first of its queue.
+    mutating func takeUnbatched() -> UnbatchedRequest? {
+        var taken: UnbatchedRequest?
+        while taken == nil, let queue = unbatchedTurns.popFirst() {
+            if let request = UnbatchedRequest(nodes[queues[queue].first].request) {
                 taken = request
                 removeFirst(of: queue)
             }
@@ -103,9 +103,9 @@ struct FairQueue {
     /// Removes the requests whose deadline has passed, and adds where their outcomes are delivered. A connection's
     /// requests wait in the order of their deadlines.
     mutating func expire(at now: Deadline, into expired: inout [ReturnAddress]) {
-        let waiting = Array(batchedTurns) + Array(singleTurns)
+        let waiting = Array(batchedTurns) + Array(unbatchedTurns)
         batchedTurns.removeAll(keepingCapacity: true)
-        singleTurns.removeAll(keepingCapacity: true)
+        unbatchedTurns.removeAll(keepingCapacity: true)
         for queue in waiting {
             while queues[queue].count > 0, nodes[queues[queue].first].request.deadline <= now {
                 expired.append(nodes[queues[queue].first].request.returnAddress)
@@ -117,8 +117,8 @@ struct FairQueue {
     }
 
     var nextDeadline: Deadline? {
-        let (batched, single) = (batchedTurns.lazy.map(deadline), singleTurns.lazy.map(deadline))
-        return [batched.min(), single.min()].compactMap(\.self).min()
+        let (batched, unbatched) = (batchedTurns.lazy.map(deadline), unbatchedTurns.lazy.map(deadline))
+        return [batched.min(), unbatched.min()].compactMap(\.self).min()
     }
 
     private func deadline(of queue: Int) -> Deadline {
@@ -143,7 +143,7 @@ struct FairQueue {
         }
         switch nodes[queues[queue].first].request.operation {
         case .batched: batchedTurns.append(queue)
-        case .single: singleTurns.append(queue)
+        case .unbatched: unbatchedTurns.append(queue)
         }
     }
 

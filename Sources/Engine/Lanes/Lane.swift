@@ -65,7 +65,7 @@ final class Lane: Sendable {
         let sender = ExactlyOnceSender(link: link, wake: wake, metrics: metrics, logger: logger)
         let errors = DatabaseErrors(link: link, invalidValues: invalidValues, logger: logger)
         var executor = BatchExecutor(sender: sender, errors: errors, configuration: configuration)
-        let singles = SingleExecutor(
+        let unbatched = UnbatchedExecutor(
             sender: sender,
             errors: errors,
             unknownUsersPolicy: configuration.unknownUsersPolicy
@@ -92,8 +92,8 @@ final class Lane: Sendable {
             case .batch(let requests):
                 record(requests)
                 executor.execute(Batch(requests)) { mailboxes.deliver($0) }
-            case .single(let request):
-                mailboxes.deliver([singles.execute(request)])
+            case .unbatched(let request):
+                mailboxes.deliver([unbatched.execute(request)])
             case nil:
                 if queue.withLock({ $0.isDrained }) {
                     link.close()

@@ -11,7 +11,7 @@ struct LaneQueue {
     enum Work: Equatable {
         /// Requests that one statement executes together.
         case batch([BatchedRequest])
-        case single(SingleRequest)
+        case unbatched(UnbatchedRequest)
     }
 
     private enum State: Equatable {
@@ -33,7 +33,7 @@ struct LaneQueue {
     private var state = State.open
     /// The lane found no work and sleeps until it is woken.
     private var laneSleeps = false
-    private var lastWasSingle = false
+    private var lastWasUnbatched = false
     private let capacity: Int
     private let batchMaximum: Int
     private let waitMaximumSeconds: Double
@@ -74,7 +74,7 @@ struct LaneQueue {
                 next.append(batched)
                 continue
             }
-            // Requests behind a single one must not overtake it.
+            // Requests behind an unbatched one must not overtake it.
             fitsNextBatch = false
             if !accept(request) { refused.append(request) }
         }
@@ -107,7 +107,7 @@ struct LaneQueue {
 
     /// The next work, or nil, after which the lane sleeps until it is woken.
     ///
-    /// Single requests and batches alternate, so that neither waits for many of the other.
+    /// Unbatched requests and batches alternate, so that neither waits for many of the other.
     mutating func take(atMost limit: Int, at now: ContinuousClock.Instant = .now) -> Work? {
         guard count > 0 else {
             laneSleeps = true
@@ -115,20 +115,20 @@ struct LaneQueue {
             return nil
         }
         laneSleeps = false
-        if next.isEmpty, !lastWasSingle, let single = connections.takeSingle() {
-            return begin(.single(single), 1, at: now)
+        if next.isEmpty, !lastWasUnbatched, let unbatched = connections.takeUnbatched() {
+            return begin(.unbatched(unbatched), 1, at: now)
         }
         var batch = Array(next.prefix(limit))
         next.removeFirst(batch.count)
         if next.isEmpty { connections.fill(&batch, upTo: limit) }
-        if batch.isEmpty, let single = connections.takeSingle() {
-            return begin(.single(single), 1, at: now)
+        if batch.isEmpty, let unbatched = connections.takeUnbatched() {
+            return begin(.unbatched(unbatched), 1, at: now)
         }
         return begin(.batch(batch), batch.count, at: now)
     }
 
     private mutating func begin(_ work: Work, _ requestCount: Int, at now: ContinuousClock.Instant) -> Work {
-        if case .single = work { lastWasSingle = true } else { lastWasSingle = false }
+        if case .unbatched = work { lastWasUnbatched = true } else { lastWasUnbatched = false }
         rate.begin(requestCount, leavesSome: count > 0, at: now)
         // At least a full batch may wait: smaller batches cost the same each, so fewer requests would be served.
         countBeforeShares = LaneQueue.countBeforeShares(capacity)

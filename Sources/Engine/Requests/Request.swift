@@ -4,7 +4,7 @@ import Usage
 public enum EngineOperation: Sendable, Equatable {
     case batched(BatchedOperation)
     /// Boxed, because it is rare and large.
-    indirect case single(SingleOperation)
+    indirect case unbatched(UnbatchedOperation)
 }
 
 /// Executed in one statement together with those of other requests.
@@ -40,7 +40,7 @@ public enum BatchedOperation: Sendable, Equatable {
 }
 
 /// Executed alone, between two batches of the user's lane.
-public enum SingleOperation: Sendable, Equatable {
+public enum UnbatchedOperation: Sendable, Equatable {
     /// Read the usage of one billing period, past or current.
     case usageInPeriod(BillingPeriod)
     /// Read this many billing periods, newest first.
@@ -84,10 +84,10 @@ extension EngineOperation {
     public static func release(_ key: MessageKey) -> Self { .batched(.release(key)) }
     public static func check(_ messages: Int) -> Self { .batched(.check(messages)) }
     public static var usage: Self { .batched(.usage) }
-    public static func usageInPeriod(_ period: BillingPeriod) -> Self { .single(.usageInPeriod(period)) }
-    public static func history(_ periods: Int) -> Self { .single(.history(periods)) }
+    public static func usageInPeriod(_ period: BillingPeriod) -> Self { .unbatched(.usageInPeriod(period)) }
+    public static func history(_ periods: Int) -> Self { .unbatched(.history(periods)) }
     public static func change(_ change: OperatorChange, by author: ChangeAuthor? = nil) -> Self {
-        .single(.change(change, by: author))
+        .unbatched(.change(change, by: author))
     }
     public static func setPlan(_ plan: PlanChange) -> Self { .change(.setPlan(plan)) }
     public static func grant(_ messages: Int, key: MessageKey, reason: String?) -> Self {
@@ -138,17 +138,17 @@ extension BatchedRequest {
 }
 
 /// A request that its lane executes alone.
-struct SingleRequest: Sendable, Equatable {
+struct UnbatchedRequest: Sendable, Equatable {
     var user: UserID
-    var operation: SingleOperation
+    var operation: UnbatchedOperation
     var returnAddress: ReturnAddress
     var deadline: Deadline
 }
 
-extension SingleRequest {
+extension UnbatchedRequest {
     /// Nil for a request that is executed together with others.
     init?(_ request: Request) {
-        guard case .single(let operation) = request.operation else { return nil }
+        guard case .unbatched(let operation) = request.operation else { return nil }
         self.init(
             user: request.user,
             operation: operation,

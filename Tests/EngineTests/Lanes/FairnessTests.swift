@@ -33,7 +33,7 @@ struct FairnessTests {
     private func take(_ queue: inout LaneQueue) -> [Request] {
         switch queue.take(atMost: 10, at: start) {
         case .batch(let requests): requests.map { Request($0) }
-        case .single(let request): [Request(request)]
+        case .unbatched(let request): [Request(request)]
         case nil: []
         }
     }
@@ -69,8 +69,8 @@ struct FairnessTests {
         #expect(none.isEmpty)
     }
 
-    @Test("all get their turn, however many there are, while one always has a single request")
-    func turnsBesideSingles() {
+    @Test("all get their turn, however many there are, while one always has an unbatched request")
+    func turnsBesideUnbatched() {
         var queue = queue()
         _ = queue.enqueue(requests(99, 0..<10))
         // More connections than a batch has requests.
@@ -81,8 +81,8 @@ struct FairnessTests {
         #expect(served.isSuperset(of: 1...25))
     }
 
-    @Test("take turns with single requests, too, while batches are full")
-    func singlesTakeTurns() {
+    @Test("take turns with unbatched requests, too, while batches are full")
+    func unbatchedTakeTurns() {
         var queue = queue()
         for connection in 1...25 { _ = queue.enqueue(requests(connection, 0..<20)) }
         _ = queue.enqueue(requests(97, 0..<50, .history(12)))
@@ -91,8 +91,8 @@ struct FairnessTests {
         #expect(next.contains { $0.returnAddress.connection == 98 })
     }
 
-    @Test("do not wait for another's single requests, and those do not wait for ever")
-    func singles() {
+    @Test("do not wait for another's unbatched requests, and those do not wait for ever")
+    func unbatched() {
         var queue = queue()
         _ = queue.enqueue(requests(1, 0..<50, .history(12)))
         _ = queue.enqueue(requests(2, 0..<20))
@@ -102,8 +102,8 @@ struct FairnessTests {
         #expect(queue.count == 48)
     }
 
-    @Test("keep the order of their batched and single requests")
-    func orderWithSingles() {
+    @Test("keep the order of their batched and unbatched requests")
+    func orderWithUnbatched() {
         var queue = queue()
         let mixed =
             requests(1, 0..<3) + requests(1, 3..<4, .resetUsage(nil)) + requests(1, 4..<5)

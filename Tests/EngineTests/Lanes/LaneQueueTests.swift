@@ -24,8 +24,8 @@ struct LaneQueueTests {
         .batch(requests.compactMap(BatchedRequest.init))
     }
 
-    private func single(_ request: Request) -> LaneQueue.Work? {
-        SingleRequest(request).map { .single($0) }
+    private func unbatched(_ request: Request) -> LaneQueue.Work? {
+        UnbatchedRequest(request).map { .unbatched($0) }
     }
 
     @Test("are taken in the order of arrival, up to a limit")
@@ -71,14 +71,14 @@ struct LaneQueueTests {
         #expect(queue.enqueue(requests(1...1)).action == .none)
     }
 
-    @Test("that are single are executed between two batches, in their order")
-    func singles() {
+    @Test("that are not batched are executed between two batches, in their order")
+    func unbatched() {
         var queue = LaneQueue(capacity: 100)
         let (reset, history) = (request(3, .resetUsage(nil)), request(4, .history(12)))
         _ = queue.enqueue([request(1), request(2, .check(1)), reset, history, request(5, .usage), request(6)])
         #expect(queue.take(atMost: 10) == batch([request(1), request(2, .check(1))]))
-        #expect(queue.take(atMost: 10) == single(reset))
-        #expect(queue.take(atMost: 10) == single(history))
+        #expect(queue.take(atMost: 10) == unbatched(reset))
+        #expect(queue.take(atMost: 10) == unbatched(history))
         #expect(queue.take(atMost: 10) == batch([request(5, .usage), request(6)]))
         #expect(queue.take(atMost: 10) == nil)
     }

@@ -30,10 +30,10 @@ extension Request {
         )
     }
 
-    init(_ request: SingleRequest) {
+    init(_ request: UnbatchedRequest) {
         self.init(
             user: request.user,
-            operation: .single(request.operation),
+            operation: .unbatched(request.operation),
             returnAddress: request.returnAddress,
             deadline: request.deadline
         )

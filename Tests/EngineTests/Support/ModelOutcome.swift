@@ -9,7 +9,7 @@ extension ReferenceModel {
         do {
             switch operation {
             case .batched(let operation): return .answer(try answer(to: operation, user: user, at: now))
-            case .single(let operation): return try outcome(of: operation, user: user, at: now)
+            case .unbatched(let operation): return try outcome(of: operation, user: user, at: now)
             }
         } catch let error as ReferenceModel.KeyError {
             return .failure(EngineError(error))
@@ -33,7 +33,7 @@ extension ReferenceModel {
         }
     }
 
-    private mutating func outcome(of operation: SingleOperation, user: UserID, at now: Instant) throws -> Outcome {
+    private mutating func outcome(of operation: UnbatchedOperation, user: UserID, at now: Instant) throws -> Outcome {
         switch operation {
         case .usageInPeriod(let period):
             return usage(user, period: period, at: now).map { .answer($0) } ?? .failure(.noSuchPeriod)

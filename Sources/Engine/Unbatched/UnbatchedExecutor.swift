@@ -1,8 +1,8 @@
 import Postgres
 import Usage
 
-/// Executes single requests: operators' changes, and reads of past periods.
-struct SingleExecutor {
+/// Executes unbatched requests: operators' changes, and reads of past periods.
+struct UnbatchedExecutor {
     private let link: LaneConnection
     private let sender: ExactlyOnceSender
     private let unknownUsersPolicy: UnknownUsersPolicy
@@ -15,7 +15,7 @@ struct SingleExecutor {
         link = sender.link
     }
 
-    func execute(_ request: SingleRequest) -> Completion {
+    func execute(_ request: UnbatchedRequest) -> Completion {
         let user = request.user
         let deadline = request.deadline.instant
         let outcome =
