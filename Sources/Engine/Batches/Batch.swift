@@ -7,7 +7,7 @@ import Usage
 /// requests in the order of arrival.
 struct Batch {
     /// All requests of one user.
-    struct Group: Equatable {
+    struct UserRequests: Equatable {
         var user: UserID
         /// The user's requests, as positions in `requests`.
         var range: Range<Int>
@@ -41,7 +41,7 @@ struct Batch {
 
     /// Sorted by user, and by arrival within a user.
     private(set) var requests: [BatchedRequest]
-    private(set) var groups: [Group] = []
+    private(set) var groups: [UserRequests] = []
     /// Answered before their execution ended, because their deadline passed.
     private var isExpired: [Bool]
     private var expiredCount = 0
@@ -55,7 +55,7 @@ struct Batch {
         isExpired = Array(repeating: false, count: requests.count)
         var start = 0
         while start < requests.count {
-            var group = Group(user: requests[start].user, range: start..<start)
+            var group = UserRequests(user: requests[start].user, range: start..<start)
             var end = start
             while end < requests.count, requests[end].user == group.user {
                 group.add(requests[end].operation)
@@ -76,7 +76,7 @@ struct Batch {
     ///   - keyMessages: the messages of the key of a `commit` or a `release`.
     /// - Returns: the snapshot after the last request.
     func answer(
-        _ group: Group,
+        _ group: UserRequests,
         from before: UsageSnapshot,
         keyMessages: Int = 0,
         into completions: inout [Completion]
@@ -98,7 +98,7 @@ struct Batch {
     }
 
     /// Whether none of a group's `consume` requests would be allowed, so that nothing has to be written to answer them.
-    func isDeniedThroughout(_ group: Group, at snapshot: UsageSnapshot) -> Bool {
+    func isDeniedThroughout(_ group: UserRequests, at snapshot: UsageSnapshot) -> Bool {
         requests[group.range].allSatisfy {
             if case .consume(let messages, _) = $0.operation { snapshot.refusal(of: messages) != nil } else { true }
         }
@@ -110,7 +110,7 @@ struct Batch {
         completions.append(Completion(returnAddress: requests[index].returnAddress, outcome: outcome))
     }
 
-    func fail(_ groups: some Sequence<Group>, _ error: EngineError, into completions: inout [Completion]) {
+    func fail(_ groups: some Sequence<UserRequests>, _ error: EngineError, into completions: inout [Completion]) {
         for group in groups {
             for index in group.range { complete(index, .failure(error), into: &completions) }
         }
@@ -120,7 +120,7 @@ struct Batch {
 
     /// Fails the requests whose deadline has passed, each once.
     mutating func expire(
-        _ groups: some Sequence<Group>,
+        _ groups: some Sequence<UserRequests>,
         at now: Deadline,
         _ error: EngineError,
         into completions: inout [Completion]
@@ -136,18 +136,18 @@ struct Batch {
 
     /// Whether a request of these groups has expired. One that was answered "nothing was counted" must not be sent any
     /// more.
-    func hasExpired(_ groups: some Sequence<Group>) -> Bool {
+    func hasExpired(_ groups: some Sequence<UserRequests>) -> Bool {
         guard expiredCount > 0 else { return false }
         return groups.contains { $0.range.contains { isExpired[$0] } }
     }
 
     /// The requests of these groups that have not expired.
-    func unexpired(_ groups: some Sequence<Group>) -> [BatchedRequest] {
+    func unexpired(_ groups: some Sequence<UserRequests>) -> [BatchedRequest] {
         groups.flatMap { $0.range.filter { !isExpired[$0] }.map { requests[$0] } }
     }
 
     /// The earliest deadline among the requests of these groups that have not expired; nil when all have.
-    func nextDeadline(_ groups: some Sequence<Group>) -> Deadline? {
+    func nextDeadline(_ groups: some Sequence<UserRequests>) -> Deadline? {
         var next: Deadline?
         for group in groups {
             for index in group.range where !isExpired[index] {
@@ -158,7 +158,7 @@ struct Batch {
     }
 }
 
-extension Batch.Group {
+extension Batch.UserRequests {
     fileprivate mutating func add(_ operation: BatchedOperation) {
         switch operation {
         case .consume(let messages, let key):

@@ -42,9 +42,9 @@ struct BatchExecutor {
     mutating func execute(_ batch: Batch, deliver: Deliver) {
         if let month = link.takeObservedMonth() { users.observe(month) }
         var batch = batch
-        var toCount: [Batch.Group] = []
-        var toRead: [Batch.Group] = []
-        var toPerform: [Batch.Group] = []
+        var toCount: [Batch.UserRequests] = []
+        var toRead: [Batch.UserRequests] = []
+        var toPerform: [Batch.UserRequests] = []
         for group in batch.groups {
             if group.needsSlowPath {
                 toPerform.append(group)
@@ -80,10 +80,10 @@ struct BatchExecutor {
 
     /// Returns the groups that could not be counted.
     private mutating func count(
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         deliver: Deliver
-    ) -> [Batch.Group] {
+    ) -> [Batch.UserRequests] {
         let cached = groups.map { users.entry(of: $0.user) }
         let statement = CountBatchStatement(groups, cached: cached, usual: usualPeriods)
         let reply = sender.execute(.count, groups, of: &batch, deliver: deliver) {
@@ -120,12 +120,12 @@ struct BatchExecutor {
         _ statement: CountBatchStatement,
         of batch: Batch,
         deliver: Deliver
-    ) -> [Batch.Group] {
+    ) -> [Batch.UserRequests] {
         let groups = statement.groups
         var completions: [Completion] = []
         var messages = 0
         var unreadable: Set<UserID> = []
-        let uncounted: [Batch.Group]
+        let uncounted: [Batch.UserRequests]
         do throws(PostgresError) {
             guard let counted = try CountBatchStatement.Result(result) else { return Array(groups) }
             var entitlements = statement.cached.map { $0?.entitlement }
@@ -197,7 +197,7 @@ struct BatchExecutor {
 
 extension Batch {
     func fail(
-        _ groups: some Sequence<Group>,
+        _ groups: some Sequence<UserRequests>,
         _ error: EngineError,
         _ metrics: LaneMetrics,
         deliver: BatchExecutor.Deliver

@@ -12,9 +12,9 @@ extension BatchExecutor {
         _ statement: CountBatchStatement,
         of batch: inout Batch,
         deliver: Deliver
-    ) -> [Batch.Group] {
+    ) -> [Batch.UserRequests] {
         let groups = statement.groups
-        var counted: [Batch.Group] = []
+        var counted: [Batch.UserRequests] = []
         var rows: [UserID: (period: BillingPeriod, count: Int)] = [:]
         for user in users.sorted(by: { $0.index < $1.index }) {
             // Out of range only if the receipt was edited by hand.
@@ -75,7 +75,7 @@ extension BatchExecutor {
     /// - Returns: empty if no group has a key, or if the deadlines of these groups have passed; nil if the database
     ///   refuses the statement.
     private mutating func readKeys(
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         deliver: Deliver
     ) -> [UserID: UsedKey]? {

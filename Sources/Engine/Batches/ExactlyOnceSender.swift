@@ -62,7 +62,7 @@ struct ExactlyOnceSender {
     /// - Parameter attempt: executes the transaction, in which the receipt advances to the attempt's number.
     func execute<Value>(
         _ kind: StatementKind,
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         deliver: BatchExecutor.Deliver,
         attempt: (Attempt, inout Batch) throws(PostgresError) -> AttemptResult<Value>
@@ -153,7 +153,7 @@ struct ExactlyOnceSender {
         _ query: PreparedQuery,
         _ parameters: borrowing Parameters,
         _ attempt: Attempt,
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         deliver: BatchExecutor.Deliver
     ) throws(PostgresError) -> AttemptResult<CountReply> {
@@ -184,7 +184,7 @@ struct ExactlyOnceSender {
     /// - Parameter isCounted: the requests were counted before; those whose deadline passes are answered `unknown`.
     func read(
         _ query: PreparedQuery,
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         isCounted: Bool,
         deliver: BatchExecutor.Deliver,
@@ -220,7 +220,7 @@ struct ExactlyOnceSender {
 
     /// The connection, as soon as there is one; nil when the deadline of every request passes first.
     private func awaitLink(
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         wasSent: Bool,
         deliver: BatchExecutor.Deliver
@@ -242,7 +242,7 @@ struct ExactlyOnceSender {
     /// The result of the statement under way; nil when the deadline of every request passes first.
     private func awaitResult(
         _ connection: Connection,
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         _ error: EngineError,
         deliver: BatchExecutor.Deliver
@@ -255,7 +255,7 @@ struct ExactlyOnceSender {
     /// - Parameter error: the answer to requests whose deadline passes.
     func awaitResults(
         _ connection: Connection,
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         _ error: EngineError,
         deliver: BatchExecutor.Deliver
@@ -270,7 +270,7 @@ struct ExactlyOnceSender {
 
     /// Answers the requests whose deadline has passed; returns the next deadline, nil when all are answered.
     private func expire(
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         _ error: EngineError,
         deliver: BatchExecutor.Deliver
@@ -292,7 +292,7 @@ struct ExactlyOnceSender {
     private func awaitResult(
         of statement: PreparedQuery,
         _ connection: Connection,
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         deliver: BatchExecutor.Deliver
     ) throws(PostgresError) -> QueryResult? {
@@ -308,7 +308,7 @@ struct ExactlyOnceSender {
     /// database is, which waits for all before it. False when every request has been answered meanwhile.
     private func awaitReplication(
         _ connection: Connection,
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         deliver: BatchExecutor.Deliver
     ) throws(PostgresError) -> Bool {

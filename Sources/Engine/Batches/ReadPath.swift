@@ -5,7 +5,7 @@ import Usage
 extension BatchExecutor {
     typealias AnswerSnapshot = (
         _ executor: inout BatchExecutor,
-        _ group: Batch.Group,
+        _ group: Batch.UserRequests,
         _ snapshot: UsageSnapshot,
         _ isStale: Bool,
         _ batch: Batch,
@@ -14,10 +14,10 @@ extension BatchExecutor {
 
     /// Returns the groups in which messages are to be counted after all.
     mutating func read(
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         deliver: Deliver
-    ) -> [Batch.Group] {
+    ) -> [Batch.UserRequests] {
         readSnapshots(groups, of: &batch, isCounted: false, deliver: deliver) {
             executor,
             group,
@@ -42,12 +42,12 @@ extension BatchExecutor {
     /// - Parameter isCounted: the requests were counted before, so a failure is answered `unknown`.
     @discardableResult
     mutating func readSnapshots(
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         isCounted: Bool,
         deliver: Deliver,
         answer: AnswerSnapshot
-    ) -> [Batch.Group] {
+    ) -> [Batch.UserRequests] {
         let first = groups.startIndex
         let reply = sender.read(ReadBatchStatement.query, groups, of: &batch, isCounted: isCounted, deliver: deliver) {
             ReadBatchStatement.parameters(
@@ -80,16 +80,16 @@ extension BatchExecutor {
     }
 
     private mutating func answer(
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         _ result: ReadBatchStatement.Result,
         of batch: Batch,
         isCounted: Bool,
         deliver: Deliver,
         _ answer: AnswerSnapshot
-    ) -> [Batch.Group] {
+    ) -> [Batch.UserRequests] {
         refreshCatalog(result.snapshots.planRevision)
         var completions: [Completion] = []
-        var unanswered: [Batch.Group] = []
+        var unanswered: [Batch.UserRequests] = []
         for row in result.rows {
             let group = groups[groups.startIndex + result.snapshots.index(row)]
             do throws(PostgresError) {

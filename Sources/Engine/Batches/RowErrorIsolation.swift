@@ -5,16 +5,16 @@ import Usage
 /// One bad row must not fail the other rows of a batch: when the database refuses a statement, this finds the users
 /// that caused the error and executes the others again.
 extension BatchExecutor {
-    typealias ExecuteAgain = (inout BatchExecutor, ArraySlice<Batch.Group>, inout Batch) -> [Batch.Group]
+    typealias ExecuteAgain = (inout BatchExecutor, ArraySlice<Batch.UserRequests>, inout Batch) -> [Batch.UserRequests]
 
     /// Returns the groups that `executeAgain` returned for the users that did not cause the error.
     mutating func isolate(
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         _ error: PostgresError,
         of batch: inout Batch,
         deliver: Deliver,
         _ executeAgain: ExecuteAgain
-    ) -> [Batch.Group] {
+    ) -> [Batch.UserRequests] {
         switch error.kind {
         case .server(.lockNotAvailable) where groups.count > 1, .server(.queryCanceled) where groups.count > 1:
             return isolateLocked(groups, of: &batch, deliver: deliver, executeAgain)
@@ -30,11 +30,11 @@ extension BatchExecutor {
     /// Another session, such as an operator's psql, holds rows locked for longer than a batch may wait. Finds these
     /// rows without waiting, fails their users and executes the others again.
     private mutating func isolateLocked(
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         deliver: Deliver,
         _ executeAgain: ExecuteAgain
-    ) -> [Batch.Group] {
+    ) -> [Batch.UserRequests] {
         var parameters = Parameters()
         parameters.append(usersOf: groups)
         var isLocked = Array(repeating: false, count: groups.count)
@@ -63,7 +63,7 @@ extension BatchExecutor {
     /// Answers the requests of a committed batch whose counts cannot be read. A client that sends a message again with
     /// its key gets the message's own answer.
     func failUncertain(
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         _ error: PostgresError,
         of batch: Batch,
         deliver: Deliver

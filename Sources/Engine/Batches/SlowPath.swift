@@ -9,7 +9,7 @@ extension BatchExecutor {
     private static let slowPathUsersMaximum = 128
 
     /// Answers all groups.
-    mutating func perform(_ groups: ArraySlice<Batch.Group>, of batch: inout Batch, deliver: Deliver) {
+    mutating func perform(_ groups: ArraySlice<Batch.UserRequests>, of batch: inout Batch, deliver: Deliver) {
         var rest = groups
         while !rest.isEmpty {
             performTogether(rest.prefix(BatchExecutor.slowPathUsersMaximum), of: &batch, deliver: deliver)
@@ -18,7 +18,7 @@ extension BatchExecutor {
     }
 
     private mutating func performTogether(
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         deliver: Deliver
     ) {
@@ -50,7 +50,7 @@ extension BatchExecutor {
     private func perform(
         _ statement: LockUsersStatement,
         _ attempt: ExactlyOnceSender.Attempt,
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         deliver: Deliver
     ) throws(PostgresError) -> ExactlyOnceSender.AttemptResult<[SlowPathResult]?> {
@@ -92,7 +92,7 @@ extension BatchExecutor {
     private func transactions(
         _ statement: LockUsersStatement,
         _ read: [QueryResult],
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         _ connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> [UserTransaction] {
@@ -130,7 +130,7 @@ extension BatchExecutor {
 
     private mutating func answer(
         _ results: [SlowPathResult]?,
-        _ groups: ArraySlice<Batch.Group>,
+        _ groups: ArraySlice<Batch.UserRequests>,
         of batch: Batch,
         deliver: Deliver
     ) {

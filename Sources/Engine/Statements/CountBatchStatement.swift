@@ -8,14 +8,14 @@ struct CountBatchStatement {
     /// For batches in which a request has a key.
     static let keyed = PreparedQuery(name: "count_keyed_batch", sql: EmbeddedSQL.countKeyedBatch)
 
-    let groups: ArraySlice<Batch.Group>
+    let groups: ArraySlice<Batch.UserRequests>
     /// What is cached of each group's user.
     let cached: [UserCache.Entry?]
     let periods: PeriodOrdinals
     let hasKeys: Bool
 
     /// - Parameter usual: the periods in which the row of a user that is not cached is looked for.
-    init(_ groups: ArraySlice<Batch.Group>, cached: [UserCache.Entry?], usual: @autoclosure () -> [BillingPeriod]) {
+    init(_ groups: ArraySlice<Batch.UserRequests>, cached: [UserCache.Entry?], usual: @autoclosure () -> [BillingPeriod]) {
         self.groups = groups
         self.cached = cached
         periods = PeriodOrdinals(cached, usual: usual())
@@ -193,13 +193,13 @@ extension Batch {
     ///   - learn: called with a group's user, the snapshot after its last request, and the messages that were counted.
     /// - Throws: before any request is answered, as `CountBatchStatement.Result.forEachCount`.
     func answer(
-        _ groups: ArraySlice<Group>,
+        _ groups: ArraySlice<UserRequests>,
         _ counted: CountBatchStatement.Result,
         _ entitlements: [Entitlement?],
         _ holds: [Int: CountBatchStatement.Holds],
         into completions: inout [Completion],
         learn: (UserID, UsageSnapshot, _ messages: Int) -> Void
-    ) throws(PostgresError) -> [Group] {
+    ) throws(PostgresError) -> [UserRequests] {
         completions.reserveCapacity(completions.count + requests.count)
         let first = groups.startIndex
         let observedAt = counted.observedAt

@@ -8,13 +8,13 @@ struct LockUsersStatement {
     static let users = PreparedQuery(name: "lock_and_read_users", sql: EmbeddedSQL.lockAndReadUsers)
     static let keys = PreparedQuery(name: "read_keys", sql: EmbeddedSQL.readKeys)
 
-    private let groups: ArraySlice<Batch.Group>
+    private let groups: ArraySlice<Batch.UserRequests>
     private let mayCreate: [Bool]
     /// The keys that the requests name, each once.
     private let keys: [(user: UserID, key: MessageKey)]
     private let unknownUsersPolicy: UnknownUsersPolicy
 
-    init(_ groups: ArraySlice<Batch.Group>, of batch: Batch, _ unknownUsersPolicy: UnknownUsersPolicy) {
+    init(_ groups: ArraySlice<Batch.UserRequests>, of batch: Batch, _ unknownUsersPolicy: UnknownUsersPolicy) {
         self.groups = groups
         self.unknownUsersPolicy = unknownUsersPolicy
         mayCreate = groups.map { group in
@@ -197,7 +197,7 @@ extension PastUsage {
 }
 
 extension Parameters {
-    mutating func append(usersOf groups: ArraySlice<Batch.Group>) {
+    mutating func append(usersOf groups: ArraySlice<Batch.UserRequests>) {
         let first = groups.startIndex
         appendUUIDs(count: groups.count) {
             let user = groups[first + $0].user
