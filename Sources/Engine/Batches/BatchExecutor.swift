@@ -91,7 +91,7 @@ struct BatchExecutor {
             batch throws(PostgresError) in
             try sender.count(
                 statement.query,
-                statement.parameters(lane: attempt.lane, number: attempt.number),
+                statement.parameters(lane: attempt.receipt, number: attempt.number),
                 attempt,
                 groups,
                 of: &batch,

@@ -24,7 +24,7 @@ struct ExactlyOnceSender {
     /// What an attempt to execute a transaction needs.
     struct Attempt {
         let connection: Connection
-        let lane: LaneID
+        let receipt: ReceiptID
         let number: Int64
         /// Whether an earlier attempt may have been committed over a connection that was then lost.
         let isRepetition: Bool
@@ -69,21 +69,21 @@ struct ExactlyOnceSender {
     ) -> Reply<Value> {
         guard !batch.hasExpired(groups) else { return .someExpired }
         var number = link.nextNumber()
-        var lane = link.lane
+        var receipt = link.receipt
         var losses = 0
         var rollbacks = 0
         while true {
             guard let connection = awaitLink(groups, of: &batch, wasSent: losses > 0, deliver: deliver) else {
-                if losses > 0 { link.abandon() } else if link.lane == lane { link.takeBack(number) }
+                if losses > 0 { link.abandon() } else if link.receipt == receipt { link.takeBack(number) }
                 return .allExpired
             }
-            if link.lane != lane {
+            if link.receipt != receipt {
                 // The database has lost the receipt: what became of an earlier attempt cannot be found out any more.
                 guard losses == 0 else {
                     batch.fail(groups, .unknown, metrics, deliver: deliver)
                     return .allExpired
                 }
-                (lane, number) = (link.lane, link.nextNumber())
+                (receipt, number) = (link.receipt, link.nextNumber())
             }
             if losses == 0, batch.hasExpired(groups) {
                 link.takeBack(number)
@@ -91,7 +91,7 @@ struct ExactlyOnceSender {
             }
             do throws(PostgresError) {
                 let sentAt = ContinuousClock.now
-                let current = Attempt(connection: connection, lane: lane, number: number, isRepetition: losses > 0)
+                let current = Attempt(connection: connection, receipt: receipt, number: number, isRepetition: losses > 0)
                 switch try attempt(current, &batch) {
                 case .committed(let value, let isUnreplicated):
                     metrics.record(kind, sentAt: sentAt)
@@ -297,7 +297,7 @@ struct ExactlyOnceSender {
         deliver: BatchExecutor.Deliver
     ) throws(PostgresError) -> QueryResult? {
         do throws(PostgresError) {
-            try connection.send(prepared: statement.name, ReceiptStatement.parameters(lane: link.lane))
+            try connection.send(prepared: statement.name, ReceiptStatement.parameters(lane: link.receipt))
             return try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver)
         } catch {
             throw PostgresError(.connectionLost, error.message)
@@ -322,7 +322,7 @@ struct ExactlyOnceSender {
     func awaitReplication(_ connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
         let touched: QueryResult
         do throws(PostgresError) {
-            let parameters = ReceiptStatement.parameters(lane: link.lane)
+            let parameters = ReceiptStatement.parameters(lane: link.receipt)
             touched = try connection.query(EmbeddedSQL.touchReceipt, parameters, deadline: deadline)
         } catch {
             throw PostgresError(.connectionLost, error.message)

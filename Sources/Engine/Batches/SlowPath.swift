@@ -55,7 +55,7 @@ extension BatchExecutor {
         deliver: Deliver
     ) throws(PostgresError) -> ExactlyOnceSender.AttemptResult<[SlowPathResult]?> {
         let connection = attempt.connection
-        try statement.send(over: connection, lane: attempt.lane, number: attempt.number)
+        try statement.send(over: connection, lane: attempt.receipt, number: attempt.number)
         let read = try sender.awaitResults(connection, groups, of: &batch, attempt.lateError, deliver: deliver)
         guard let read else { return .allExpired }
         let soon = ContinuousClock.now + .seconds(1)
@@ -79,7 +79,7 @@ extension BatchExecutor {
         }
         try WriteUsersStatement(users: users).send(
             over: connection,
-            lane: attempt.lane,
+            lane: attempt.receipt,
             number: attempt.number,
             answers: ReceiptAnswers.text(results)
         )

@@ -14,9 +14,9 @@ final class LaneConnection {
     /// The key of the lane's receipt. The lane begins with a new one, and takes another when the receipt is lost or
     /// when a batch of unknown outcome is given up. If that batch is committed later, it only changes an unused
     /// receipt.
-    private(set) var lane = LaneID.random()
+    private(set) var receipt = ReceiptID.random()
     /// The number of the newest statement that was sent to change something: a batch, or one change such as SETPLAN.
-    private(set) var number: Int64 = 0
+    private(set) var receiptNumber: Int64 = 0
 
     private struct Setup {
         /// The number in the receipt: of the newest statement that was committed.
@@ -52,45 +52,45 @@ final class LaneConnection {
     }
 
     func nextNumber() -> Int64 {
-        number += 1
-        return number
+        receiptNumber += 1
+        return receiptNumber
     }
 
     /// Makes the newest number available again, because no statement took effect with it.
     func takeBack(_ number: Int64) {
-        assert(number == self.number)
-        self.number = number - 1
+        assert(number == receiptNumber)
+        receiptNumber = number - 1
     }
 
     /// Opens the connection when it is time, in the background. Never waits.
     func advance() {
         guard session.connection == nil else { return }
-        let lane = lane
+        let receipt = receipt
         let setup = session.advance { connection, deadline throws(PostgresError) in
-            try LaneConnection.setUp(connection, lane, deadline: deadline)
+            try LaneConnection.setUp(connection, receipt, deadline: deadline)
         }
         guard let setup else { return }
-        // The receipt has `number` if the newest statement was committed, else `number - 1`. With any other number it
-        // is not this lane's newest receipt.
-        guard (number - 1...number).contains(setup.receiptNumber) else { return loseReceipt() }
+        // The receipt has `receiptNumber` if the newest statement was committed, else `receiptNumber - 1`. With any
+        // other number it is not this lane's newest receipt.
+        guard (receiptNumber - 1...receiptNumber).contains(setup.receiptNumber) else { return loseReceipt() }
         catalog = setup.catalog
         observedMonth = setup.month
     }
 
     private static func setUp(
         _ connection: Connection,
-        _ lane: LaneID,
+        _ receipt: ReceiptID,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Setup {
         try connection.requireDurableCommits(deadline: deadline)
         var parameters = Parameters()
-        parameters.append(uuid: lane.uuid)
-        let receipt = try connection.query(EmbeddedSQL.openLane, parameters, deadline: deadline)
+        parameters.append(uuid: receipt.uuid)
+        let opened = try connection.query(EmbeddedSQL.openLane, parameters, deadline: deadline)
         let plans = try connection.query(EmbeddedSQL.readPlans, deadline: deadline)
         let now = try connection.query("select headroom.now()", deadline: deadline)
         let date = Instant(microsecondsSince1970: try now.timestamp(0, 0)).date
         return Setup(
-            receiptNumber: try receipt.int64(0, 0),
+            receiptNumber: try opened.int64(0, 0),
             catalog: try PlanCatalog(plans),
             month: BillingPeriod(year: date.year, month: date.month)
         )
@@ -117,8 +117,8 @@ final class LaneConnection {
     }
 
     private func startNewReceipt() {
-        lane = .random()
-        number = 0
+        receipt = .random()
+        receiptNumber = 0
     }
 
     /// Reads the plans again if a usage row was written with another revision of them.
@@ -139,11 +139,11 @@ final class LaneConnection {
 }
 
 /// The key of a lane's receipt.
-struct LaneID: Equatable, Sendable {
+struct ReceiptID: Equatable, Sendable {
     var high: UInt64
     var low: UInt64
 
-    static func random() -> LaneID { LaneID(high: .random(in: 0 ... .max), low: .random(in: 0 ... .max)) }
+    static func random() -> ReceiptID { ReceiptID(high: .random(in: 0 ... .max), low: .random(in: 0 ... .max)) }
 
     var uuid: (high: UInt64, low: UInt64) { (high, low) }
 }

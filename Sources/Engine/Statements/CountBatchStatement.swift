@@ -15,7 +15,11 @@ struct CountBatchStatement {
     let hasKeys: Bool
 
     /// - Parameter usual: the periods in which the row of a user that is not cached is looked for.
-    init(_ groups: ArraySlice<Batch.UserRequests>, cached: [UserCache.Entry?], usual: @autoclosure () -> [BillingPeriod]) {
+    init(
+        _ groups: ArraySlice<Batch.UserRequests>,
+        cached: [UserCache.Entry?],
+        usual: @autoclosure () -> [BillingPeriod]
+    ) {
         self.groups = groups
         self.cached = cached
         periods = PeriodOrdinals(cached, usual: usual())
@@ -24,7 +28,7 @@ struct CountBatchStatement {
 
     var query: PreparedQuery { hasKeys ? CountBatchStatement.keyed : CountBatchStatement.plain }
 
-    func parameters(lane: LaneID, number: Int64) -> Parameters {
+    func parameters(lane: ReceiptID, number: Int64) -> Parameters {
         // Locals, because a closure that captures self copies all of it.
         let (groups, cached, periods, first) = (groups, cached, periods, groups.startIndex)
         var parameters = Parameters(capacity: 160 + groups.count * 64)

@@ -32,7 +32,7 @@ struct LockUsersStatement {
     }
 
     /// Begins the transaction.
-    func send(over connection: Connection, lane: LaneID, number: Int64) throws(PostgresError) {
+    func send(over connection: Connection, lane: ReceiptID, number: Int64) throws(PostgresError) {
         try connection.sendPipeline { pipeline throws(PostgresError) in
             try pipeline.begin()
             try pipeline.send(

@@ -5,7 +5,7 @@ enum ReceiptStatement {
     static let read = PreparedQuery(name: "read_receipt", sql: EmbeddedSQL.readReceipt)
     static let touch = PreparedQuery(name: "touch_receipt", sql: EmbeddedSQL.touchReceipt)
 
-    static func parameters(lane: LaneID, number: Int64? = nil) -> Parameters {
+    static func parameters(lane: ReceiptID, number: Int64? = nil) -> Parameters {
         var parameters = Parameters()
         parameters.append(uuid: lane.uuid)
         if let number { parameters.append(int64: number) }

@@ -18,7 +18,7 @@ struct WriteUsersStatement {
     /// Users in ascending order.
     let users: [UserTransaction]
 
-    func send(over connection: Connection, lane: LaneID, number: Int64, answers: String) throws(PostgresError) {
+    func send(over connection: Connection, lane: ReceiptID, number: Int64, answers: String) throws(PostgresError) {
         let new = users.filter(\.createsSubscription)
         let changed = users.filter(\.isChanged)
         let newMonths = users.filter(\.beginsMonth)

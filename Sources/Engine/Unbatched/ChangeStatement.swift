@@ -12,7 +12,7 @@ struct ChangeStatement {
     /// - Returns: whether the change's key had made it before, so that this request changed nothing; and the reply to
     ///   the commit. A change that was made before under this number is not made again.
     func execute(
-        lane: LaneID,
+        lane: ReceiptID,
         number: Int64,
         on connection: Connection,
         deadline: ContinuousClock.Instant
@@ -32,7 +32,7 @@ struct ChangeStatement {
 
     /// - Returns: what the receipt keeps as the answer.
     private func makeChange(
-        lane: LaneID,
+        lane: ReceiptID,
         on connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> QueryResult {

@@ -61,19 +61,19 @@ struct UnbatchedExecutor {
     /// Makes the change once, as `ExactlyOnceSender` counts a batch once.
     private func execute(_ statement: ChangeStatement, until deadline: ContinuousClock.Instant) -> Outcome {
         var number = link.nextNumber()
-        var lane = link.lane
+        var receipt = link.receipt
         var losses = 0
         var rollbacks = 0
         var isMade = false
         while let connection = awaitConnection(until: deadline) {
-            if link.lane != lane {
+            if link.receipt != receipt {
                 // The database has lost the receipt: what became of an earlier attempt cannot be found out any more.
                 guard losses == 0 else { return unknown }
-                (lane, number) = (link.lane, link.nextNumber())
+                (receipt, number) = (link.receipt, link.nextNumber())
             }
             do throws(PostgresError) {
                 let (isReplay, commit) = try statement.execute(
-                    lane: lane,
+                    lane: receipt,
                     number: number,
                     on: connection,
                     deadline: deadline
@@ -107,7 +107,7 @@ struct UnbatchedExecutor {
             }
         }
         guard losses > 0 else {
-            if link.lane == lane { link.takeBack(number) }
+            if link.receipt == receipt { link.takeBack(number) }
             return .failure(withoutAnswer)
         }
         link.abandon()
