@@ -13,7 +13,7 @@ import Usage
 struct BatchExecutor {
     typealias Deliver = ([Completion]) -> Void
 
-    let link: LaneConnection
+    let laneConnection: LaneConnection
     let sender: ExactlyOnceSender
     let unknownUsersPolicy: UnknownUsersPolicy
     let manageURL: String?
@@ -26,7 +26,7 @@ struct BatchExecutor {
     init(sender: ExactlyOnceSender, errors: DatabaseErrors, configuration: EngineConfiguration) {
         self.sender = sender
         self.errors = errors
-        link = sender.link
+        laneConnection = sender.laneConnection
         metrics = sender.metrics
         logger = sender.logger
         invalidValues = errors.invalidValues
@@ -40,7 +40,7 @@ struct BatchExecutor {
 
     /// Answers every request of a batch. Each path delivers its answers before the next, slower one begins.
     mutating func execute(_ batch: Batch, deliver: Deliver) {
-        if let month = link.takeObservedMonth() { users.observe(month) }
+        if let month = laneConnection.takeObservedMonth() { users.observe(month) }
         var batch = batch
         var toCount: [Batch.UserRequests] = []
         var toRead: [Batch.UserRequests] = []
@@ -75,7 +75,8 @@ struct BatchExecutor {
 
     /// Where the row of a user that is not cached is looked for. A month may have begun in the previous calendar month.
     private var usualPeriods: [BillingPeriod] {
-        [users.calendarMonth] + (users.calendarMonth.previousMonth.map { [$0] } ?? []) + link.catalog.endlessPeriods
+        [users.calendarMonth] + (users.calendarMonth.previousMonth.map { [$0] } ?? [])
+            + laneConnection.catalog.endlessPeriods
     }
 
     /// Returns the groups that could not be counted.
@@ -180,9 +181,9 @@ struct BatchExecutor {
     ) throws(PostgresError) -> Entitlement {
         let planRevision = rows.entitlements.planRevision(row)
         refreshCatalog(planRevision)
-        let entitlement = try rows.entitlements.entitlement(row, link.catalog, period)
+        let entitlement = try rows.entitlements.entitlement(row, laneConnection.catalog, period)
         // With plans of another revision than the row's, it serves this answer only.
-        if let version = try rows.version(row), link.catalog.revision == planRevision {
+        if let version = try rows.version(row), laneConnection.catalog.revision == planRevision {
             users.learn(user, entitlement, version: version)
         }
         return entitlement
@@ -191,7 +192,7 @@ struct BatchExecutor {
     func refreshCatalog(_ revision: Int32?) {
         guard let revision else { return }
         // Answers of committed messages wait for it.
-        link.refreshCatalog(ifOlderThan: revision, deadline: .now + .milliseconds(500))
+        laneConnection.refreshCatalog(ifOlderThan: revision, deadline: .now + .milliseconds(500))
     }
 }
 

@@ -51,13 +51,13 @@ struct ExactlyOnceSender {
     /// or twice. But a trigger of an application may raise the same errors for a user always.
     static let rollbacksMaximum = 20
 
-    let link: LaneConnection
+    let laneConnection: LaneConnection
     let wake: WakePipe
     let metrics: LaneMetrics
     let logger: Logger
 
     /// Executes a transaction once. Requests whose deadline passes meanwhile are answered `unknown`, or with
-    /// `link.failure` if nothing was ever sent.
+    /// `laneConnection.failure` if nothing was ever sent.
     ///
     /// - Parameter attempt: executes the transaction, in which the receipt advances to the attempt's number.
     func execute<Value>(
@@ -68,46 +68,55 @@ struct ExactlyOnceSender {
         attempt: (Attempt, inout Batch) throws(PostgresError) -> AttemptResult<Value>
     ) -> Reply<Value> {
         guard !batch.hasExpired(groups) else { return .someExpired }
-        var number = link.nextNumber()
-        var receipt = link.receipt
+        var number = laneConnection.nextNumber()
+        var receipt = laneConnection.receipt
         var losses = 0
         var rollbacks = 0
         while true {
-            guard let connection = awaitLink(groups, of: &batch, wasSent: losses > 0, deliver: deliver) else {
-                if losses > 0 { link.abandon() } else if link.receipt == receipt { link.takeBack(number) }
+            guard let connection = awaitConnection(groups, of: &batch, wasSent: losses > 0, deliver: deliver) else {
+                if losses > 0 {
+                    laneConnection.abandon()
+                } else if laneConnection.receipt == receipt {
+                    laneConnection.takeBack(number)
+                }
                 return .allExpired
             }
-            if link.receipt != receipt {
+            if laneConnection.receipt != receipt {
                 // The database has lost the receipt: what became of an earlier attempt cannot be found out any more.
                 guard losses == 0 else {
                     batch.fail(groups, .unknown, metrics, deliver: deliver)
                     return .allExpired
                 }
-                (receipt, number) = (link.receipt, link.nextNumber())
+                (receipt, number) = (laneConnection.receipt, laneConnection.nextNumber())
             }
             if losses == 0, batch.hasExpired(groups) {
-                link.takeBack(number)
+                laneConnection.takeBack(number)
                 return .someExpired
             }
             do throws(PostgresError) {
                 let sentAt = ContinuousClock.now
-                let current = Attempt(connection: connection, receipt: receipt, number: number, isRepetition: losses > 0)
+                let current = Attempt(
+                    connection: connection,
+                    receipt: receipt,
+                    number: number,
+                    isRepetition: losses > 0
+                )
                 switch try attempt(current, &batch) {
                 case .committed(let value, let isUnreplicated):
                     metrics.record(kind, sentAt: sentAt)
                     // After a loss it is unknown whether the lost commit reached the standby.
                     if isUnreplicated || losses > 0 {
                         guard try awaitReplication(connection, groups, of: &batch, deliver: deliver) else {
-                            link.abandon()
+                            laneConnection.abandon()
                             return .allExpired
                         }
                     }
                     return .value(value)
                 case .allExpired:
-                    link.abandon()
+                    laneConnection.abandon()
                     return .allExpired
                 case .someExpired:
-                    link.takeBack(number)
+                    laneConnection.takeBack(number)
                     return .someExpired
                 }
             } catch {
@@ -115,11 +124,11 @@ struct ExactlyOnceSender {
                 switch StatementEffect(of: error) {
                 case .unknown:
                     losses += 1
-                    link.drop(error)
+                    laneConnection.drop(error)
                 case .readOnlyServer:
-                    link.drop(error)
+                    laneConnection.drop(error)
                 case .receiptLost:
-                    link.loseReceipt()
+                    laneConnection.loseReceipt()
                 case .rolledBack where rollbacks < ExactlyOnceSender.rollbacksMaximum || losses > 0,
                     .refused where losses > 0:
                     rollbacks += 1
@@ -128,11 +137,11 @@ struct ExactlyOnceSender {
                     logger.debug("statement rolled back, sent again", metadata: ["error": "\(error)"])
                     guard expire(groups, of: &batch, losses == 0 ? .late : .unknown, deliver: deliver) != nil
                     else {
-                        if losses == 0 { link.takeBack(number) } else { link.abandon() }
+                        if losses == 0 { laneConnection.takeBack(number) } else { laneConnection.abandon() }
                         return .allExpired
                     }
                 case .rolledBack, .refused:
-                    link.takeBack(number)
+                    laneConnection.takeBack(number)
                     return .rejected(error)
                 }
             }
@@ -144,7 +153,7 @@ struct ExactlyOnceSender {
         do throws(PostgresError) {
             try connection.rollBack(deadline: .now + .seconds(1))
         } catch {
-            link.drop(error)
+            laneConnection.drop(error)
         }
     }
 
@@ -192,7 +201,7 @@ struct ExactlyOnceSender {
     ) -> ReadReply {
         let failure: EngineError = isCounted ? .unknown : .late
         while true {
-            guard let connection = awaitLink(groups, of: &batch, wasSent: isCounted, deliver: deliver) else {
+            guard let connection = awaitConnection(groups, of: &batch, wasSent: isCounted, deliver: deliver) else {
                 return .allExpired
             }
             do throws(PostgresError) {
@@ -200,14 +209,14 @@ struct ExactlyOnceSender {
                 try connection.send(prepared: query.name, parameters())
                 guard let result = try awaitResult(connection, groups, of: &batch, failure, deliver: deliver)
                 else {
-                    link.drop(PostgresError(.timedOut, "a read took longer than its deadline"))
+                    laneConnection.drop(PostgresError(.timedOut, "a read took longer than its deadline"))
                     return .allExpired
                 }
                 metrics.record(.read, sentAt: sentAt)
                 return .result(result)
             } catch {
                 switch StatementEffect(of: error) {
-                case .unknown, .readOnlyServer, .receiptLost: link.drop(error)
+                case .unknown, .readOnlyServer, .receiptLost: laneConnection.drop(error)
                 case .rolledBack:
                     guard expire(groups, of: &batch, failure, deliver: deliver) != nil else { return .allExpired }
                 case .refused: return .rejected(error)
@@ -219,24 +228,24 @@ struct ExactlyOnceSender {
     // MARK: Waiting
 
     /// The connection, as soon as there is one; nil when the deadline of every request passes first.
-    private func awaitLink(
+    private func awaitConnection(
         _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         wasSent: Bool,
         deliver: BatchExecutor.Deliver
     ) -> Connection? {
         while true {
-            link.advance()
-            if let connection = link.connection { return connection }
-            let error = wasSent ? .unknown : link.failure
+            laneConnection.advance()
+            if let connection = laneConnection.connection { return connection }
+            let error = wasSent ? .unknown : laneConnection.failure
             guard let deadline = expire(groups, of: &batch, error, deliver: deliver) else { return nil }
-            waitForLink(until: deadline)
+            waitForConnection(until: deadline)
         }
     }
 
-    /// Gives the link time to reconnect, until `deadline` at most.
-    func waitForLink(until deadline: ContinuousClock.Instant) {
-        _ = wake.sleep(orUntilReadable: -1, until: min(deadline, link.retryAt ?? deadline))
+    /// Gives the lane's connection time to reconnect, until `deadline` at most.
+    func waitForConnection(until deadline: ContinuousClock.Instant) {
+        _ = wake.sleep(orUntilReadable: -1, until: min(deadline, laneConnection.retryAt ?? deadline))
     }
 
     /// The result of the statement under way; nil when the deadline of every request passes first.
@@ -297,7 +306,7 @@ struct ExactlyOnceSender {
         deliver: BatchExecutor.Deliver
     ) throws(PostgresError) -> QueryResult? {
         do throws(PostgresError) {
-            try connection.send(prepared: statement.name, ReceiptStatement.parameters(lane: link.receipt))
+            try connection.send(prepared: statement.name, ReceiptStatement.parameters(lane: laneConnection.receipt))
             return try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver)
         } catch {
             throw PostgresError(.connectionLost, error.message)
@@ -322,7 +331,7 @@ struct ExactlyOnceSender {
     func awaitReplication(_ connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
         let touched: QueryResult
         do throws(PostgresError) {
-            let parameters = ReceiptStatement.parameters(lane: link.receipt)
+            let parameters = ReceiptStatement.parameters(lane: laneConnection.receipt)
             touched = try connection.query(EmbeddedSQL.touchReceipt, parameters, deadline: deadline)
         } catch {
             throw PostgresError(.connectionLost, error.message)

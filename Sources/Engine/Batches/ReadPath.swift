@@ -93,7 +93,7 @@ extension BatchExecutor {
         for row in result.rows {
             let group = groups[groups.startIndex + result.snapshots.index(row)]
             do throws(PostgresError) {
-                let snapshot = try result.snapshots.snapshot(row, link.catalog)
+                let snapshot = try result.snapshots.snapshot(row, laneConnection.catalog)
                 let isStale = try result.isStale(row)
                 if !answer(&self, group, snapshot, isStale, batch, &completions) { unanswered.append(group) }
             } catch {

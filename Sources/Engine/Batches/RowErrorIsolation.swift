@@ -39,7 +39,9 @@ extension BatchExecutor {
         parameters.append(usersOf: groups)
         var isLocked = Array(repeating: false, count: groups.count)
         do throws(PostgresError) {
-            guard let connection = link.connection else { throw PostgresError(.connectionLost, "no connection") }
+            guard let connection = laneConnection.connection else {
+                throw PostgresError(.connectionLost, "no connection")
+            }
             // It waits for no lock, so a slow answer means that the database is in trouble.
             let deadline = ContinuousClock.now + .milliseconds(250)
             let locked = try connection.query(EmbeddedSQL.readLockedUsers, parameters, deadline: deadline)
@@ -47,7 +49,7 @@ extension BatchExecutor {
             for row in 0..<locked.rowCount { isLocked[locked.ordinal(row, ordinal)] = true }
         } catch {
             logger.debug("locked rows could not be found", metadata: ["error": "\(error)"])
-            if let connection = link.connection, !connection.isUsable { link.drop(error) }
+            if let connection = laneConnection.connection, !connection.isUsable { laneConnection.drop(error) }
         }
         let free = zip(groups, isLocked).compactMap { $1 ? nil : $0 }
         let locked = zip(groups, isLocked).compactMap { $1 ? $0 : nil }

@@ -96,7 +96,7 @@ extension BatchExecutor {
         _ connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> [UserTransaction] {
-        let locked = try statement.users(read, link.catalog)
+        let locked = try statement.users(read, laneConnection.catalog)
         let keys = try statement.usedKeys(read)
         var users: [UserTransaction] = []
         users.reserveCapacity(groups.count)
@@ -109,7 +109,7 @@ extension BatchExecutor {
                     of: group.user,
                     in: period,
                     over: connection,
-                    link.catalog,
+                    laneConnection.catalog,
                     deadline: deadline
                 )
             }
@@ -121,7 +121,7 @@ extension BatchExecutor {
     private func results(in answers: String) -> [SlowPathResult]? {
         ReceiptAnswers.results(answers) { name in
             do throws(PostgresError) {
-                return try link.catalog.plan(named: name)
+                return try laneConnection.catalog.plan(named: name)
             } catch {
                 return nil
             }

@@ -61,9 +61,9 @@ final class Lane: Sendable {
 
     /// The lane's thread.
     func run() {
-        let link = LaneConnection(options: configuration.sessionOptions("lane"), wake: wake, logger: logger)
-        let sender = ExactlyOnceSender(link: link, wake: wake, metrics: metrics, logger: logger)
-        let errors = DatabaseErrors(link: link, invalidValues: invalidValues, logger: logger)
+        let laneConnection = LaneConnection(options: configuration.sessionOptions("lane"), wake: wake, logger: logger)
+        let sender = ExactlyOnceSender(laneConnection: laneConnection, wake: wake, metrics: metrics, logger: logger)
+        let errors = DatabaseErrors(laneConnection: laneConnection, invalidValues: invalidValues, logger: logger)
         var executor = BatchExecutor(sender: sender, errors: errors, configuration: configuration)
         let unbatched = UnbatchedExecutor(
             sender: sender,
@@ -71,17 +71,17 @@ final class Lane: Sendable {
             unknownUsersPolicy: configuration.unknownUsersPolicy
         )
         while true {
-            expireWaiting(link)
-            link.advance()
+            expireWaiting(laneConnection)
+            laneConnection.advance()
             gauges.withLock {
-                $0.isConnected = link.connection != nil
-                $0.reconnects = link.reconnects
+                $0.isConnected = laneConnection.connection != nil
+                $0.reconnects = laneConnection.reconnects
             }
-            guard let connection = link.connection else {
+            guard let connection = laneConnection.connection else {
                 queue.withLock { $0.rest() }
-                refuseWhenDown(link)
+                refuseWhenDown(laneConnection)
                 if queue.withLock({ $0.isDrained }) { break }
-                let deadlines = [queue.withLock { $0.nextDeadline }?.instant, link.retryAt].compactMap(\.self)
+                let deadlines = [queue.withLock { $0.nextDeadline }?.instant, laneConnection.retryAt].compactMap(\.self)
                 // A request that arrives now does not wake the lane; its deadline is not before this.
                 let latest = ContinuousClock.now + configuration.requestTimeout
                 _ = wake.sleep(orUntilReadable: -1, until: deadlines.reduce(latest, min))
@@ -96,16 +96,16 @@ final class Lane: Sendable {
                 mailboxes.deliver([unbatched.execute(request)])
             case nil:
                 if queue.withLock({ $0.isDrained }) {
-                    link.close()
+                    laneConnection.close()
                     return
                 }
                 // An idle connection is readable only when it is closing: find out now, not with the next request.
                 if wake.sleep(orUntilReadable: connection.socket, until: nil) {
-                    checkIdle(connection, link)
+                    checkIdle(connection, laneConnection)
                 }
             }
         }
-        link.close()
+        laneConnection.close()
     }
 
     /// All requests have the same time limit, so the deadline of one shows when it arrived. The first has waited
@@ -116,26 +116,28 @@ final class Lane: Sendable {
         metrics.queueWaits.record(.now - (first.deadline.instant - configuration.requestTimeout))
     }
 
-    private func checkIdle(_ connection: Connection, _ link: LaneConnection) {
+    private func checkIdle(_ connection: Connection, _ laneConnection: LaneConnection) {
         do throws(PostgresError) {
             _ = try connection.query("select 1", deadline: .now + configuration.requestTimeout)
         } catch {
-            link.drop(error)
+            laneConnection.drop(error)
         }
     }
 
-    private func expireWaiting(_ link: LaneConnection) {
+    private func expireWaiting(_ laneConnection: LaneConnection) {
         let expired = queue.withLock { $0.expire(at: Deadline(.now)) }
         guard !expired.isEmpty else { return }
         // With a connection they waited for the batches before them.
-        let error = link.connection == nil ? link.failure : .late
+        let error = laneConnection.connection == nil ? laneConnection.failure : .late
         mailboxes.deliver(expired.map { Completion(returnAddress: $0, outcome: .failure(error)) })
     }
 
     /// A short outage is waited for. After one as long as a request may take, new requests are refused at once.
-    private func refuseWhenDown(_ link: LaneConnection) {
-        guard let since = link.downSince, ContinuousClock.now - since > configuration.requestTimeout else { return }
-        let error = link.failure
+    private func refuseWhenDown(_ laneConnection: LaneConnection) {
+        guard let since = laneConnection.downSince, ContinuousClock.now - since > configuration.requestTimeout else {
+            return
+        }
+        let error = laneConnection.failure
         queue.withLock { $0.refuse(with: error) }
     }
 }

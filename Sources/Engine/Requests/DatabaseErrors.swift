@@ -4,13 +4,13 @@ import Usage
 
 /// Translates errors of the database into answers, and logs those that an operator has to act upon.
 struct DatabaseErrors {
-    let link: LaneConnection
+    let laneConnection: LaneConnection
     let invalidValues: InvalidValueLog
     let logger: Logger
 
     /// The answer to a request that the database refused.
     func engineError(for refusal: PostgresError) -> EngineError {
-        let error = link.connection?.explaining(refusal, deadline: .now + .milliseconds(250)) ?? refusal
+        let error = laneConnection.connection?.explaining(refusal, deadline: .now + .milliseconds(250)) ?? refusal
         switch error.kind {
         case .server(.unknownUser):
             return EngineError(.notFound, error.message)

@@ -3,7 +3,7 @@ import Usage
 
 /// Executes unbatched requests: operators' changes, and reads of past periods.
 struct UnbatchedExecutor {
-    private let link: LaneConnection
+    private let laneConnection: LaneConnection
     private let sender: ExactlyOnceSender
     private let unknownUsersPolicy: UnknownUsersPolicy
     private let errors: DatabaseErrors
@@ -12,7 +12,7 @@ struct UnbatchedExecutor {
         self.sender = sender
         self.errors = errors
         self.unknownUsersPolicy = unknownUsersPolicy
-        link = sender.link
+        laneConnection = sender.laneConnection
     }
 
     func execute(_ request: UnbatchedRequest) -> Completion {
@@ -47,7 +47,7 @@ struct UnbatchedExecutor {
                 return try read(connection)
             } catch {
                 switch StatementEffect(of: error) {
-                case .unknown, .readOnlyServer, .receiptLost: link.drop(error)
+                case .unknown, .readOnlyServer, .receiptLost: laneConnection.drop(error)
                 case .rolledBack: continue
                 case .refused: return .failure(errors.engineError(for: error))
                 }
@@ -60,16 +60,16 @@ struct UnbatchedExecutor {
 
     /// Makes the change once, as `ExactlyOnceSender` counts a batch once.
     private func execute(_ statement: ChangeStatement, until deadline: ContinuousClock.Instant) -> Outcome {
-        var number = link.nextNumber()
-        var receipt = link.receipt
+        var number = laneConnection.nextNumber()
+        var receipt = laneConnection.receipt
         var losses = 0
         var rollbacks = 0
         var isMade = false
         while let connection = awaitConnection(until: deadline) {
-            if link.receipt != receipt {
+            if laneConnection.receipt != receipt {
                 // The database has lost the receipt: what became of an earlier attempt cannot be found out any more.
                 guard losses == 0 else { return unknown }
-                (receipt, number) = (link.receipt, link.nextNumber())
+                (receipt, number) = (laneConnection.receipt, laneConnection.nextNumber())
             }
             do throws(PostgresError) {
                 let (isReplay, commit) = try statement.execute(
@@ -87,9 +87,9 @@ struct UnbatchedExecutor {
                 switch StatementEffect(of: error) {
                 case .unknown:
                     losses += 1
-                    link.drop(error)
+                    laneConnection.drop(error)
                 case .readOnlyServer, .receiptLost:
-                    link.drop(error)
+                    laneConnection.drop(error)
                 case .rolledBack where rollbacks < ExactlyOnceSender.rollbacksMaximum || losses > 0:
                     rollbacks += 1
                     rollBack(connection)
@@ -98,24 +98,24 @@ struct UnbatchedExecutor {
                     // The change is committed under its number; what was refused is the read after it.
                     if isMade { return .failure(errors.engineErrorAfterEffect(for: error)) }
                     guard losses > 0 else {
-                        link.takeBack(number)
+                        laneConnection.takeBack(number)
                         return .failure(errors.engineError(for: error, refusing: statement.change))
                     }
                     // Most likely, the lost transaction still holds the receipt, and an attempt at once would fail too.
-                    sender.waitForLink(until: min(deadline, .now + .milliseconds(50)))
+                    sender.waitForConnection(until: min(deadline, .now + .milliseconds(50)))
                 }
             }
         }
         guard losses > 0 else {
-            if link.receipt == receipt { link.takeBack(number) }
+            if laneConnection.receipt == receipt { laneConnection.takeBack(number) }
             return .failure(withoutAnswer)
         }
-        link.abandon()
+        laneConnection.abandon()
         return unknown
     }
 
     /// The answer after the deadline, if nothing was changed.
-    private var withoutAnswer: EngineError { link.connection == nil ? link.failure : .late }
+    private var withoutAnswer: EngineError { laneConnection.connection == nil ? laneConnection.failure : .late }
 
     private var unknown: Outcome {
         sender.metrics.countUnknownOutcomes(1, after: .unknown)
@@ -125,9 +125,9 @@ struct UnbatchedExecutor {
     /// The connection, as soon as there is one; nil after the deadline.
     private func awaitConnection(until deadline: ContinuousClock.Instant) -> Connection? {
         while ContinuousClock.now < deadline {
-            link.advance()
-            if let connection = link.connection { return connection }
-            sender.waitForLink(until: deadline)
+            laneConnection.advance()
+            if let connection = laneConnection.connection { return connection }
+            sender.waitForConnection(until: deadline)
         }
         return nil
     }
@@ -137,7 +137,7 @@ struct UnbatchedExecutor {
         do throws(PostgresError) {
             try connection.execute("rollback", deadline: .now + .seconds(1))
         } catch {
-            link.drop(error)
+            laneConnection.drop(error)
         }
     }
 
@@ -175,7 +175,7 @@ struct UnbatchedExecutor {
         guard result.rowCount == 1 else { throw PostgresError(.connectionLost, "a usage snapshot was not found") }
         let snapshots = try DetailedSnapshotDecoder(result)
         refreshCatalog(snapshots.planRevision)
-        return try snapshots.snapshot(0, link.catalog)
+        return try snapshots.snapshot(0, laneConnection.catalog)
     }
 
     /// From the row of the period, which another period may have succeeded; nil where there is no row.
@@ -192,7 +192,7 @@ struct UnbatchedExecutor {
         guard result.rowCount == 1 else { return nil }
         let snapshots = try UsageSnapshotDecoder(result)
         refreshCatalog(snapshots.planRevision(0))
-        return try snapshots.snapshot(0, link.catalog)
+        return try snapshots.snapshot(0, laneConnection.catalog)
     }
 
     private func usage(
@@ -230,6 +230,6 @@ struct UnbatchedExecutor {
     }
 
     private func refreshCatalog(_ revision: Int32?) {
-        if let revision { link.refreshCatalog(ifOlderThan: revision, deadline: .now + .milliseconds(500)) }
+        if let revision { laneConnection.refreshCatalog(ifOlderThan: revision, deadline: .now + .milliseconds(500)) }
     }
 }
