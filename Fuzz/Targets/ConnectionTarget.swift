@@ -87,8 +87,8 @@ private struct ConnectionRun {
             let identity = Identity(tokenID: 1, name: "a", permissions: .all)
             let result = isGood ? Result<Identity, ReplyError>.success(identity) : .failure(.wrongToken)
             machine.completeAuthentication(result, hello: hello, dependencies)
-        case .replied, .unwatch: try require(!expected.waits(number), "\(request) was answered without the engine")
-        case .submit(_, _, let slot), .read(_, let slot), .watch(_, let slot):
+        case .replied, .unsubscribe: try require(!expected.waits(number), "\(request) was answered without the engine")
+        case .submit(_, _, let slot), .read(_, let slot), .subscribe(_, let slot):
             try require(expected.waits(number), "\(request) was submitted to the engine")
             try require(slotsUsed.insert(slot).inserted, "the slot \(slot) is used twice")
             waiting.append((slot, number))

@@ -23,7 +23,7 @@ public struct EngineConfiguration: Sendable {
     public var connectTimeout: Duration
     /// How long REPORT and TOP may take, which read the whole table.
     public var reportTimeout: Duration
-    /// How often watched users are checked for changes.
+    /// How often subscribed users are checked for changes.
     public var changesPoll: Duration
 
     public init(

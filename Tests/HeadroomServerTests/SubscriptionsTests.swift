@@ -41,8 +41,8 @@ struct SubscriptionsTests {
         /// Subscribes and drops the confirmation.
         mutating func subscribe(to users: UserID...) {
             let channels = users.map { "usage:\($0)" }.joined(separator: " ")
-            guard case .watch(_, let slot) = send("SUBSCRIBE \(channels)") else {
-                Issue.record("SUBSCRIBE watches nothing")
+            guard case .subscribe(_, let slot) = send("SUBSCRIBE \(channels)") else {
+                Issue.record("SUBSCRIBE subscribes to nothing")
                 return
             }
             machine.complete(slot: slot, .subscribed)
@@ -68,11 +68,11 @@ struct SubscriptionsTests {
         return String(buffer: buffer)
     }
 
-    @Test("are confirmed one by one, in the order of the request, once changes are watched")
+    @Test("are confirmed one by one, in the order of the request, once the engine has subscribed")
     func confirmation() {
         var peer = Peer()
         let action = peer.send("SUBSCRIBE usage:\(ben) usage:\(ada)")
-        #expect(action == .watch([ben, ada], slot: 0))
+        #expect(action == .subscribe([ben, ada], slot: 0))
         #expect(peer.receive() == "", "not confirmed yet")
         peer.machine.complete(slot: 0, .subscribed)
         #expect(peer.receive() == confirmed(ben, 1) + confirmed(ada, 2))
@@ -81,9 +81,9 @@ struct SubscriptionsTests {
     @Test("are confirmed in the order of the requests, between the other replies")
     func order() {
         var peer = Peer(version: 3)
-        #expect(peer.send("SUBSCRIBE usage:\(ada)") == .watch([ada], slot: 1))
+        #expect(peer.send("SUBSCRIBE usage:\(ada)") == .subscribe([ada], slot: 1))
         #expect(peer.send("PING") == .replied)
-        #expect(peer.send("SUBSCRIBE usage:\(ben)") == .watch([ben], slot: 3))
+        #expect(peer.send("SUBSCRIBE usage:\(ben)") == .subscribe([ben], slot: 3))
         peer.machine.complete(slot: 3, .subscribed)
         peer.machine.push(answer(ben, used: 5))
         #expect(peer.receive() == "", "the first is not confirmed, and nothing overtakes it")
@@ -158,19 +158,19 @@ struct SubscriptionsTests {
         var peer = Peer()
         peer.subscribe(to: ada, ben, Self.eve)
         peer.machine.push(answer(ada, used: 1))
-        #expect(peer.send("UNSUBSCRIBE usage:\(ada)") == .unwatch([ada]))
+        #expect(peer.send("UNSUBSCRIBE usage:\(ada)") == .unsubscribe([ada]))
         #expect(peer.receive() == confirmed(ada, 2, "unsubscribe"), "and no message after it")
         peer.machine.push(answer(ada, used: 2))
         #expect(peer.receive() == "")
-        #expect(peer.send("UNSUBSCRIBE usage:\(ada)") == .unwatch([ada]))
+        #expect(peer.send("UNSUBSCRIBE usage:\(ada)") == .unsubscribe([ada]))
         #expect(peer.receive() == confirmed(ada, 2, "unsubscribe"))
-        guard case .unwatch(let users) = peer.send("UNSUBSCRIBE") else {
-            Issue.record("UNSUBSCRIBE unwatches nothing")
+        guard case .unsubscribe(let users) = peer.send("UNSUBSCRIBE") else {
+            Issue.record("UNSUBSCRIBE ends nothing")
             return
         }
         #expect(users.sorted() == [ben, Self.eve])
         #expect(peer.receive() == confirmed(ben, 1, "unsubscribe") + confirmed(Self.eve, 0, "unsubscribe"))
-        #expect(peer.send("UNSUBSCRIBE") == .unwatch([]))
+        #expect(peer.send("UNSUBSCRIBE") == .unsubscribe([]))
         #expect(peer.receive() == "*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n")
         #expect(!peer.machine.isSubscribed)
     }
@@ -179,7 +179,7 @@ struct SubscriptionsTests {
     func unsubscribingEarly() {
         var peer = Peer()
         _ = peer.send("SUBSCRIBE usage:\(ada)")
-        #expect(peer.send("UNSUBSCRIBE usage:\(ada)") == .unwatch([ada]))
+        #expect(peer.send("UNSUBSCRIBE usage:\(ada)") == .unsubscribe([ada]))
         #expect(peer.receive() == "")
         peer.machine.complete(slot: 0, .subscribed)
         #expect(peer.receive() == confirmed(ada, 1) + confirmed(ada, 0, "unsubscribe"))
@@ -218,7 +218,7 @@ struct SubscriptionsTests {
         #expect(refused.hasPrefix("-BADARG ") && refused.contains("subscriptions-maximum"))
         peer.machine.push(answer(ben, used: 1))
         #expect(peer.receive() == "", "neither of them")
-        #expect(peer.send("SUBSCRIBE usage:\(ada) usage:\(ben)") == .watch([ada, ben], slot: 2))
+        #expect(peer.send("SUBSCRIBE usage:\(ada) usage:\(ben)") == .subscribe([ada, ben], slot: 2))
     }
 
     @Test("restrict the verbs of a RESP2 connection")
@@ -257,9 +257,9 @@ struct SubscriptionsTests {
     func otherProtocolLater() {
         var peer = Peer()
         _ = peer.send("SUBSCRIBE usage:\(ada)")
-        #expect(peer.send("UNSUBSCRIBE") == .unwatch([ada]))
+        #expect(peer.send("UNSUBSCRIBE") == .unsubscribe([ada]))
         #expect(peer.send("HELLO 3") == .replied)
-        #expect(peer.send("SUBSCRIBE usage:\(ben)") == .watch([ben], slot: 3))
+        #expect(peer.send("SUBSCRIBE usage:\(ben)") == .subscribe([ben], slot: 3))
         #expect(peer.send("USAGE \(ben)") == .submit(ben, .usage, slot: 4), "it will be RESP3")
         peer.machine.complete(slot: 0, .subscribed)
         peer.machine.complete(slot: 3, .subscribed)

@@ -28,7 +28,7 @@ struct ChangePoll {
     /// Changes are published within about twice this time, whatever the number of users.
     private static let longestRest = Duration.seconds(1)
 
-    static let statements: [PreparedQuery] = [.pollClock, .pollWatchedUsers, .readWatchedUsers, .readPlans]
+    static let statements: [PreparedQuery] = [.pollClock, .pollSubscribedUsers, .readSubscribedUsers, .readPlans]
 
     init(session: ReconnectingSession<Void>, configuration: EngineConfiguration, invalidValues: InvalidValueLog) {
         self.session = session
@@ -91,7 +91,7 @@ struct ChangePoll {
         var parameters = Parameters()
         parameters.appendUUIDs(count: batch.count) { (batch[first + $0].user.high, batch[first + $0].user.low) }
         parameters.appendTexts(count: batch.count) { batch[first + $0].fingerprint }
-        let changed = try session.query(.pollWatchedUsers, parameters, deadline: deadline())
+        let changed = try session.query(.pollSubscribedUsers, parameters, deadline: deadline())
         list.markStale((0..<changed.rowCount).map { batch[first + changed.ordinal($0, 0)].user })
         remaining = remaining.dropFirst(batch.count)
     }
@@ -119,7 +119,7 @@ struct ChangePoll {
         parameters.append(text: configuration.unknownUsersPolicy.rawValue)
         let result: QueryResult
         do throws(PostgresError) {
-            result = try session.query(.readWatchedUsers, parameters, deadline: deadline())
+            result = try session.query(.readSubscribedUsers, parameters, deadline: deadline())
         } catch let error where error.isAboutOneRow && taken.count > 1 {
             let middle = first + taken.count / 2
             return try read(taken[..<middle], &list) + read(taken[middle...], &list)
@@ -170,7 +170,7 @@ struct ChangePoll {
 
 extension PreparedQuery {
     static let pollClock = PreparedQuery(name: "poll_clock", sql: EmbeddedSQL.pollClock)
-    static let pollWatchedUsers = PreparedQuery(name: "poll_watched_users", sql: EmbeddedSQL.pollWatchedUsers)
-    static let readWatchedUsers = PreparedQuery(name: "read_watched_users", sql: EmbeddedSQL.readWatchedUsers)
+    static let pollSubscribedUsers = PreparedQuery(name: "poll_subscribed_users", sql: EmbeddedSQL.pollSubscribedUsers)
+    static let readSubscribedUsers = PreparedQuery(name: "read_subscribed_users", sql: EmbeddedSQL.readSubscribedUsers)
     static let readPlans = PreparedQuery(name: "read_plans", sql: EmbeddedSQL.readPlans)
 }

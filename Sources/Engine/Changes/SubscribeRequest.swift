@@ -43,7 +43,7 @@ public struct Publication: Sendable, Equatable {
 extension EngineError {
     static let tooManySubscribedUsers = EngineError(
         .overloaded,
-        "too many users are watched by this instance; unsubscribe from some, or ask another instance"
+        "too many users are subscribed to at this instance; unsubscribe from some, or ask another instance"
     )
     static let subscribeFailed = EngineError(
         .unavailable,

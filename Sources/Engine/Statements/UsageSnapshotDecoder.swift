@@ -2,7 +2,7 @@ import Postgres
 import Usage
 
 /// Decodes the columns of an entitlement, which the results of count_batch, lock_and_read_users, read_batch,
-/// read_watched_users and read_period have in common. Looks their positions up once per result.
+/// read_subscribed_users and read_period have in common. Looks their positions up once per result.
 struct EntitlementDecoder {
     let result: QueryResult
     private let plan, state, limit, startedAt, resetsAt, expiresAt, previousPlan, renews, revision, clock: Int
@@ -79,7 +79,7 @@ struct UsageSnapshotDecoder {
     }
 }
 
-/// Decodes usage snapshots with the details of `USAGE`, from the results of read_batch and read_watched_users.
+/// Decodes usage snapshots with the details of `USAGE`, from the results of read_batch and read_subscribed_users.
 struct DetailedSnapshotDecoder {
     private let result: QueryResult
     private let snapshots: UsageSnapshotDecoder

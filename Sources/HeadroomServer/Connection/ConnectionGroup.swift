@@ -212,7 +212,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
         deliver([Completion(returnAddress: request.returnAddress, outcome: .failure(refusal))])
     }
 
-    func watch(_ users: [UserID], connection: Int, slot: UInt64) {
+    func subscribe(_ users: [UserID], connection: Int, slot: UInt64) {
         engine.changes.subscribe(
             SubscribeRequest(
                 users: users,
@@ -222,11 +222,11 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
         )
     }
 
-    func unwatch(_ users: [UserID], connection: Int) {
+    func unsubscribe(_ users: [UserID], connection: Int) {
         engine.changes.unsubscribe(users, ChangeSubscriber(mailboxIndex: mailboxIndex, connection: connection))
     }
 
-    func unwatchAll(connection: Int) {
+    func unsubscribeAll(connection: Int) {
         engine.changes.disconnect(ChangeSubscriber(mailboxIndex: mailboxIndex, connection: connection))
     }
 

@@ -29,7 +29,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var received: ByteBuffer?
     private var context: ChannelHandlerContext?
     /// The engine may have subscriptions of this connection.
-    private var hasWatched = false
+    private var hasSubscribed = false
     /// Maintained by the group: the connection is in its list of connections to flush.
     var flushIsScheduled = false
 
@@ -94,7 +94,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.context = nil
         if let identity = machine.identity { group.access.release(identity) }
         if let number {
-            if hasWatched { group.unwatchAll(connection: number) }
+            if hasSubscribed { group.unsubscribeAll(connection: number) }
             group.disconnect(number, from: network)
         } else if input.isDiscarding {
             group.connectionCounter.endRefusal()
@@ -201,11 +201,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
                 group.stage(user, operation, connection: number, slot: slot)
             case .read(let query, let slot):
                 group.read(query, connection: number, slot: slot)
-            case .watch(let users, let slot):
-                hasWatched = true
-                group.watch(users, connection: number, slot: slot)
-            case .unwatch(let users):
-                group.unwatch(users, connection: number)
+            case .subscribe(let users, let slot):
+                hasSubscribed = true
+                group.subscribe(users, connection: number, slot: slot)
+            case .unsubscribe(let users):
+                group.unsubscribe(users, connection: number)
             case .authenticate(let credentials, let hello):
                 let result = group.access.authenticate(
                     credentials,

@@ -83,10 +83,10 @@ struct ConnectionStateMachine {
         case submit(UserID, EngineOperation, slot: UInt64)
         /// Submit it to the engine's reader, and complete the slot with its outcome.
         case read(ReportQuery, slot: UInt64)
-        /// Watch the users, and complete the slot with the outcome.
-        case watch([UserID], slot: UInt64)
-        /// Stop watching the users. The reply is ready.
-        case unwatch([UserID])
+        /// Subscribe to the users, and complete the slot with the outcome.
+        case subscribe([UserID], slot: UInt64)
+        /// Unsubscribe from the users. The reply is ready.
+        case unsubscribe([UserID])
         /// Check the credentials, and call `completeAuthentication` before the next `receive`. `hello` is the RESP
         /// version of a HELLO with credentials.
         case authenticate(Credentials, hello: Int?)
@@ -163,12 +163,12 @@ struct ConnectionStateMachine {
     private mutating func unsubscribe(_ channels: [UsageChannel]?) -> RequestAction {
         let users = subscriptions.unsubscribe(from: channels)
         slots.append(.change(.unsubscribed(channels)))
-        return .unwatch(users)
+        return .unsubscribe(users)
     }
 
     private mutating func subscribe(_ channels: [UsageChannel]) -> RequestAction {
         if let error = subscriptions.subscribe(to: channels) { return reply(.error(error)) }
-        return .watch(channels.map(\.user), slot: waitingSlot(.subscribing(channels)))
+        return .subscribe(channels.map(\.user), slot: waitingSlot(.subscribing(channels)))
     }
 
     private mutating func answer(_ command: Command, _ dependencies: Dependencies) -> RequestAction {

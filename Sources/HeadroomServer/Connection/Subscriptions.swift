@@ -7,7 +7,7 @@ import Usage
 ///
 /// A change is accepted when its request is received, and takes effect when its reply is written. So the counts in
 /// confirmations, and the messages after them, follow the order of the requests. Only the end of a subscription stops
-/// its messages at once, because the user is not watched from then on.
+/// its messages at once, because the user is not subscribed to from then on.
 ///
 /// Only the newest message about each user is kept for a slow peer, so that the number of subscriptions limits their
 /// memory.
@@ -75,18 +75,18 @@ struct Subscriptions {
         return nil
     }
 
-    /// - Returns: the users to stop watching.
+    /// - Returns: the users to unsubscribe from.
     mutating func unsubscribe(from channels: [UsageChannel]?) -> [UserID] {
         let users = channels?.map(\.user) ?? Array(intended)
         unconfirmed.append(.unsubscribe(channels?.map(\.user)))
         intended.subtract(users)
-        dropUnwatched()
+        dropUnsubscribed()
         return users
     }
 
-    /// Drops messages about users that are not watched any more. Nothing would replace them, so a peer that reads them
-    /// after it has subscribed again would get an old snapshot.
-    private mutating func dropUnwatched() {
+    /// Drops messages about users that are not subscribed to any more. Nothing would replace these messages, so a peer
+    /// that reads them after it has subscribed again would get an old snapshot.
+    private mutating func dropUnsubscribed() {
         guard !unsent.isEmpty else { return }
         unsent = unsent.filter { intended.contains($0.key) }
         unsentOrder.removeAll { unsent[$0] == nil }
@@ -164,7 +164,7 @@ struct Subscriptions {
             case .unsubscribe(nil): intended.removeAll()
             }
         }
-        dropUnwatched()
+        dropUnsubscribed()
     }
 
     // MARK: Messages

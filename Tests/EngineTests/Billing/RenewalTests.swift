@@ -188,11 +188,11 @@ struct RenewalTests {
     }
 
     @Test("is published when it appears, moves and disappears")
-    func watched() async throws {
+    func subscribed() async throws {
         let database = try await fresh()
         let engine = EngineHarness(database.conninfo, lanes: 1)
         try await engine.running {
-            #expect(try await engine.outcomes(of: [engine.watch([ada, bob], connection: 1)]) == [.subscribed])
+            #expect(try await engine.outcomes(of: [engine.subscribe([ada, bob], connection: 1)]) == [.subscribed])
             func waitForNews(_ fits: @escaping (Answer) -> Bool) async throws {
                 try await waitUntil("news") { engine.mailbox.publications.last.map { fits($0.answer) } ?? false }
             }

@@ -12,7 +12,7 @@ struct ChangePublisherTests {
     }
 
     private func subscribe(_ engine: EngineHarness, _ users: UserID..., connection: Int = 1) async throws {
-        let outcome = try await engine.outcomes(of: [engine.watch(users, connection: connection)])[0]
+        let outcome = try await engine.outcomes(of: [engine.subscribe(users, connection: connection)])[0]
         #expect(outcome == .subscribed)
     }
 
@@ -151,7 +151,7 @@ struct ChangePublisherTests {
             engine.engine.changes.disconnect(engine.subscriber(1))
             try await waitUntil("the connection is closed") { try await database.psql.number(sessions) == 0 }
             try await database.psql.execute("begin; lock table headroom.plan_revision in access exclusive mode")
-            let slot = engine.watch([user(1)], connection: 1, within: .milliseconds(300))
+            let slot = engine.subscribe([user(1)], connection: 1, within: .milliseconds(300))
             let failed = try await engine.outcomes(of: [slot])[0]
             #expect(failed == .failure(.subscribeFailed))
             try await database.psql.execute("rollback")
@@ -173,7 +173,7 @@ struct ChangePublisherTests {
                 """
             )
             let slots = stride(from: 0, to: users.count, by: 15).map { start in
-                engine.watch(Array(users[start..<min(start + 15, users.count)]), connection: start % 7)
+                engine.subscribe(Array(users[start..<min(start + 15, users.count)]), connection: start % 7)
             }
             let outcomes = try await engine.outcomes(of: slots)
             #expect(outcomes.allSatisfy { $0 == .subscribed })

@@ -192,12 +192,12 @@ struct InvalidValueTests {
             let histories = try await harness.execute([(ada, .history(3)), (user(1), .history(3))])
             expectRefused(histories[0], planted, "HISTORY")
             #expect(histories[1].failure == nil)
-            let watched = try await harness.outcomes(of: [
-                harness.watch([user(1)], connection: 1), harness.watch([ada], connection: 2),
-                harness.watch([user(2)], connection: 3),
+            let subscribed = try await harness.outcomes(of: [
+                harness.subscribe([user(1)], connection: 1), harness.subscribe([ada], connection: 2),
+                harness.subscribe([user(2)], connection: 3),
             ])
-            #expect(watched[0] == .subscribed && watched[2] == .subscribed)
-            expectRefused(watched[1], planted, "SUBSCRIBE")
+            #expect(subscribed[0] == .subscribed && subscribed[2] == .subscribed)
+            expectRefused(subscribed[1], planted, "SUBSCRIBE")
             guard case .history(let top) = try await harness.read(.top(.open, count: 20)),
                 case .report(let report) = try await harness.read(.report(.open))
             else { return #expect(Bool(false), "no readings") }
@@ -213,8 +213,8 @@ struct InvalidValueTests {
             )
             try await plant(other, database.psql)
             let again = try await harness.outcomes(of: [
-                harness.watch([user(3)], connection: 1), harness.watch([ada], connection: 2),
-                harness.watch([user(4)], connection: 3),
+                harness.subscribe([user(3)], connection: 1), harness.subscribe([ada], connection: 2),
+                harness.subscribe([user(4)], connection: 3),
             ])
             #expect(again[0] == .subscribed && again[2] == .subscribed)
             expectRefused(again[1], other, "SUBSCRIBE")

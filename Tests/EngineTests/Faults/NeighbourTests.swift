@@ -113,13 +113,14 @@ struct NeighbourTests {
                 """
             )
             for round in 0..<2 {
-                let watched = try await harness.outcomes(of: [
-                    harness.watch([user(1)], connection: 3 * round), harness.watch([ada], connection: 3 * round + 1),
-                    harness.watch([user(2)], connection: 3 * round + 2),
+                let subscribed = try await harness.outcomes(of: [
+                    harness.subscribe([user(1)], connection: 3 * round),
+                    harness.subscribe([ada], connection: 3 * round + 1),
+                    harness.subscribe([user(2)], connection: 3 * round + 2),
                 ])
-                #expect(watched[0] == .subscribed && watched[2] == .subscribed)
-                #expect(watched[1].failure?.code == .internal)
-                #expect(watched[1].failure?.message.contains("cannot be read") == true)
+                #expect(subscribed[0] == .subscribed && subscribed[2] == .subscribed)
+                #expect(subscribed[1].failure?.code == .internal)
+                #expect(subscribed[1].failure?.message.contains("cannot be read") == true)
             }
             #expect(harness.log.count(of: "a row in the database cannot be read") == 1)
         }

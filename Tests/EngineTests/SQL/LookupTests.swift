@@ -22,10 +22,10 @@ struct LookupTests {
 
     private static let readings = [
         Reading(name: "read_batch", sql: EmbeddedSQL.readBatch, arguments: standings),
-        Reading(name: "read_watched_users", sql: EmbeddedSQL.readWatchedUsers, arguments: standings),
+        Reading(name: "read_subscribed_users", sql: EmbeddedSQL.readSubscribedUsers, arguments: standings),
         Reading(
-            name: "poll_watched_users",
-            sql: EmbeddedSQL.pollWatchedUsers,
+            name: "poll_subscribed_users",
+            sql: EmbeddedSQL.pollSubscribedUsers,
             arguments: "\(users), array['', '', '']"
         ),
         Reading(

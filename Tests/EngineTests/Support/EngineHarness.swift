@@ -126,7 +126,7 @@ final class EngineHarness: Sendable {
     }
 
     /// Subscribes to changes of users, as the connection with this number.
-    func watch(_ users: [UserID], connection: Int, within timeout: Duration = waitLimit) -> UInt64 {
+    func subscribe(_ users: [UserID], connection: Int, within timeout: Duration = waitLimit) -> UInt64 {
         let slot = nextSlot.withLock { next in
             defer { next += 1 }
             return next

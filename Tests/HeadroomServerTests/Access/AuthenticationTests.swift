@@ -126,8 +126,8 @@ struct AuthenticationTests {
         for version in [2, 3] {
             var machine = machine()
             _ = machine.receive(.command(.hello(version: version)), dependencies)
-            guard case .watch(_, let slot) = machine.receive(.command(.subscribe([channel])), dependencies) else {
-                Issue.record("not watched")
+            guard case .subscribe(_, let slot) = machine.receive(.command(.subscribe([channel])), dependencies) else {
+                Issue.record("not subscribed")
                 return
             }
             machine.complete(slot: slot, .subscribed)
@@ -142,8 +142,8 @@ struct AuthenticationTests {
         let channel = try #require(UsageChannel("usage:\(ada)"))
         for (reason, isTold) in [(ReplyError.draining, true), (.tokenEnded, false), (.tokenIsRequired, false)] {
             var machine = machine()
-            guard case .watch(_, let slot) = machine.receive(.command(.subscribe([channel])), dependencies) else {
-                Issue.record("not watched")
+            guard case .subscribe(_, let slot) = machine.receive(.command(.subscribe([channel])), dependencies) else {
+                Issue.record("not subscribed")
                 return
             }
             machine.complete(slot: slot, .subscribed)

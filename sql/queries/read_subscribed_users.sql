@@ -1,10 +1,10 @@
--- Reads the usage snapshot of each watched user as read_batch does, and a fingerprint by which a later poll finds
+-- Reads the usage snapshot of each subscribed user as read_batch does, and a fingerprint by which a later poll finds
 -- changes. $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: what users
 -- without a subscription get: trial, free or deny.
 --
 -- changes_at: when time alone changes the snapshot: the end of the period, trial, grace, access or a hold, or the next
 -- day of a trial. The fingerprint comes from the same database snapshot, so that no change is missed. It has the form
--- of poll_watched_users.
+-- of poll_subscribed_users.
 select
     request.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
     snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.renews,

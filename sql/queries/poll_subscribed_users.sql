@@ -1,5 +1,5 @@
--- Finds the watched users that have changed, by the transactions that last wrote their rows. Returns the ordinals of
--- these users. $1 uuid[]: users. $2 text[]: each user's fingerprint from read_watched_users.
+-- Finds the subscribed users that have changed, by the transactions that last wrote their rows. Returns the ordinals of
+-- these users. $1 uuid[]: users. $2 text[]: each user's fingerprint from read_subscribed_users.
 --
 -- It finds changes by other instances, by an operator's UPDATE or DELETE, and by every function, and costs their
 -- transactions nothing. NOTIFY would make these transactions commit one after the other.
