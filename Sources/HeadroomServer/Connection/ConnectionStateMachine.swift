@@ -154,7 +154,7 @@ struct ConnectionStateMachine {
             return .replied
         case .subscribe, .unsubscribe, .quit: return answer(command, dependencies)
         case _ where subscriptions.restrictsVerbs: return reply(.error(.onlySubscriptions))
-        case .hello where subscriptions.staysSubscribed, .authenticate where subscriptions.staysSubscribed:
+        case .hello where subscriptions.willBeSubscribed, .authenticate where subscriptions.willBeSubscribed:
             return reply(.error(.helloWhileSubscribed))
         default: return answer(command, dependencies)
         }

@@ -53,10 +53,10 @@ struct Subscriptions {
     var isSubscribed: Bool { !intended.isEmpty || !names.isEmpty }
 
     /// There are subscriptions once all accepted changes are confirmed.
-    var staysSubscribed: Bool { !intended.isEmpty }
+    var willBeSubscribed: Bool { !intended.isEmpty }
 
     /// In RESP2 a subscribed client library decodes every reply as a message.
-    var restrictsVerbs: Bool { intendedVersion == 2 && staysSubscribed }
+    var restrictsVerbs: Bool { intendedVersion == 2 && willBeSubscribed }
 
     // MARK: When a request is received
 
