@@ -15,7 +15,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     typealias OutboundOut = ByteBuffer
 
     /// The connection's number in the group; nil before it is admitted, and where it is refused.
-    private var number: Int?
+    private var numberInGroup: Int?
     private var network: PeerNetwork?
     private let group: ConnectionGroup
     private var limits: ConnectionLimits
@@ -52,7 +52,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         timeouts.start(at: .now(), limits)
         network = context.remoteAddress.flatMap(PeerNetwork.init)
         do throws(ReplyError) {
-            number = try group.connect(self, from: network)
+            numberInGroup = try group.connect(self, from: network)
         } catch {
             refuse(context, error)
             return
@@ -82,7 +82,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// Closes the connection; a refused one has lingered already, and need not do so again for TLS.
     private func close(_ context: ChannelHandlerContext) {
-        if number == nil { context.triggerUserOutboundEvent(CloseImmediately(), promise: nil) }
+        if numberInGroup == nil { context.triggerUserOutboundEvent(CloseImmediately(), promise: nil) }
         context.close(promise: nil)
     }
 
@@ -93,9 +93,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         received = nil
         self.context = nil
         if let identity = machine.identity { group.access.release(identity) }
-        if let number {
-            if hasSubscribed { group.unsubscribeAll(connection: number) }
-            group.disconnect(number, from: network)
+        if let numberInGroup {
+            if hasSubscribed { group.unsubscribeAll(connection: numberInGroup) }
+            group.disconnect(numberInGroup, from: network)
         } else if input.isDiscarding {
             group.connectionCounter.endRefusal()
         }
@@ -158,12 +158,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// - Returns: how many there were.
     @discardableResult
     private func decode(atMost limit: Int) -> Int {
-        guard var buffer = received, let number else {
+        guard var buffer = received, let numberInGroup else {
             endInput()
             return 0
         }
         received = nil
-        let count = decode(&buffer, atMost: limit, from: number, &decoder, &machine)
+        let count = decode(&buffer, atMost: limit, from: numberInGroup, &decoder, &machine)
         if count > 0 { timeouts.requestsReceived(at: .now()) }
         if buffer.readableBytes > 0 {
             buffer.discardReadBytes()
@@ -187,7 +187,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func decode(
         _ buffer: inout ByteBuffer,
         atMost limit: Int,
-        from number: Int,
+        from numberInGroup: Int,
         _ decoder: inout RequestDecoder,
         _ machine: inout ConnectionStateMachine
     ) -> Int {
@@ -198,14 +198,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
             switch machine.receive(request, group.dependencies, wasArray: decoder.wasArray) {
             case .replied: break
             case .submit(let user, let operation, let slot):
-                group.stage(user, operation, connection: number, slot: slot)
+                group.stage(user, operation, connection: numberInGroup, slot: slot)
             case .read(let query, let slot):
-                group.read(query, connection: number, slot: slot)
+                group.read(query, connection: numberInGroup, slot: slot)
             case .subscribe(let users, let slot):
                 hasSubscribed = true
-                group.subscribe(users, connection: number, slot: slot)
+                group.subscribe(users, connection: numberInGroup, slot: slot)
             case .unsubscribe(let users):
-                group.unsubscribe(users, connection: number)
+                group.unsubscribe(users, connection: numberInGroup)
             case .authenticate(let credentials, let hello):
                 let result = group.access.authenticate(
                     credentials,
