@@ -111,11 +111,11 @@ package struct ServerInfo: Sendable {
     }
 
     private var databaseValues: [String?] {
-        let facts = monitor.facts
+        let status = monitor.status
         return [
-            facts.serverVersion, facts.schemaVersion.map { "\($0)" },
-            facts.replicationLagMilliseconds.map { ServerInfo.decimal($0, places: 3) },
-            facts.durabilityRisks.map { $0.isEmpty ? "full" : $0.joined(separator: ",") },
+            status.serverVersion, status.schemaVersion.map { "\($0)" },
+            status.replicationLagMilliseconds.map { ServerInfo.decimal($0, places: 3) },
+            status.durabilityRisks.map { $0.isEmpty ? "full" : $0.joined(separator: ",") },
         ]
     }
 

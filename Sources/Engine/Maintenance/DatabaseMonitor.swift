@@ -7,7 +7,7 @@ import Synchronization
 /// some poolers do not allow LISTEN, and then polling has to suffice.
 public final class DatabaseMonitor: Sendable {
     /// What the last poll found; all nil while the database is unavailable.
-    public struct Facts: Sendable, Equatable {
+    public struct Status: Sendable, Equatable {
         /// `15.14`
         public var serverVersion: String?
         /// Number of the newest migration.
@@ -29,7 +29,7 @@ public final class DatabaseMonitor: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        var facts = Facts()
+        var status = Status()
         var isClosed = false
         var hasPolled = false
         /// Logged already.
@@ -50,10 +50,10 @@ public final class DatabaseMonitor: Sendable {
         self.logger = logger
     }
 
-    public var facts: Facts { state.withLock { $0.facts } }
+    public var status: Status { state.withLock { $0.status } }
 
     /// Whether the database answered the last poll; true until the first poll is over.
-    public var databaseAnswers: Bool { state.withLock { !$0.hasPolled || $0.facts.serverVersion != nil } }
+    public var databaseAnswers: Bool { state.withLock { !$0.hasPolled || $0.status.serverVersion != nil } }
 
     /// Why the last poll failed, in words that hold no secret; nil if it succeeded.
     public var problem: String? { state.withLock { $0.failure?.summary } }
@@ -85,19 +85,19 @@ public final class DatabaseMonitor: Sendable {
             connection = try session.connect(listen)
         } catch {
             tokens.readFailed(error)
-            update(Facts(), error)
+            update(Status(), error)
             return
         }
         var failure: PostgresError?
         do throws(PostgresError) {
-            update(try DatabaseMonitor.readFacts(connection), nil)
+            update(try DatabaseMonitor.readStatus(connection), nil)
         } catch {
             failure = error
             logger.debug("the database's state could not be read", metadata: ["error": "\(error)"])
             // A server that answers has a version, even if it refuses the statement.
-            var facts = Facts()
-            if connection.isUsable { facts.serverVersion = DatabaseMonitor.versionText(connection.serverVersion) }
-            update(facts, error)
+            var status = Status()
+            if connection.isUsable { status.serverVersion = DatabaseMonitor.versionText(connection.serverVersion) }
+            update(status, error)
         }
         do throws(PostgresError) {
             if let failure, !connection.isUsable { throw failure }
@@ -109,13 +109,13 @@ public final class DatabaseMonitor: Sendable {
         if let failure, !connection.isUsable { session.drop(failure) }
     }
 
-    private func update(_ facts: Facts, _ failure: PostgresError?) {
+    private func update(_ status: Status, _ failure: PostgresError?) {
         let (risks, isNewlyShared) = state.withLock { state in
             let isShared = failure?.isAboutSharedSession ?? false
             let wasShared = state.failure?.isAboutSharedSession ?? false
-            (state.facts, state.failure, state.hasPolled) = (facts, failure, true)
+            (state.status, state.failure, state.hasPolled) = (status, failure, true)
             // An outage does not change the settings: log them once, and not again after it.
-            guard let risks = facts.durabilityRisks, risks != state.reportedRisks else {
+            guard let risks = status.durabilityRisks, risks != state.reportedRisks else {
                 return ([String](), isShared && !wasShared)
             }
             state.reportedRisks = risks
@@ -169,16 +169,16 @@ public final class DatabaseMonitor: Sendable {
         }
     }
 
-    private static func readFacts(_ connection: Connection) throws(PostgresError) -> Facts {
+    private static func readStatus(_ connection: Connection) throws(PostgresError) -> Status {
         let result = try connection.query(EmbeddedSQL.readDatabase, deadline: .now + .seconds(2))
         let row = result.firstRow
         try connection.requireProcess(Int32(try row.int32("process_id")))
-        var facts = Facts()
-        facts.serverVersion = versionText(connection.serverVersion)
-        facts.schemaVersion = try row.int32OrNil("schema_version")
-        facts.replicationLagMilliseconds = try row.int64OrNil("replication_lag_ms")
-        facts.durabilityRisks = try row.texts("durability_risks")
-        return facts
+        var status = Status()
+        status.serverVersion = versionText(connection.serverVersion)
+        status.schemaVersion = try row.int32OrNil("schema_version")
+        status.replicationLagMilliseconds = try row.int64OrNil("replication_lag_ms")
+        status.durabilityRisks = try row.texts("durability_risks")
+        return status
     }
 
     /// `15.14` of 150014.

@@ -65,7 +65,7 @@ struct Readiness: Encodable, Equatable {
                 lanesConnected: parts.engine.snapshot.lanesConnected,
                 databaseAnswers: parts.monitor.databaseAnswers,
                 databaseProblem: parts.monitor.problem,
-                schemaVersion: parts.monitor.facts.schemaVersion,
+                schemaVersion: parts.monitor.status.schemaVersion,
                 tokensProblem: parts.access.tokensProblem,
                 isDraining: parts.draining.isSet
             )

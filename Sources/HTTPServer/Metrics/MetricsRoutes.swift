@@ -97,13 +97,13 @@ struct MetricsRoutes: RouteProvider {
     }
 
     private func writeDatabase(to encoder: inout PrometheusEncoder) {
-        let facts = parts.monitor.facts
-        encoder.write(.databaseUp, .init(facts.serverVersion != nil))
-        encoder.write(.databaseInfo, facts.serverVersion.map { [([$0], 1)] } ?? [])
-        encoder.write(.schemaVersion, facts.schemaVersion.map { [([], .init($0))] } ?? [])
+        let status = parts.monitor.status
+        encoder.write(.databaseUp, .init(status.serverVersion != nil))
+        encoder.write(.databaseInfo, status.serverVersion.map { [([$0], 1)] } ?? [])
+        encoder.write(.schemaVersion, status.schemaVersion.map { [([], .init($0))] } ?? [])
         encoder.write(
             .replicationLag,
-            facts.replicationLagMilliseconds.map { [([], .init(microseconds: UInt64(max(0, $0)) * 1_000))] } ?? []
+            status.replicationLagMilliseconds.map { [([], .init(microseconds: UInt64(max(0, $0)) * 1_000))] } ?? []
         )
     }
 }

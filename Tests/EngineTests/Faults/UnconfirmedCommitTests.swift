@@ -142,9 +142,9 @@ struct UnconfirmedCommitTests {
         )
         let run = Task { await monitor.run() }
         do {
-            try await waitUntil("the monitor reports the risks") { monitor.facts.durabilityRisks == risks }
+            try await waitUntil("the monitor reports the risks") { monitor.status.durabilityRisks == risks }
         } catch {
-            Issue.record("\(error); \(monitor.facts.durabilityRisks ?? [])")
+            Issue.record("\(error); \(monitor.status.durabilityRisks ?? [])")
         }
         monitor.close()
         await run.value

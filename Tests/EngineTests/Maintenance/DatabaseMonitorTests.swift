@@ -116,7 +116,7 @@ struct DatabaseMonitorTests {
         }
     }
 
-    @Test("reads the facts while the tokens cannot be read, and the tokens once they can")
+    @Test("reads the status while the tokens cannot be read, and the tokens once they can")
     func unreadableTokens() async throws {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute("revoke all on headroom.tokens from headroom_service")
@@ -124,14 +124,14 @@ struct DatabaseMonitorTests {
             try await waitUntil("a poll failed") {
                 observer.state.withLock { $0.failures.contains { $0.sqlState == .insufficientPrivilege } }
             }
-            #expect(monitor.databaseAnswers && monitor.facts.schemaVersion == Schema.newestMigration)
+            #expect(monitor.databaseAnswers && monitor.status.schemaVersion == Schema.newestMigration)
             #expect(monitor.problem == nil && observer.names == nil)
             try await database.psql.execute("grant select on headroom.tokens to headroom_service")
             try await waitUntil("the tokens are read") { observer.names == [] }
         }
     }
 
-    @Test("reads the tokens while the facts cannot be read")
+    @Test("reads the tokens while the status cannot be read")
     func unreadableFacts() async throws {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute("revoke all on headroom.migrations from headroom_service")
@@ -140,7 +140,7 @@ struct DatabaseMonitorTests {
             try await waitUntil("the tokens are read") { observer.names == ["app"] }
             try await waitUntil("the poll failed") { monitor.problem != nil }
             #expect(monitor.problem == "the database refused a statement with SQLSTATE 42501")
-            #expect(monitor.databaseAnswers && monitor.facts.schemaVersion == nil)
+            #expect(monitor.databaseAnswers && monitor.status.schemaVersion == nil)
         }
     }
 
@@ -154,7 +154,7 @@ struct DatabaseMonitorTests {
         try await monitoring(database, interval: .milliseconds(20), log: log) { observer, monitor in
             try await waitUntil("some polls") { observer.state.withLock { $0.names.count > 2 } }
             // The test server has fsync off for speed.
-            #expect(monitor.facts.durabilityRisks == ["fsync=off"])
+            #expect(monitor.status.durabilityRisks == ["fsync=off"])
             try await database.psql.execute(
                 """
                 select pg_terminate_backend(pid) from pg_stat_activity
