@@ -53,7 +53,7 @@ extension FuzzInput {
         if flag() { return isSubscription ? .subscribed : .answer(answer(counting: count())) }
         if isSubscription || flag() { return .failure(EngineError(one(of: codes), "why")) }
         return one(of: [
-            .done, .history([]), .report(PeriodReport(period: BillingPeriod(year: 2026, month: 1 + below(12)))),
+            .done, .periodUsages([]), .report(PeriodReport(period: BillingPeriod(year: 2026, month: 1 + below(12)))),
         ])
     }
 

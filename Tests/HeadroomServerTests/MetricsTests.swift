@@ -118,7 +118,7 @@ struct MetricsTests {
             Answer(user: user, status: .held, snapshot: snapshot),
         ]
         for (index, answer) in answers.enumerated() { metrics.loops[index % 2].count(.answer(answer)) }
-        metrics.loops[0].count(.history([]))
+        metrics.loops[0].count(.periodUsages([]))
         metrics.loops[1].count(.failure(EngineError(.unavailable, "")))
         metrics.loops[0].count(.command(.info))
         metrics.loops[1].count(.command(.info))

@@ -62,7 +62,7 @@ struct PagedTableScan {
         guard isLast else { return nil }
         switch query {
         case .report: return .report(report)
-        case .top, .users: return .history(top.sorted)
+        case .top, .users: return .periodUsages(top.sorted)
         case .allPeriods:
             return .periods(
                 AllPeriods(

@@ -24,7 +24,7 @@ public struct ReturnAddress: Sendable, Hashable {
 public enum Outcome: Sendable, Equatable {
     case answer(Answer)
     /// Billing periods of one user, or of the users with the most messages.
-    case history([PeriodUsage])
+    case periodUsages([PeriodUsage])
     /// Executed; there is nothing to return.
     case done
     case report(PeriodReport)

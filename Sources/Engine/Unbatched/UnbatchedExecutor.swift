@@ -26,7 +26,7 @@ struct UnbatchedExecutor {
                 }
             case .history(let count):
                 read(until: deadline) { connection throws(PostgresError) in
-                    .history(try history(of: user, count, on: connection, deadline: deadline))
+                    .periodUsages(try history(of: user, count, on: connection, deadline: deadline))
                 }
             case .change(let change, let author):
                 execute(

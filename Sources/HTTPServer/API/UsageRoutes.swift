@@ -56,7 +56,7 @@ struct UsageRoutes: RouteProvider {
             default: 12
         )
         let outcome = await engine.perform(.history(months), for: user)
-        guard case .history(let periods) = outcome else { throw Problem(outcome) }
+        guard case .periodUsages(let periods) = outcome else { throw Problem(outcome) }
         return TaggedBody(json: HistoryBody(user, periods)).response(to: request)
     }
 

@@ -198,7 +198,7 @@ struct InvalidValueTests {
             ])
             #expect(subscribed[0] == .subscribed && subscribed[2] == .subscribed)
             expectRefused(subscribed[1], planted, "SUBSCRIBE")
-            guard case .history(let top) = try await harness.read(.top(.open, count: 20)),
+            guard case .periodUsages(let top) = try await harness.read(.top(.open, count: 20)),
                 case .report(let report) = try await harness.read(.report(.open))
             else { return #expect(Bool(false), "no readings") }
             #expect(Set(top.map(\.user)) == Set(users.filter { $0 != ada }))

@@ -73,7 +73,7 @@ struct KeyPeriodTests {
             try await database.moveClock(to: after)
             let past = try await engine.execute(ada, .usageInPeriod(billingPeriod("2026-11"))).answer
             #expect(past?.snapshot.held == 0 && past?.snapshot.remaining == 800)
-            guard case .history(let periods) = try await engine.execute(ada, .history(12)) else {
+            guard case .periodUsages(let periods) = try await engine.execute(ada, .history(12)) else {
                 Issue.record("no history")
                 return
             }

@@ -145,9 +145,9 @@ struct CurrentUsageTests {
                 + " and billing_period = '\(snapshot.period.label)'"
         )
         #expect(monthly == nil || monthly == row)
-        guard case .history(let periods) = try await engine.execute(ada, .history(12)),
-            case .history(let top) = try await engine.read(.top(snapshot.period, count: 10)),
-            case .history(let open) = try await engine.read(.top(.open, count: 10)),
+        guard case .periodUsages(let periods) = try await engine.execute(ada, .history(12)),
+            case .periodUsages(let top) = try await engine.read(.top(snapshot.period, count: 10)),
+            case .periodUsages(let open) = try await engine.read(.top(.open, count: 10)),
             case .report(let report) = try await engine.read(.report(.open)),
             case .periods(let all) = try await engine.read(.allPeriods)
         else {

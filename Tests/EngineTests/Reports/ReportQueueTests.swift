@@ -21,7 +21,7 @@ struct ReportQueueTests {
         completions.map(\.returnAddress.slot)
     }
 
-    private let outcome = Outcome.history([])
+    private let outcome = Outcome.periodUsages([])
 
     @Test("runs one scan after the other, in the order of the first requests")
     func order() {

@@ -135,7 +135,7 @@ struct ReportReaderTests {
         try await engine.running {
             for count in [1, 10, 1_000] {
                 let outcome = try await engine.read(.top(billingPeriod("2026-11"), count: count))
-                guard case .history(let periods) = outcome else {
+                guard case .periodUsages(let periods) = outcome else {
                     Issue.record("no list: \(outcome)")
                     return
                 }
@@ -153,7 +153,7 @@ struct ReportReaderTests {
                 #expect(listed.joined(separator: " ") == sorted)
             }
             let none = try await engine.read(.top(billingPeriod("2026-01"), count: 10))
-            #expect(none == .history([]))
+            #expect(none == .periodUsages([]))
         }
     }
 
@@ -170,7 +170,7 @@ struct ReportReaderTests {
             ] as [(Tier?, String?, String)] {
                 let period = billingPeriod(period)
                 let outcome = try await engine.read(.users(period, tier: tier, plan: plan, count: 1_000))
-                guard case .history(let users) = outcome else {
+                guard case .periodUsages(let users) = outcome else {
                     Issue.record("no list: \(outcome)")
                     return
                 }
@@ -187,7 +187,7 @@ struct ReportReaderTests {
                 #expect(users.map { "\($0.user)/\($0.used)/\($0.tier.rawValue)" }.joined(separator: " ") == sorted)
             }
             let none = try await engine.read(.users(.open, tier: .blocked, plan: "gold", count: 10))
-            #expect(none == .history([]))
+            #expect(none == .periodUsages([]))
         }
     }
 
@@ -202,7 +202,7 @@ struct ReportReaderTests {
             let held = try await engine.read(.report(.open))
             #expect(summary(held) == "1 0 0 1 0 0")
             let listed = try await engine.read(.top(.open, count: 1))
-            guard case .history(let periods) = listed else {
+            guard case .periodUsages(let periods) = listed else {
                 Issue.record("no list: \(listed)")
                 return
             }

@@ -38,7 +38,7 @@ extension ReferenceModel {
         case .usageInPeriod(let period):
             return usage(user, period: period, at: now).map { .answer($0) } ?? .failure(.noSuchPeriod)
         case .history(let months):
-            return .history(history(user, months: months, at: now))
+            return .periodUsages(history(user, months: months, at: now))
         case .change(.setPlan(let change), _):
             return .answer(try setPlan(change, at: now))
         case .change(.grant(let messages, let key, _), _):

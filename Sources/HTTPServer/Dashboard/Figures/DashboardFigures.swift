@@ -46,7 +46,7 @@ struct DashboardFigures: Sendable {
         top = FigureCache(capacity: 64) { period in
             await DashboardFigures.result(of: engine.report(.top(period, count: DashboardFigures.topUsers))) {
                 outcome in
-                if case .history(let users) = outcome { users } else { nil }
+                if case .periodUsages(let users) = outcome { users } else { nil }
             }
         }
         activity = FigureCache(capacity: 1) { _ in
@@ -69,7 +69,7 @@ struct DashboardFigures: Sendable {
                 count: UserListQuery.usersMaximum
             )
             return await DashboardFigures.result(of: engine.report(query)) { outcome in
-                if case .history(let users) = outcome { users } else { nil }
+                if case .periodUsages(let users) = outcome { users } else { nil }
             }
         }
     }
@@ -165,7 +165,7 @@ struct DashboardFigures: Sendable {
             user: user,
             usage: DashboardFigures.result(of: usage) { if case .answer(let answer) = $0 { answer } else { nil } },
             history: DashboardFigures.result(of: history) {
-                if case .history(let periods) = $0 { periods } else { nil }
+                if case .periodUsages(let periods) = $0 { periods } else { nil }
             },
             records: records
         )
