@@ -68,7 +68,7 @@ async def happens(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 async def is_stopped(pid: int) -> bool:
-    """Stops a process and waits until it is stopped; an ended one needs no stopping."""
+    """Waits until a process that was sent SIGSTOP is stopped. False if it has ended."""
     await wait_until_async(lambda: state(pid) in ("T", "Z", ""), f"process {pid} has stopped")
     return state(pid) == "T"
 
@@ -83,7 +83,7 @@ class Fault:
     is_once: bool = False
     # PostgreSQL's deadlock detector may have to end the operator's session, or ours.
     may_deadlock: bool = False
-    # Only the service locks rows for long, so a lock timeout would be a deadlock that lock_timeout ended.
+    # The fault makes no session hold a lock for long. So a lock timeout counts as a deadlock that lock_timeout ended.
     is_quiet: bool = False
 
 

@@ -70,7 +70,8 @@ create table headroom.lane_receipts (
 alter table headroom.lane_receipts alter column counts set storage main;
 comment on column headroom.lane_receipts.number is 'The number of the newest committed batch or change of the lane.';
 comment on column headroom.lane_receipts.counts is
-    'Answers of a batch on the fast path: for each counted user, ordinal in the batch * 2^32 + message_count.';
+    'Answers of a batch on the fast path: for each counted user, ordinal of the period * 2^48 + ordinal of the user '
+    'in the batch * 2^32 + message_count.';
 comment on column headroom.lane_receipts.answers is
     'Answers of a batch on the slow path, an array of headroom.usage_snapshot; or "replayed" of a repeated grant.';
 

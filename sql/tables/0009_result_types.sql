@@ -80,7 +80,8 @@ create type headroom.locked_user as (
     is_outdated boolean
 );
 
--- The fields of an answer line, in the order of the protocol. "limit" and remaining are null if unlimited.
+-- The fields of an answer line that SQL functions return, in the order of the protocol. They are all but renews,
+-- grace_until, released, replayed and next_plan. "limit" and remaining are null if unlimited.
 create type headroom.answer as (
     status text,
     "user" uuid,

@@ -65,7 +65,7 @@ struct BatchTests {
         #expect(after.used == 10)
     }
 
-    @Test("denies a user throughout only if none of its requests fits")
+    @Test("finds that a user counts nothing only if none of the CONSUME requests fits")
     func deniedThroughout() {
         let batch = Batch([
             request(user(1), .consume(3), slot: 1), request(user(1), .usage, slot: 2),

@@ -79,7 +79,7 @@ struct PublicRightsTests {
         for line in definers {
             #expect(line.hasSuffix(#" headroom_owner {"search_path=pg_catalog, pg_temp"}"#), "\(line)")
         }
-        // Functions that they call set a path of their own, or none.
+        // Every other function sets this path, or none.
         let paths = try await lines(
             """
             select oid::regprocedure from pg_proc
@@ -89,7 +89,7 @@ struct PublicRightsTests {
         #expect(paths == [])
     }
 
-    @Test("has one owner, without members, of the schema and all objects in it, and of ours in public")
+    @Test("has one owner of the schema, all objects in it and ours in public; it has no members and is none")
     func owners() async throws {
         let others = try await lines(
             """
