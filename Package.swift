@@ -7,7 +7,8 @@ let fuzzedModules: [Target.Dependency] = [
 ]
 
 // Arrows run down only: headroom → HeadroomServer → {LineProtocol, Engine} → Usage, and
-// Engine → Postgres → CLibPQ; LoadGenerator stands upon TransportSecurity, OperatorConsole upon LineProtocol.
+// Engine → Postgres → CLibPQ, Engine → Billing → Usage. LoadGenerator stands upon TransportSecurity, OperatorConsole
+// upon LineProtocol.
 // docs/architecture.md says what lives where and why.
 let package = Package(
     name: "headroom",
