@@ -73,7 +73,7 @@ comment on column headroom.lane_receipts.counts is
     'Answers of a batch on the fast path: for each counted user, ordinal of the period * 2^48 + ordinal of the user '
     'in the batch * 2^32 + message_count.';
 comment on column headroom.lane_receipts.answers is
-    'Answers of a batch on the slow path, an array of headroom.usage_snapshot; or "replayed" of a repeated grant.';
+    'Answers of a batch on the slow path, as the service writes them; or "replayed" of a repeated grant.';
 
 grant select, insert, update, delete on headroom.message_keys, headroom.lane_receipts to headroom_service;
 grant select on headroom.message_keys, headroom.lane_receipts to headroom_operator;

@@ -56,8 +56,8 @@ struct ExactlyOnceSender {
     let metrics: LaneMetrics
     let logger: Logger
 
-    /// Executes a transaction once. Requests whose deadline passes meanwhile are answered `unknown`, or with
-    /// `laneConnection.failure` if nothing was ever sent.
+    /// Executes a transaction once. Requests whose deadline passes meanwhile are answered `unknown`; or, if nothing was
+    /// written for certain, `late` or with `laneConnection.failure`.
     ///
     /// - Parameter attempt: executes the transaction, in which the receipt advances to the attempt's number.
     func execute<Value>(
@@ -133,7 +133,9 @@ struct ExactlyOnceSender {
                     .refused where losses > 0:
                     rollbacks += 1
                     // The number is free for the next attempt. A refusal after a loss is most likely because the lost
-                    // transaction still holds the receipt: only the next attempts show what becomes of it.
+                    // transaction still holds the receipt. Only the next attempts show what becomes of it, and an
+                    // attempt at once would fail too.
+                    if losses > 0 { waitForConnection(until: .now + .milliseconds(50)) }
                     logger.debug("statement rolled back, sent again", metadata: ["error": "\(error)"])
                     guard expire(groups, of: &batch, losses == 0 ? .late : .unknown, deliver: deliver) != nil
                     else {

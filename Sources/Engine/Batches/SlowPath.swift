@@ -58,18 +58,18 @@ extension BatchExecutor {
         try statement.send(over: connection, lane: attempt.receipt, number: attempt.number)
         let read = try sender.awaitResults(connection, groups, of: &batch, attempt.lateError, deliver: deliver)
         guard let read else { return .allExpired }
-        let soon = ContinuousClock.now + .seconds(1)
+        let deadline = batch.nextDeadline(groups)?.instant ?? .now + .seconds(1)
         if let answers = try LockUsersStatement.receiptAnswers(read) {
-            try connection.rollBack(deadline: soon)
+            try connection.rollBack(deadline: deadline)
             return .committed(results(in: answers), isUnreplicated: false)
         }
         if !attempt.isRepetition, batch.hasExpired(groups) {
             // A request that was answered "nothing was counted" must not be counted.
-            try connection.rollBack(deadline: soon)
+            try connection.rollBack(deadline: deadline)
             return .someExpired
         }
         refreshCatalog(try LockUsersStatement.planRevision(read))
-        var users = try transactions(statement, read, groups, connection, deadline: soon)
+        var users = try transactions(statement, read, groups, connection, deadline: deadline)
         var results: [SlowPathResult] = []
         results.reserveCapacity(users.count)
         for (index, group) in groups.enumerated() {
@@ -96,16 +96,15 @@ extension BatchExecutor {
         _ connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> [UserTransaction] {
-        let locked = try statement.users(read, laneConnection.catalog)
-        let keys = try statement.usedKeys(read)
-        var users: [UserTransaction] = []
-        users.reserveCapacity(groups.count)
-        for (group, locked) in zip(groups, locked) {
-            let used = keys[group.user] ?? [:]
-            var pastUsage: [BillingPeriod: PastUsage] = [:]
-            let periods = Set(used.values.map(\.period)).subtracting([locked.snapshot.period])
+        let lockedUsers = try statement.users(read, laneConnection.catalog)
+        var keys = try statement.usedKeys(read)
+        var pastUsage: [UserID: [BillingPeriod: PastUsage]] = [:]
+        var hasPastPeriods = false
+        for (group, locked) in zip(groups, lockedUsers) {
+            let periods = Set((keys[group.user] ?? [:]).values.map(\.period)).subtracting([locked.snapshot.period])
             for period in periods.sorted(by: { $0.label < $1.label }) {
-                pastUsage[period] = try LockUsersStatement.pastUsage(
+                hasPastPeriods = true
+                pastUsage[group.user, default: [:]][period] = try LockUsersStatement.pastUsage(
                     of: group.user,
                     in: period,
                     over: connection,
@@ -113,9 +112,19 @@ extension BatchExecutor {
                     deadline: deadline
                 )
             }
-            users.append(UserTransaction(group.user, locked, keys: used, pastUsage: pastUsage))
         }
-        return users
+        if hasPastPeriods {
+            // Another instance may have settled a hold in its period's last moment, before these rows were locked.
+            keys = try statement.usedKeysAgain(over: connection, deadline: deadline)
+        }
+        return zip(groups, lockedUsers).map { group, locked in
+            UserTransaction(
+                group.user,
+                locked,
+                keys: keys[group.user] ?? [:],
+                pastUsage: pastUsage[group.user] ?? [:]
+            )
+        }
     }
 
     private func results(in answers: String) -> [SlowPathResult]? {
@@ -147,7 +156,8 @@ extension BatchExecutor {
             batch.complete(index, result.outcome(of: request.operation, user: request.user), into: &completions)
             messages += result.messagesCounted
             if result.verdict == .blocked, request.operation.countsOrHolds { blocked += 1 }
-            if !result.isReplay { users.learn(request.user, result.snapshot) }
+            // A commit may be about a past period.
+            if !result.isReplay, !request.operation.isCommit { users.learn(request.user, result.snapshot) }
         }
         metrics.add(messages, to: .messages)
         metrics.add(blocked, to: .blocked)

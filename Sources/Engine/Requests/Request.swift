@@ -30,6 +30,8 @@ public enum BatchedOperation: Sendable, Equatable {
         }
     }
 
+    var isCommit: Bool { if case .commit = self { true } else { false } }
+
     /// Whether messages are to be counted or held.
     var countsOrHolds: Bool {
         switch self {

@@ -6,7 +6,7 @@ struct LockedUser {
     var snapshot: UsageSnapshot
     /// The plan's messages per period, without grants and edits of the usage row; nil is unlimited.
     var allowance: Int?
-    /// Until when a usage row with this entitlement is usable, if no hold ends before.
+    /// Until when the usage row will be usable, if no hold ends earlier.
     var usableUntil: Instant
     /// All messages that are held, which may be more than fit into the usage row.
     var held: Int
@@ -15,14 +15,14 @@ struct LockedUser {
     var hasSubscription: Bool
     var hasSubscriber: Bool
     var hasUsageRow: Bool
-    /// Of the usage row, or of the row to insert. Nil if the insertion of the subscriber restores a row.
+    /// Of the usage row, or of the row to insert. Nil if creating the subscriber will restore the row of a spent trial.
     var generation: Int64?
     var planRevision: Int32
     /// Whether the usage row is written even if no request changes it.
     var isOutdated: Bool
 }
 
-/// A key that was used by `CONSUME` or `RESERVE`: a row of `headroom.message_keys`.
+/// A key of `CONSUME` or `RESERVE`, as a row of `headroom.message_keys`.
 struct UsedKey: Equatable {
     enum Verb: String {
         case consume = "c"

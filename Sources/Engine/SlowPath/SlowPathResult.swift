@@ -8,7 +8,7 @@ struct SlowPathResult: Equatable {
         case releasedKey = "released_key"
     }
 
-    /// The snapshot after the request; for a repeated key, that of its first use.
+    /// The snapshot after the request; for a repetition, that of the first answer.
     var snapshot: UsageSnapshot
     var verdict: Verdict
     /// Messages counted, held or given back by this request itself.
@@ -58,16 +58,11 @@ struct SlowPathResult: Equatable {
     private func blocked(_ operation: BatchedOperation, _ user: UserID) -> Outcome {
         switch operation {
         case .consume(let messages, _), .reserve(let messages, _, _), .check(let messages):
-            // The database denied it by the same rule. If it did not, an error is better than a wrong answer.
-            guard let reason = snapshot.refusal(of: messages) else { return .failure(SlowPathResult.disagreement) }
+            // By the rule that has refused it. If it does not, an error is better than a wrong answer.
+            guard let reason = snapshot.refusal(of: messages) else { return .failure(.notExecuted) }
             return .answer(snapshot.blocked(reason, messages: messages, user: user))
         case .commit, .release, .usage:
-            return .failure(SlowPathResult.disagreement)
+            return .failure(.notExecuted)
         }
     }
-
-    private static let disagreement = EngineError(
-        .internal,
-        "the database and the service disagree about this request; please report it"
-    )
 }

@@ -9,12 +9,14 @@ struct UserTransaction {
     /// After the requests that were decided so far; `held` is the true number.
     private(set) var snapshot: UsageSnapshot
     private(set) var keys: [MessageKey: UsedKey]
-    /// Keys to insert, and used ones to update.
+    /// Keys to insert.
     private(set) var newKeys: Set<MessageKey> = []
+    /// Used keys to update.
     private(set) var changedKeys: Set<MessageKey> = []
     private(set) var pastUsage: [BillingPeriod: PastUsage]
     /// Messages that were counted in the open period and given back.
     private(set) var released = 0
+    /// Not later than the end of the first hold. After that hold was settled, it may be too early.
     private(set) var holdsEndAt: Instant?
     /// Whether the usage row is to be written.
     private(set) var isChanged: Bool
@@ -151,7 +153,7 @@ struct UserTransaction {
         }
         guard !key.isExpired(at: now) else { return result(.expired) }
         guard key.period == snapshot.period, hasUsageRow else { return commitInPastPeriod(name, key) }
-        snapshot.held -= key.messages
+        snapshot.held = max(snapshot.held - key.messages, 0)
         snapshot.count(key.messages)
         isChanged = true
         key.status = .counted
@@ -164,7 +166,7 @@ struct UserTransaction {
         return committed
     }
 
-    /// The period of the hold has ended. The message counts in that period.
+    /// The period of the hold is not open any more, or its row was deleted. The message counts in that period.
     private mutating func commitInPastPeriod(_ name: MessageKey, _ key: UsedKey) -> SlowPathResult {
         // An operator has deleted the usage row, and with it the hold.
         guard var past = pastUsage[key.period] else { return result(.expired) }
@@ -220,7 +222,7 @@ struct UserTransaction {
 
     /// - Returns: how many messages were given back.
     private mutating func releaseInPastPeriod(_ key: UsedKey, wasHeld: Bool) -> Int {
-        guard var past = pastUsage[key.period] else { return wasHeld ? key.messages : 0 }
+        guard var past = pastUsage[key.period] else { return 0 }
         if wasHeld {
             past.held = max(past.held - key.messages, 0)
             past.heldInRow = max(past.heldInRow - key.messages, 0)

@@ -44,12 +44,16 @@ struct LockUsersStatement {
             users.appendBools(count: mayCreate.count) { mayCreate[$0] }
             users.append(text: unknownUsersPolicy.rawValue)
             try pipeline.send(prepared: LockUsersStatement.users.name, users)
-            guard !keys.isEmpty else { return }
-            var named = Parameters(capacity: 128 + keys.count * 48)
-            named.appendUUIDs(count: keys.count) { (keys[$0].user.high, keys[$0].user.low) }
-            named.appendTexts(count: keys.count) { keys[$0].key.text }
-            try pipeline.send(prepared: LockUsersStatement.keys.name, named)
+            if !keys.isEmpty { try pipeline.send(prepared: LockUsersStatement.keys.name, keyParameters()) }
         }
+    }
+
+    private func keyParameters() -> Parameters {
+        let keys = keys
+        var parameters = Parameters(capacity: 128 + keys.count * 48)
+        parameters.appendUUIDs(count: keys.count) { (keys[$0].user.high, keys[$0].user.low) }
+        parameters.appendTexts(count: keys.count) { keys[$0].key.text }
+        return parameters
     }
 
     /// Locks and reads the usage row of one past period; nil where there is none.
@@ -67,7 +71,7 @@ struct LockUsersStatement {
         return result.rowCount == 0 ? nil : try PastUsage(result.firstRow, catalog)
     }
 
-    /// The answers of this batch, if it was committed before; then nothing else was read.
+    /// The answers of this batch if it was committed before; the other results mean nothing then.
     static func receiptAnswers(_ results: [QueryResult]) throws(PostgresError) -> String? {
         guard let result = results.first else {
             throw PostgresError.replacedFunction("headroom.lock_receipt returned nothing")
@@ -91,11 +95,22 @@ struct LockUsersStatement {
 
     /// The keys that were used before, by user.
     func usedKeys(_ results: [QueryResult]) throws(PostgresError) -> [UserID: [MessageKey: UsedKey]] {
-        guard results.count > 2 else { return [:] }
+        results.count > 2 ? try usedKeys(in: results[2]) : [:]
+    }
+
+    /// Reads them once more in the same transaction.
+    func usedKeysAgain(
+        over connection: Connection,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> [UserID: [MessageKey: UsedKey]] {
+        try usedKeys(in: connection.query(EmbeddedSQL.readKeys, keyParameters(), deadline: deadline))
+    }
+
+    private func usedKeys(in result: QueryResult) throws(PostgresError) -> [UserID: [MessageKey: UsedKey]] {
         var used: [UserID: [MessageKey: UsedKey]] = [:]
-        let ordinal = try results[2].column("ordinal")
-        for (row, values) in try results[2].rows({ row throws(PostgresError) in try UsedKey(row) }).enumerated() {
-            let named = keys[results[2].ordinal(row, ordinal)]
+        let ordinal = try result.column("ordinal")
+        for (row, values) in try result.rows({ row throws(PostgresError) in try UsedKey(row) }).enumerated() {
+            let named = keys[result.ordinal(row, ordinal)]
             used[named.user, default: [:]][named.key] = values
         }
         return used

@@ -137,6 +137,13 @@ struct UserTransactionTests {
         #expect(!user.isChanged)
     }
 
+    @Test("a commit after an operator has set the held messages to 0 counts, and holds less than nothing never")
+    func heldLowered() {
+        var user = transaction(keys: ["k": key(.reserve, .held, 2)])
+        let committed = user.decide(.commit("k"))
+        #expect(committed.verdict == .allowed && committed.snapshot.used == 2 && committed.snapshot.held == 0)
+    }
+
     @Test("the results are the same after they were stored in the receipt")
     func receipt() throws {
         var user = transaction(used: 1, keys: ["old": key(.consume, .counted, 2, in: "2026-10")])

@@ -1,7 +1,7 @@
 -- Returns what these users may send at p_at, a row for each. p_users is distinct and ascending, and all of one bucket;
 -- the rows are in its order. p_unknown_users_policy: trial, free or deny, for users without a subscription.
 --
--- Of several subscriptions, the one with the largest allowance applies. Raises HR006 if a row has a value that a check
+-- Which of several subscriptions applies is the order in "chosen". Raises HR006 if a row has a value that a check
 -- constraint forbids, and an error if the plan of users without a subscription is missing. Locks nothing.
 --
 -- In PL/pgSQL, so that a session plans the query once. After the steps of headroom.judged_subscriptions, "judged" sees
@@ -33,8 +33,8 @@ begin
         from judged
         order by
             judged.ordinal,
-            -- What gives access comes first. A trial only applies if nothing that was bought before it still gives
-            -- access. The free plan comes last.
+            -- Plans that were bought come first, those with access before the others, then trials. A trial that began
+            -- after everything bought before it had ended comes first. The free plan comes last.
             case
                 when judged.plan = 'free' then 4
                 when judged.cycle <> 'trial' then case when judged.denial_reason is null then 0 else 1 end

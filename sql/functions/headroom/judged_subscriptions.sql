@@ -3,7 +3,7 @@
 -- until when it gives access if it was bought (bought_until, null for a trial and the free plan); whether a store
 -- renews it (renews, null if it does not come from a store). PostgreSQL inlines the function.
 --
--- Of several states the first one applies: revoked, billing issue, cancelled, active. A cancelled trial still ends as a
+-- Of several states the first one applies, in the order below. A cancelled trial still ends as a
 -- trial. Intervals are half-open: at ends_at access has ended.
 create or replace function headroom.judged_subscriptions(
     p_bucket smallint, p_users uuid[], p_at timestamptz, p_unknown_users_policy text

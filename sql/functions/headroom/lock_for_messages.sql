@@ -25,7 +25,7 @@ begin
     if cardinality(v_locked) = cardinality(p_users) then
         return v_locked;
     end if;
-    -- A grant or an operator created a usage row without a subscriber. The caller locks that row next, and the
+    -- A grant or an operator may have created a usage row without a subscriber. The caller locks that row next, and the
     -- subscriber must be locked before it: another session that creates the subscriber would wait for the row, and the
     -- caller for that session.
     for v_user in
@@ -41,6 +41,6 @@ begin
         perform headroom.lock_subscriber(v_user);
         v_locked := v_locked || v_user;
     end loop;
-    return v_locked;
+    return array(select locked.user_id from unnest(v_locked) as locked (user_id) order by locked.user_id);
 end
 $$;

@@ -27,6 +27,7 @@ begin
             perform headroom.raise_discarded_row('public.message_usage', v_user);
         end if;
     end loop;
+    -- A row was not updated; which one is not known. The service finds it by executing parts of the batch.
     perform headroom.raise_discarded_row('public.message_usage', p_users[1]);
 end
 $$;

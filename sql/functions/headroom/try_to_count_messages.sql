@@ -37,7 +37,7 @@ begin
                 else '-infinity'
             end], array[v_user.plan_revision]
         );
-        if not v_user.has_usage_row then
+        if not v_user.has_usage_row and v_user.has_subscriber and headroom.is_month(v_user.billing_period) then
             perform headroom.end_earlier_months(
                 v_bucket, array[p_user_id], array[v_user.billing_period], v_user.observed_at
             );

@@ -27,11 +27,11 @@ begin
             set status = 'c', committed_used = v_key.used, committed_held = v_key.held,
                 committed_limit = v_key."limit", generation = v_key.generation
             where keys.bucket = p_bucket and keys.user_id = v_key.user_id and keys.key = v_key.key
-                and keys.status = 'h';
+                and keys.status = 'h' and keys.expires_at > p_at;
         else
             update headroom.message_keys as keys set status = 'r'
             where keys.bucket = p_bucket and keys.user_id = v_key.user_id and keys.key = v_key.key
-                and keys.status = 'h';
+                and keys.status = 'h' and keys.expires_at > p_at;
         end if;
         if not found then
             raise exception 'another session has written a key of user %', v_key.user_id
