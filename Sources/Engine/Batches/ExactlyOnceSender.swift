@@ -35,6 +35,8 @@ struct ExactlyOnceSender {
     enum AttemptResult<Value> {
         /// By this attempt, or by an earlier one. `isUnreplicated`: no standby has confirmed the commit.
         case committed(Value, isUnreplicated: Bool)
+        /// The transaction was rolled back. Only of an attempt that is no repetition.
+        case rolledBack(Value)
         case allExpired
         /// The transaction was rolled back.
         case someExpired
@@ -111,6 +113,9 @@ struct ExactlyOnceSender {
                             return .allExpired
                         }
                     }
+                    return .value(value)
+                case .rolledBack(let value):
+                    laneConnection.takeBack(number)
                     return .value(value)
                 case .allExpired:
                     laneConnection.abandon()

@@ -29,8 +29,11 @@ extension BatchExecutor {
             try perform(statement, attempt, groups, of: &batch, deliver: deliver)
         }
         switch reply {
-        case .value(let results):
+        case .value(.results(let results)):
             answer(results, groups, of: batch, deliver: deliver)
+        case .value(.hasNewUsers(let new)):
+            performTogether(groups.filter { !new.contains($0.user) }[...], of: &batch, deliver: deliver)
+            performTogether(groups.filter { new.contains($0.user) }[...], of: &batch, deliver: deliver)
         case .allExpired:
             break
         case .someExpired:
@@ -43,17 +46,24 @@ extension BatchExecutor {
         }
     }
 
+    private enum Execution {
+        /// Of each request, in the order of the groups; nil if an earlier attempt was committed, and what it has stored
+        /// cannot be read.
+        case results([SlowPathResult]?)
+        /// Nothing was executed: these users have no subscriber yet, and are to be executed apart. A session that waits
+        /// for another one to create a subscriber must not hold locks of other users
+        /// (docs/decisions/0003-lock-order.md).
+        case hasNewUsers(Set<UserID>)
+    }
+
     /// One attempt.
-    ///
-    /// - Returns: a result for each request, in the order of the groups; nil if an earlier attempt was committed, and
-    ///   what it has stored cannot be read.
     private func perform(
         _ statement: LockUsersStatement,
         _ attempt: ExactlyOnceSender.Attempt,
         _ groups: ArraySlice<Batch.UserRequests>,
         of batch: inout Batch,
         deliver: Deliver
-    ) throws(PostgresError) -> ExactlyOnceSender.AttemptResult<[SlowPathResult]?> {
+    ) throws(PostgresError) -> ExactlyOnceSender.AttemptResult<Execution> {
         let connection = attempt.connection
         try statement.send(over: connection, lane: attempt.receipt, number: attempt.number)
         let read = try sender.awaitResults(connection, groups, of: &batch, attempt.lateError, deliver: deliver)
@@ -61,7 +71,7 @@ extension BatchExecutor {
         let deadline = batch.nextDeadline(groups)?.instant ?? .now + .seconds(1)
         if let answers = try LockUsersStatement.receiptAnswers(read) {
             try connection.rollBack(deadline: deadline)
-            return .committed(results(in: answers), isUnreplicated: false)
+            return .committed(.results(results(in: answers)), isUnreplicated: false)
         }
         if !attempt.isRepetition, batch.hasExpired(groups) {
             // A request that was answered "nothing was counted" must not be counted.
@@ -69,7 +79,13 @@ extension BatchExecutor {
             return .someExpired
         }
         refreshCatalog(try LockUsersStatement.planRevision(read))
-        var users = try transactions(statement, read, groups, connection, deadline: deadline)
+        let lockedUsers = try statement.users(read, laneConnection.catalog)
+        let new = statement.newUsers(lockedUsers)
+        if !attempt.isRepetition, !new.isEmpty, new.count < groups.count {
+            try connection.rollBack(deadline: deadline)
+            return .rolledBack(.hasNewUsers(new))
+        }
+        var users = try transactions(statement, read, lockedUsers, groups, connection, deadline: deadline)
         var results: [SlowPathResult] = []
         results.reserveCapacity(users.count)
         for (index, group) in groups.enumerated() {
@@ -85,18 +101,18 @@ extension BatchExecutor {
         )
         let written = try sender.awaitResults(connection, groups, of: &batch, .unknown, deliver: deliver)
         guard let committed = written?.first else { return .allExpired }
-        return .committed(results, isUnreplicated: committed.isUnreplicated)
+        return .committed(.results(results), isUnreplicated: committed.isUnreplicated)
     }
 
     /// The users as they were read, with the past periods of their keys.
     private func transactions(
         _ statement: LockUsersStatement,
         _ read: [QueryResult],
+        _ lockedUsers: [LockedUser],
         _ groups: ArraySlice<Batch.UserRequests>,
         _ connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> [UserTransaction] {
-        let lockedUsers = try statement.users(read, laneConnection.catalog)
         var keys = try statement.usedKeys(read)
         var pastUsage: [UserID: [BillingPeriod: PastUsage]] = [:]
         var hasPastPeriods = false

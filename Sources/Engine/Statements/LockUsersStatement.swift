@@ -88,6 +88,15 @@ struct LockUsersStatement {
         return try (0..<groups.count).map { row throws(PostgresError) in try decoder.user(row, catalog) }
     }
 
+    /// Those whose requests may create the subscriber.
+    func newUsers(_ lockedUsers: [LockedUser]) -> Set<UserID> {
+        var new: Set<UserID> = []
+        for (index, group) in groups.enumerated() where mayCreate[index] && !lockedUsers[index].hasSubscriber {
+            new.insert(group.user)
+        }
+        return new
+    }
+
     static func planRevision(_ results: [QueryResult]) throws(PostgresError) -> Int32? {
         guard results.count > 1, results[1].rowCount > 0 else { return nil }
         return try UsageSnapshotDecoder(results[1]).planRevision(0)

@@ -22,15 +22,20 @@ struct GrantedUserTests {
         )
         // So that all three take the slow path.
         try await database.psql.execute("update headroom.plans set allowance = 900 where plan = 'paid'")
-        let locked = try await database.psql.text(
-            """
-            select headroom.lock_for_messages(
-                0::smallint, array['\(known)', '\(granted)', '\(last)']::uuid[], array[true, true, true]
-            )
-            """
+        // Beside users that are known, it is not created: it is executed apart.
+        for (users, locked) in [([known, granted, last], [known, last]), ([granted, user(4)], [granted, user(4)])] {
+            let array = users.map { "'\($0)'" }.joined(separator: ", ")
+            let statement = """
+                select headroom.lock_for_messages(
+                    0::smallint, array[\(array)]::uuid[], array_fill(true, array[\(users.count)])
+                )
+                """
+            let expected = "{" + locked.map(\.description).joined(separator: ",") + "}"
+            #expect(try await database.psql.text(statement) == expected)
+        }
+        try await database.psql.execute(
+            "delete from headroom.subscribers where user_id in ('\(granted)', '\(user(4))')"
         )
-        #expect(locked == "{\(known),\(granted),\(last)}")
-        try await database.psql.execute("delete from headroom.subscribers where user_id = '\(granted)'")
         let engine = EngineHarness(database.conninfo, lanes: 1)
         try await engine.running {
             let outcomes = try await engine.execute([

@@ -22,25 +22,28 @@ begin
             for no key update
         ) as locked
     );
-    if cardinality(v_locked) = cardinality(p_users) then
-        return v_locked;
-    end if;
-    -- A grant or an operator may have created a usage row without a subscriber. The caller locks that row next, and the
-    -- subscriber must be locked before it: another session that creates the subscriber would wait for the row, and the
-    -- caller for that session.
-    for v_user in
-        select request.user_id
+    -- A grant or an operator may have created a usage row without a subscriber. The subscriber must be locked before
+    -- that row: another session that creates the subscriber would wait for the row, and this one for the subscriber.
+    -- All subscribers are created then, in order. Beside others that are locked already, none is created: the service
+    -- executes users without a subscriber in a transaction of their own.
+    if v_locked = '{}' and exists (
+        select
         from unnest(p_users, p_may_create) as request (user_id, may_create)
-        where request.may_create and request.user_id <> all(v_locked) and (
+        where request.may_create and (
             select true from public.message_usage as usage
             where usage.bucket = p_bucket and usage.user_id = request.user_id
             limit 1
         )
-        order by request.user_id
-    loop
-        perform headroom.lock_subscriber(v_user);
-        v_locked := v_locked || v_user;
-    end loop;
-    return array(select locked.user_id from unnest(v_locked) as locked (user_id) order by locked.user_id);
+    ) then
+        for v_user in
+            select request.user_id from unnest(p_users, p_may_create) as request (user_id, may_create)
+            where request.may_create
+            order by request.user_id
+        loop
+            perform headroom.lock_subscriber(v_user);
+            v_locked := v_locked || v_user;
+        end loop;
+    end if;
+    return v_locked;
 end
 $$;
