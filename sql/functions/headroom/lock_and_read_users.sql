@@ -1,6 +1,6 @@
 -- Locks users, and returns what decides their requests: what each user may send, and what was counted and is held in
 -- the open period. One row per user, in the order of p_users. Locks the subscribers in ascending order, then the usage
--- rows. Creates nothing but a subscriber for a usage row that has none.
+-- rows. Creates at most subscribers (headroom.lock_for_messages).
 --
 -- p_users is ascending without duplicates. p_may_create: for each user, whether a request may create rows, as CONSUME
 -- and RESERVE do. p_unknown_users_policy: trial, free or deny.
@@ -12,8 +12,8 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_subscribers uuid[];
-    -- For each user, whether the usage row is locked and read. The row of a user without a subscriber, for whom it may
-    -- be created, is not: a grant may insert it until then, and the insertion of the first message finds it.
+    -- For each user, whether the usage row is locked and read. False for a user without a subscriber who may get one: a
+    -- grant may insert the row meanwhile, and writing then fails.
     v_has_lock boolean[];
     v_entitlements headroom.entitlement[];
     v_ahead uuid[];
