@@ -125,6 +125,15 @@ class Case(unittest.TestCase):
         waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
         wait_until(lambda: self.psql.number(waiting), "a statement waits for the lock")
 
+    def wait_until_lanes_are_connected(self):
+        """After an outage each lane connects by itself, one later than another; until then it refuses its own users."""
+
+        def are_connected():
+            info = self.service.info()
+            return info["lanes_connected"] == info["lanes"]
+
+        wait_until(are_connected, "every lane is connected")
+
     def set_count(self, user, count):
         """Sets a count as an operator does, by a plain UPDATE."""
         self.psql.run(f"update message_usage set message_count = {count} where user_id = '{user}'")

@@ -192,13 +192,12 @@ class AllowedWhenUnavailable(Case):
     # Long enough that a slow machine lets no message through uncounted.
     FLAGS = ("--request-timeout-ms", "8000", "--when-unavailable", "allow")
 
-    def wait_for_lane(self, user):
-        wait_until(lambda: "degraded" not in self.send_command(f"CHECK {user}"), "the service resumes by itself")
+    def setUp(self):
+        super().setUp()
+        self.wait_until_lanes_are_connected()
 
     def test_messages_are_let_through_uncounted_while_the_database_is_away(self):
         user = self.user()
-        # The test before may have ended with one of the two lanes connected.
-        self.wait_for_lane(user)
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         self.psql.close()
         self.cluster.stop_immediately()
@@ -212,14 +211,12 @@ class AllowedWhenUnavailable(Case):
             self.assertRegex(self.send_command(request), r"^-UNAVAILABLE retry_ms=\d+ ", "only the question whether to send is lenient")
         self.cluster.start()
         type(self).psql = self.cluster.session(self.database)
-        self.wait_for_lane(user)
+        self.wait_until_lanes_are_connected()
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 2)
         self.assertEqual(self.count(user), 2)
 
     def test_a_standby_is_not_the_database(self):
         user = self.user()
-        # The test before may have ended with one of the two lanes connected.
-        self.wait_for_lane(user)
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         self.psql.close()
         self.cluster.stop()
@@ -229,7 +226,7 @@ class AllowedWhenUnavailable(Case):
         self.assertEqual(self.send_command(f"CONSUME {user}"), f'+ALLOWED user={user} degraded=1 banner="{KEEP_CHATTING}"')
         type(self).psql = self.cluster.session(self.database)
         self.psql.run("select pg_promote()")
-        self.wait_for_lane(user)
+        self.wait_until_lanes_are_connected()
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 2)
 
 
@@ -239,6 +236,10 @@ class RefusedWhileTheDatabaseIsThere(Case):
     OWN_CLUSTER = True
     # A lane waits a quarter of it for a lock, and answers before the deadline also on a slow machine.
     FLAGS = ("--request-timeout-ms", "8000", "--when-unavailable", "allow")
+
+    def setUp(self):
+        super().setUp()
+        self.wait_until_lanes_are_connected()
 
     def assert_refused(self, user, verbs=("CONSUME",)):
         for verb in verbs:
@@ -303,5 +304,5 @@ class RefusedWhileTheDatabaseIsThere(Case):
         finally:
             admin.run(f'alter database "{name}" with allow_connections true')
             admin.close()
-        wait_until(lambda: self.send_command(f"CONSUME {user}").startswith("+ALLOWED "), "sessions are accepted again")
-        self.assertEqual(self.count(user), 6)
+        self.wait_until_lanes_are_connected()
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 6)
