@@ -47,14 +47,14 @@ extension Answer {
         usage.retryAfter = retryAfterSeconds.map { .seconds($0) }
         usage.previousPlan = snapshot.previousPlan.map(inOneLine)
         usage.label = isDetailed ? inOneLine(snapshot.label) : nil
-        usage.stateLabel = isDetailed ? snapshot.stateLabel : nil
+        usage.stateLabel = isDetailed ? snapshot.stateLabel.text : nil
         usage.price = details?.price.map(inOneLine)
         usage.currency = details?.currency.map(inOneLine)
         usage.manage = details?.manage.map(inOneLine)
-        usage.steps = isDetailed ? snapshot.steps : nil
-        usage.accessible = isDetailed ? inOneLine(snapshot.accessible) : nil
-        usage.notice = snapshot.notice.map(inOneLine)
-        usage.banner = snapshot.banner.map(inOneLine)
+        usage.steps = isDetailed ? snapshot.steps?.text : nil
+        usage.accessible = isDetailed ? inOneLine(snapshot.accessible.text) : nil
+        usage.notice = snapshot.notice.map { inOneLine($0.text) }
+        usage.banner = snapshot.banner.map { inOneLine($0.text) }
         usage.isReplayed = isReplay
         return ReceivedAnswer(status: status, usage: usage, released: released)
     }

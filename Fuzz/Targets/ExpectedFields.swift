@@ -36,13 +36,13 @@ extension Answer {
             ("released", released?.description), ("replayed", isReplay ? "1" : nil),
             ("previous_plan", snapshot.previousPlan),
             ("next_plan", isDetailed && snapshot.renewsAt != nil ? snapshot.details?.nextPlan : nil),
-            ("label", isDetailed ? snapshot.label : nil), ("state_label", isDetailed ? snapshot.stateLabel : nil),
-            ("accessible", isDetailed ? snapshot.accessible : nil),
+            ("label", isDetailed ? snapshot.label : nil), ("state_label", isDetailed ? snapshot.stateLabel.text : nil),
+            ("accessible", isDetailed ? snapshot.accessible.text : nil),
             ("price", isDetailed ? snapshot.details?.price : nil),
             ("currency", isDetailed ? snapshot.details?.currency : nil),
             ("manage", isDetailed ? snapshot.details?.manage : nil),
-            ("steps", isDetailed ? snapshot.steps : nil), ("notice", snapshot.notice),
-            ("banner", snapshot.banner),
+            ("steps", isDetailed ? snapshot.steps?.text : nil), ("notice", snapshot.notice?.text),
+            ("banner", snapshot.banner?.text),
         ]
         return .expected(name, [("user", user.description)] + snapshot.expected(isDetailed) + outcome)
     }

@@ -98,68 +98,14 @@ public enum Sentence: String, Sendable, CaseIterable {
         }
     }
 
-    /// The number that chooses between `one` and `other`.
-    private func number(in snapshot: UsageSnapshot) -> Int? {
+    /// The number that chooses between `one` and `other`; nil for a sentence that has one form.
+    func number(in values: Phrase.Values) -> Int? {
         switch self {
-        case .gentle, .gentleLifetime, .prominent, .prominentUndated, .trial: snapshot.remaining
+        case .gentle, .gentleLifetime, .prominent, .prominentUndated, .trial: values.allowance.remaining
         case .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleTrial, .accessibleLifetime,
             .accessibleLifetimeUnlimited, .accessiblePast, .accessiblePastUnlimited:
-            snapshot.used
+            values.allowance.used
         default: nil
         }
-    }
-
-    /// The sentence with its placeholders filled in. `UsageSnapshot.banner` and the properties below it only choose a
-    /// sentence for whose placeholders the snapshot has values.
-    func filled(from snapshot: UsageSnapshot, date: Instant? = nil) -> String {
-        guard let template = Sentence.templates[self] else { preconditionFailure("templates has all cases") }
-        let parts = number(in: snapshot) == 1 ? template.one : template.other
-        var text = ""
-        // Nearly always long enough, so that the text is allocated once.
-        text.reserveCapacity(96)
-        for part in parts {
-            switch part {
-            case .text(let literal): text += literal
-            case .placeholder(.remaining): text += snapshot.remaining.map(String.init) ?? "unlimited"
-            case .placeholder(.limit): text += snapshot.limit.map(String.init) ?? "unlimited"
-            case .placeholder(.used): text += String(snapshot.used)
-            case .placeholder(.date): text += date?.date.monthAndDay ?? ""
-            case .placeholder(.label): text += snapshot.plan.label
-            case .placeholder(.day): text += snapshot.trialDay.map { String($0.day) } ?? ""
-            case .placeholder(.days): text += snapshot.trialDay.map { String($0.days) } ?? ""
-            case .placeholder(.period): text += snapshot.period.label
-            }
-        }
-        return text
-    }
-
-    private enum Placeholder: String {
-        case remaining, limit, used, date, label, day, days, period
-    }
-
-    private enum Part {
-        case text(String)
-        case placeholder(Placeholder)
-    }
-
-    /// Parsed once, because parsing costs more than filling in.
-    private static let templates = Dictionary(
-        uniqueKeysWithValues: allCases.map { sentence in
-            (sentence, (one: parts(of: sentence.one ?? sentence.other), other: parts(of: sentence.other)))
-        }
-    )
-
-    private static func parts(of template: String) -> [Part] {
-        var parts: [Part] = []
-        var rest = template[...]
-        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
-            guard let placeholder = Placeholder(rawValue: String(rest[rest.index(after: open)..<close])) else {
-                preconditionFailure("a template has an unknown placeholder")
-            }
-            if open > rest.startIndex { parts.append(.text(String(rest[..<open]))) }
-            parts.append(.placeholder(placeholder))
-            rest = rest[rest.index(after: close)...]
-        }
-        return rest.isEmpty ? parts : parts + [.text(String(rest))]
     }
 }

@@ -142,8 +142,20 @@ extension UsageSnapshot {
     /// The largest `integer` of PostgreSQL, at which the count of an unlimited plan stops.
     public static let countMaximum = Int(Int32.max)
 
+    /// A message must fit into each of them, and counts in each. There is one, that of the billing period.
+    public var allowances: CollectionOfOne<Allowance> {
+        CollectionOfOne(Allowance(used: used, held: held, limit: limit, resetsAt: resetsAt))
+    }
+
+    /// The allowance that decides tier, display and banner: the one of which most is taken.
+    public var tightestAllowance: Allowance {
+        allowances.dropFirst().reduce(allowances[0]) { $1.isTighter(than: $0) ? $1 : $0 }
+    }
+
     public var tier: Tier {
-        denialReason == nil ? Tier(used: used + held, limit: limit, plan: plan) : .blocked
+        guard denialReason == nil else { return .blocked }
+        let tightest = tightestAllowance
+        return Tier(used: tightest.taken, limit: tightest.limit, plan: plan)
     }
 
     public var display: Display { Display(tier: tier, plan: plan, limit: limit) }
@@ -151,10 +163,9 @@ extension UsageSnapshot {
     /// Whether the allowance never resets. Such a counter is always shown.
     var hasLifetimeLimit: Bool { plan.cycle == .lifetime && limit != nil }
 
-    /// Messages that may still be sent; nil is unlimited. 0 if a lowered limit is below the count.
+    /// Messages that may still be sent in this period; nil is unlimited. 0 if a lowered limit is below the count.
     public var remaining: Int? {
-        guard denialReason == nil else { return 0 }
-        return limit.map { max(0, $0 - used - held) }
+        denialReason == nil ? allowances[0].remaining : 0
     }
 
     /// Why the user has no access. Nil with access, also if the allowance is used up, and for a past period.
@@ -167,8 +178,8 @@ extension UsageSnapshot {
     /// Why `messages` more may not be sent now; nil if all of them may.
     public func refusal(of messages: Int) -> DenialReason? {
         if let accessDenialReason { return accessDenialReason }
-        guard let limit, used + held + messages > limit else { return nil }
-        if used + held < limit { return .exceedsRemaining }
+        guard let refusing = allowances.first(where: { !$0.fits(messages) }) else { return nil }
+        if !refusing.isUsedUp { return .exceedsRemaining }
         return plan.isTrial ? .trialLimitReached : .limitReached
     }
 

@@ -96,7 +96,7 @@ public struct UsageStatus: Sendable, Hashable {
     public var isUnlimited: Bool { limit == nil && !isDegraded }
 
     /// The status of a message that was allowed without being counted.
-    public static func degraded(_ user: UserID, banner: String? = Sentence.uncounted.other) -> UsageStatus {
+    public static func degraded(_ user: UserID, banner: String? = Phrase(.uncounted).text) -> UsageStatus {
         var status = UsageStatus(
             user: user,
             plan: "",

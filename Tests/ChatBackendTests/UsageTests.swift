@@ -34,14 +34,14 @@ struct UsageTests {
             var page = try await chat.changes(user)
             #expect(try await page.next("online") != nil)
             try await service.crash()
-            #expect(try await page.next("offline")?.text("message") == Sentence.uncounted.other)
+            #expect(try await page.next("offline")?.text("message") == Phrase(.uncounted).text)
             let events = try await chat.send(user)
             try await chat.answer(0, "I'm here")
             let rest = try await events.rest()
             #expect(rest.map(\.name) == ["held", "piece", "sent"])
             #expect(rest.first?["degraded"] as? Bool == true && rest.first?.has("used") == false)
             let start = try await chat.page(user)
-            #expect(!start.has("usage") && start.text("offline") == Sentence.uncounted.other)
+            #expect(!start.has("usage") && start.text("offline") == Phrase(.uncounted).text)
             try await service.restart()
             _ = try await service.request { try await $0.consume(user, messages: 700) }
             #expect(try await page.next("usage") { $0.int("used") == 700 }?.text("display") == "compact")
@@ -124,6 +124,6 @@ struct UsageTests {
 
     @Test("The sentence for allow is the service's own")
     func offlineMessage() {
-        #expect(UnreachablePolicy.allow.offlineMessage == Sentence.uncounted.other)
+        #expect(UnreachablePolicy.allow.offlineMessage == Phrase(.uncounted).text)
     }
 }

@@ -47,7 +47,7 @@ struct ReferenceModelHistoryTests {
         #expect(snapshot.limit == 100)
         #expect(snapshot.startedAt == november)
         #expect(snapshot.expiresAt == november.advanced(bySeconds: 3 * oneDay))
-        #expect(snapshot.accessible == "41 of 100 trial messages used")
+        #expect(snapshot.accessible.text == "41 of 100 trial messages used")
         #expect(snapshot.isPast)
         #expect(snapshot.banner == nil)
     }

@@ -36,13 +36,13 @@ struct WordsTests {
         ] as [(UsageSnapshot, String?)]
     )
     func banner(snapshot: UsageSnapshot, banner: String?) {
-        #expect(snapshot.banner == banner)
+        #expect(snapshot.banner?.text == banner)
     }
 
     @Test("contain a date only if access lasts beyond the reset", arguments: [SubscriptionState.active, .cancelled])
     func dates(state: SubscriptionState) {
         func banner(used: Int, until expires: String) -> String? {
-            UsageSnapshot.monthly(used: used, state: state, expiresAt: at(expires)).banner
+            UsageSnapshot.monthly(used: used, state: state, expiresAt: at(expires)).banner?.text
         }
         for expires in ["2026-11-20T08:00:00Z", "2026-12-01"] {
             #expect(banner(used: 640, until: expires) == "You have 160 conversations left this month")
@@ -62,9 +62,9 @@ struct WordsTests {
             UsageSnapshot.lifetime(used: 0, limit: 0), .lifetime(used: 3, limit: 3),
             .lifetime(used: 0, limit: 10, denialReason: .noSubscription),
         ] {
-            #expect(snapshot.banner == begin)
+            #expect(snapshot.banner?.text == begin)
             snapshot.previousPlan = "paid"
-            #expect(snapshot.banner == "Ready to come back? Your conversations are still here.")
+            #expect(snapshot.banner?.text == "Ready to come back? Your conversations are still here.")
         }
     }
 
@@ -80,7 +80,7 @@ struct WordsTests {
     )
     func noAccess(snapshot: UsageSnapshot) {
         #expect(snapshot.tier == .blocked)
-        #expect(snapshot.banner == "Ready to come back? Your conversations are still here.")
+        #expect(snapshot.banner?.text == "Ready to come back? Your conversations are still here.")
     }
 
     @Test(
@@ -100,14 +100,14 @@ struct WordsTests {
     )
     func notice(state: SubscriptionState, notice: String?) {
         let snapshot = UsageSnapshot.monthly(used: 1, state: state, expiresAt: at("2026-11-20T08:00:00Z"))
-        #expect(snapshot.notice == notice)
+        #expect(snapshot.notice?.text == notice)
     }
 
     @Test("are left out if a value for a placeholder is missing")
     func cancelledWithoutDate() {
         #expect(UsageSnapshot.monthly(used: 1, state: .cancelled).notice == nil)
         #expect(
-            UsageSnapshot.monthly(used: 1, state: .gracePeriod).notice
+            UsageSnapshot.monthly(used: 1, state: .gracePeriod).notice?.text
                 == "There's a hiccup with your payment. Let's get that sorted."
         )
     }
@@ -120,7 +120,7 @@ struct WordsTests {
             #expect(trial.notice == nil)
         }
         trial.renews = false
-        #expect(trial.notice == "Your trial is active until November 13. You can subscribe anytime.")
+        #expect(trial.notice?.text == "Your trial is active until November 13. You can subscribe anytime.")
         trial.denialReason = .trialEnded
         #expect(trial.notice == nil)
     }
@@ -134,11 +134,11 @@ struct WordsTests {
     )
     func stateLabel(state: SubscriptionState, label: String) {
         var snapshot = UsageSnapshot.monthly(used: 1, state: state)
-        #expect(snapshot.stateLabel == label)
+        #expect(snapshot.stateLabel.text == label)
         let steps = "Open your subscription settings, check the payment method, then come back — I'll be right here."
-        #expect(snapshot.steps == (label == "Billing issue" ? steps : nil))
+        #expect(snapshot.steps?.text == (label == "Billing issue" ? steps : nil))
         snapshot.observedAt = at("2026-12-01")
-        #expect(snapshot.stateLabel == label && snapshot.steps == nil)
+        #expect(snapshot.stateLabel.text == label && snapshot.steps == nil)
     }
 
     @Test("are left out for a past period")
@@ -169,7 +169,7 @@ struct WordsTests {
         ]
     )
     func accessible(snapshot: UsageSnapshot, sentence: String) {
-        #expect(snapshot.accessible == sentence)
+        #expect(snapshot.accessible.text == sentence)
     }
 
     @Test(
@@ -192,20 +192,28 @@ struct WordsTests {
 
     @Test("promise the user nothing when the usage cannot be read, and reassure when the message is let through")
     func unreadable() {
-        #expect(Sentence.unreadable.other == "I couldn't check your usage right now. Let's try again in a moment.")
+        #expect(Phrase(.unreadable).text == "I couldn't check your usage right now. Let's try again in a moment.")
         #expect(
-            Sentence.uncounted.other
+            Phrase(.uncounted).text
                 == "I couldn't check your usage right now — don't worry, you can keep chatting."
         )
     }
 
     @Test("have values for all placeholders of all templates", arguments: Sentence.allCases)
     func placeholders(sentence: Sentence) {
-        // One used and one remaining message, so that both forms occur.
-        for used in [1, 2, 99] {
-            let text = sentence.filled(from: .trial(used: used), date: at("2026-12-01"))
-            #expect(!text.contains { "{}".contains($0) })
-            #expect(text.isEmpty == false)
+        for number in [1, 2, 98, 99] {
+            var values = Phrase.Values()
+            values.allowance = Allowance(used: number, limit: 100)
+            values.date = at("2026-12-01")
+            (values.day, values.days) = (2, 3)
+            (values.label, values.period) = ("Premium", "2026-11")
+            let isAboutOne = sentence.other.contains("{remaining}") ? number == 99 : number == 1
+            let template = isAboutOne ? sentence.one ?? sentence.other : sentence.other
+            let expected = [
+                "used": "\(number)", "remaining": "\(100 - number)", "limit": "100", "date": "December 1", "day": "2",
+                "days": "3", "label": "Premium", "period": "2026-11",
+            ].reduce(template) { $0.replacing("{\($1.key)}", with: $1.value) }
+            #expect(Phrase(sentence, values).text == expected && !expected.contains("{"))
         }
     }
 }

@@ -71,7 +71,7 @@ extension BatchExecutor {
         let deadline = batch.nextDeadline(groups)?.instant ?? .now + .seconds(1)
         if let answers = try LockUsersStatement.receiptAnswers(read) {
             try connection.rollBack(deadline: deadline)
-            return .committed(.results(results(in: answers)), isUnreplicated: false)
+            return .committed(.results(results(in: answers, groups, batch)), isUnreplicated: false)
         }
         if !attempt.isRepetition, batch.hasExpired(groups) {
             // A request that was answered "nothing was counted" must not be counted.
@@ -143,8 +143,12 @@ extension BatchExecutor {
         }
     }
 
-    private func results(in answers: String) -> [SlowPathResult]? {
-        ReceiptAnswers.results(answers) { name in
+    private func results(
+        in answers: String,
+        _ groups: ArraySlice<Batch.UserRequests>,
+        _ batch: Batch
+    ) -> [SlowPathResult]? {
+        ReceiptAnswers.results(answers, of: groups.flatMap { batch.requests[$0.range].map(\.user) }) { name in
             do throws(PostgresError) {
                 return try laneConnection.catalog.plan(named: name)
             } catch {
@@ -169,11 +173,12 @@ extension BatchExecutor {
         var (messages, blocked) = (0, 0)
         for (index, result) in zip(requests, results) {
             let request = batch.requests[index]
-            batch.complete(index, result.outcome(of: request.operation, user: request.user), into: &completions)
+            batch.complete(index, result.outcome, into: &completions)
             messages += result.messagesCounted
-            if result.verdict == .blocked, request.operation.countsOrHolds { blocked += 1 }
+            guard let answer = result.answer else { continue }
+            if case .blocked = answer.status, request.operation.countsOrHolds { blocked += 1 }
             // A commit may be about a past period.
-            if !result.isReplay, !request.operation.isCommit { users.learn(request.user, result.snapshot) }
+            if !answer.isReplay, !request.operation.isCommit { users.learn(request.user, answer.snapshot) }
         }
         metrics.add(messages, to: .messages)
         metrics.add(blocked, to: .blocked)

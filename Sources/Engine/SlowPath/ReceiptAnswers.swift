@@ -6,6 +6,10 @@ enum ReceiptAnswers {
     // Characters that no name of a plan or a period contains.
     private static let field: Character = "\u{1F}"
     private static let request: Character = "\u{1E}"
+    private static let fieldsOfAnswer = 21
+    private static let failures: [String: EngineError] = [
+        "conflict": .keyConflict, "released": .keyReleased, "expired": .holdExpired, "unknown": .noSuchKey,
+    ]
 
     static func text(_ results: [SlowPathResult]) -> String {
         var text = ""
@@ -23,61 +27,105 @@ enum ReceiptAnswers {
     }
 
     private static func fields(_ result: SlowPathResult) -> [String] {
-        let snapshot = result.snapshot
-        func instant(_ instant: Instant?) -> String { instant.map { String($0.microsecondsSince1970) } ?? "" }
+        guard let answer = result.answer else {
+            return [failures.first { result.outcome == .failure($0.value) }?.key ?? ""]
+        }
+        let snapshot = answer.snapshot
+        func text(_ value: (some CustomStringConvertible)?) -> String { value.map { "\($0)" } ?? "" }
+        func text(_ instant: Instant?) -> String { text(instant?.microsecondsSince1970) }
+        let status =
+            switch answer.status {
+            case .allowed: "allowed"
+            case .held: "held"
+            case .ok: "ok"
+            case .blocked: "blocked"
+            }
         return [
-            result.verdict.rawValue, String(result.messages), String(result.isReplay), snapshot.plan.name,
-            snapshot.state.rawValue, snapshot.denialReason?.rawValue ?? "", snapshot.period.label,
-            String(snapshot.used), String(snapshot.held), snapshot.limit.map { String($0) } ?? "",
-            instant(snapshot.startedAt), instant(snapshot.resetsAt), instant(snapshot.expiresAt),
-            snapshot.previousPlan ?? "", snapshot.renews.map { String($0) } ?? "", instant(snapshot.observedAt),
+            status, text(answer.reason?.rawValue), text(result.messagesCounted), text(answer.crossed?.rawValue),
+            text(answer.retryAfterSeconds), text(answer.released), text(answer.isReplay), text(answer.isDetailed),
+            snapshot.plan.name, snapshot.state.rawValue, text(snapshot.denialReason?.rawValue), snapshot.period.label,
+            text(snapshot.used), text(snapshot.held), text(snapshot.limit), text(snapshot.startedAt),
+            text(snapshot.resetsAt), text(snapshot.expiresAt), text(snapshot.previousPlan), text(snapshot.renews),
+            text(snapshot.observedAt),
         ]
     }
 
     /// Nil if the text is not one that `text(_:)` returns: the receipt was edited.
     ///
-    /// - Parameter plan: the plan with this name.
+    /// - Parameters:
+    ///   - users: of the requests, in their order.
+    ///   - plan: the plan with this name.
     static func results(
         _ text: String,
+        of users: [UserID],
         plan: (String) -> Plan?
     ) -> [SlowPathResult]? {
+        let records = text.split(separator: request, omittingEmptySubsequences: false)
+        guard records.count == users.count else { return nil }
         var results: [SlowPathResult] = []
-        for record in text.split(separator: request, omittingEmptySubsequences: false) {
+        for (record, user) in zip(records, users) {
             let values = record.split(separator: field, omittingEmptySubsequences: false).map { String($0) }
-            guard values.count == 16, let result = SlowPathResult(values, plan) else { return nil }
-            results.append(result)
+            if let failure = failures[values[0]], values.count == 1 {
+                results.append(SlowPathResult(failure))
+            } else if values.count == fieldsOfAnswer, let result = SlowPathResult(values, of: user, plan) {
+                results.append(result)
+            } else {
+                return nil
+            }
         }
         return results
     }
 }
 
 extension SlowPathResult {
-    fileprivate init?(_ values: [String], _ plan: (String) -> Plan?) {
+    fileprivate init?(_ values: [String], of user: UserID, _ plan: (String) -> Plan?) {
         func instant(_ text: String) -> Instant? { Int64(text).map { Instant(microsecondsSince1970: $0) } }
-        guard let verdict = Verdict(rawValue: values[0]), let messages = Int(values[1]),
-            let isReplay = Bool(values[2]), let plan = plan(values[3]),
-            let state = SubscriptionState(rawValue: values[4]), let used = Int(values[7]), let held = Int(values[8]),
-            let startedAt = instant(values[10]), let observedAt = instant(values[15])
+        guard let status = Answer.Status(values[0], reason: values[1]), let messagesCounted = Int(values[2]),
+            let isReplay = Bool(values[6]), let isDetailed = Bool(values[7]), let plan = plan(values[8]),
+            let state = SubscriptionState(rawValue: values[9]), let used = Int(values[12]), let held = Int(values[13]),
+            let startedAt = instant(values[15]), let observedAt = instant(values[20])
         else { return nil }
-        self.init(
-            snapshot: UsageSnapshot(
-                plan: plan,
-                state: state,
-                period: BillingPeriod(storedLabel: values[6]),
-                used: used,
-                held: held,
-                limit: Int(values[9]),
-                denialReason: DenialReason(rawValue: values[5]),
-                startedAt: startedAt,
-                resetsAt: instant(values[11]),
-                expiresAt: instant(values[12]),
-                previousPlan: values[13].isEmpty ? nil : values[13],
-                renews: Bool(values[14]),
-                observedAt: observedAt
-            ),
-            verdict: verdict,
-            messages: messages,
-            isReplay: isReplay
+        let snapshot = UsageSnapshot(
+            plan: plan,
+            state: state,
+            period: BillingPeriod(storedLabel: values[11]),
+            used: used,
+            held: held,
+            limit: Int(values[14]),
+            denialReason: DenialReason(rawValue: values[10]),
+            startedAt: startedAt,
+            resetsAt: instant(values[16]),
+            expiresAt: instant(values[17]),
+            previousPlan: values[18].isEmpty ? nil : values[18],
+            renews: Bool(values[19]),
+            observedAt: observedAt
         )
+        self.init(
+            Answer(
+                user: user,
+                status: status,
+                snapshot: snapshot,
+                crossed: Tier(rawValue: values[3]),
+                retryAfterSeconds: Int64(values[4]),
+                released: Int(values[5]),
+                isReplay: isReplay,
+                isDetailed: isDetailed
+            ),
+            messagesCounted: messagesCounted
+        )
+    }
+}
+
+extension Answer.Status {
+    fileprivate init?(_ name: String, reason: String) {
+        switch name {
+        case "allowed": self = .allowed
+        case "held": self = .held
+        case "ok": self = .ok
+        case "blocked":
+            guard let reason = DenialReason(rawValue: reason) else { return nil }
+            self = .blocked(reason)
+        default: return nil
+        }
     }
 }

@@ -6,8 +6,12 @@ import Usage
 struct UserTransaction {
     let user: UserID
     let locked: LockedUser
-    /// After the requests that were decided so far; `held` is the true number.
+    /// After the requests that were decided so far.
     private(set) var snapshot: UsageSnapshot
+    /// Messages that are held now, which may be more than the snapshot and the usage row can have.
+    private(set) var held: Int {
+        didSet { snapshot.held = min(held, UsageSnapshot.countMaximum) }
+    }
     private(set) var keys: [MessageKey: UsedKey]
     /// Keys to insert.
     private(set) var newKeys: Set<MessageKey> = []
@@ -37,7 +41,8 @@ struct UserTransaction {
         self.keys = keys
         self.pastUsage = pastUsage
         snapshot = locked.snapshot
-        snapshot.held = locked.held
+        snapshot.held = min(locked.held, UsageSnapshot.countMaximum)
+        held = locked.held
         holdsEndAt = locked.holdsEndAt
         isChanged = locked.isOutdated
     }
@@ -45,11 +50,7 @@ struct UserTransaction {
     private var now: Instant { snapshot.observedAt }
     private var hasUsageRow: Bool { locked.hasUsageRow || countsOrHolds }
     private var numbers: UsedKey.Numbers {
-        UsedKey.Numbers(
-            used: snapshot.used,
-            held: min(snapshot.held, UsageSnapshot.countMaximum),
-            limit: snapshot.limit
-        )
+        UsedKey.Numbers(used: snapshot.used, held: snapshot.held, limit: snapshot.limit)
     }
 
     mutating func decide(_ operation: BatchedOperation) -> SlowPathResult {
@@ -58,19 +59,9 @@ struct UserTransaction {
         case .reserve(let messages, let key, let seconds): countOrHold(messages, key, holdSeconds: seconds)
         case .commit(let key): commit(key)
         case .release(let key): release(key)
-        case .check(let messages): result(snapshot.refusal(of: messages) == nil ? .allowed : .blocked)
-        case .usage: result(.ok)
+        case .check(let messages): SlowPathResult(snapshot.check(messages, of: user))
+        case .usage: SlowPathResult(snapshot.usage(of: user))
         }
-    }
-
-    private func result(
-        _ verdict: SlowPathResult.Verdict,
-        messages: Int = 0,
-        isReplay: Bool = false
-    ) -> SlowPathResult {
-        var shown = snapshot
-        shown.held = min(shown.held, UsageSnapshot.countMaximum)
-        return SlowPathResult(snapshot: shown, verdict: verdict, messages: messages, isReplay: isReplay)
     }
 
     // MARK: CONSUME and RESERVE
@@ -78,15 +69,14 @@ struct UserTransaction {
     private mutating func countOrHold(_ messages: Int, _ key: MessageKey?, holdSeconds: Int?) -> SlowPathResult {
         let verb: UsedKey.Verb = holdSeconds == nil ? .consume : .reserve
         if let key, let used = keys[key] { return repetition(of: used, verb, messages) }
-        guard snapshot.refusal(of: messages) == nil else { return result(.blocked) }
+        let answer = verb == .consume ? snapshot.consume(messages, of: user) : snapshot.reserve(messages, of: user)
+        if case .blocked = answer.status { return SlowPathResult(answer) }
         isChanged = true
         countsOrHolds = true
         let expiresAt = holdSeconds.map { now.advanced(bySeconds: Int64($0)) }
         if let expiresAt {
-            snapshot.held += messages
+            held += messages
             holdsEndAt = min(holdsEndAt ?? expiresAt, expiresAt)
-        } else {
-            snapshot.count(messages)
         }
         if let key {
             newKeys.insert(key)
@@ -101,28 +91,29 @@ struct UserTransaction {
                 period: snapshot.period
             )
         }
-        return result(verb == .consume ? .allowed : .held, messages: messages)
+        return SlowPathResult(answer, messagesCounted: verb == .consume ? messages : 0)
     }
 
     /// The answer to a key that was used before. It is the first answer only while the messages are counted or held.
     private func repetition(of key: UsedKey, _ verb: UsedKey.Verb, _ messages: Int) -> SlowPathResult {
-        if key.status == .released { return result(.releasedKey) }
-        guard key.verb == verb, key.messages == messages else { return result(.conflict) }
-        guard !key.isExpired(at: now) else { return result(.expired) }
-        return replay(key, key.first, as: verb == .consume ? .allowed : .held)
+        if key.status == .released { return SlowPathResult(.keyReleased) }
+        guard key.verb == verb, key.messages == messages else { return SlowPathResult(.keyConflict) }
+        guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
+        return SlowPathResult(answer(of: key, key.first, as: verb == .consume ? .allowed : .held, isReplay: true))
     }
 
-    /// An earlier answer again: its period and its numbers.
-    private func replay(
-        _ key: UsedKey,
+    /// The answer that a key has: of its period, with its numbers.
+    private func answer(
+        of key: UsedKey,
         _ numbers: UsedKey.Numbers,
-        as verdict: SlowPathResult.Verdict
-    ) -> SlowPathResult {
-        var replayed = result(verdict, isReplay: true)
+        as status: Answer.Status,
+        isReplay: Bool
+    ) -> Answer {
+        var shown = snapshot
         if key.period != snapshot.period {
             // The first answer was about an earlier period, or another plan.
             let past = pastUsage[key.period]
-            replayed.snapshot.entitlement = Entitlement(
+            shown.entitlement = Entitlement(
                 plan: past?.plan ?? snapshot.plan,
                 state: past?.state ?? snapshot.state,
                 period: key.period,
@@ -134,42 +125,36 @@ struct UserTransaction {
                 renews: past?.renews
             )
         }
-        replayed.snapshot.denialReason = nil
-        replayed.snapshot.used = numbers.used
-        replayed.snapshot.held = numbers.held
-        replayed.snapshot.limit = numbers.limit
-        return replayed
+        // The messages were allowed when they were counted or held, even if access has ended since.
+        shown.denialReason = nil
+        shown.used = numbers.used
+        shown.held = numbers.held
+        if shown.limit != numbers.limit { shown.limit = numbers.limit }
+        return Answer(user: user, status: status, snapshot: shown, isReplay: isReplay)
     }
 
     // MARK: COMMIT
 
     private mutating func commit(_ name: MessageKey) -> SlowPathResult {
-        guard var key = keys[name] else { return result(.unknownKey) }
-        guard key.verb == .reserve else { return result(.conflict) }
+        guard var key = keys[name] else { return SlowPathResult(.noSuchKey) }
+        guard key.verb == .reserve else { return SlowPathResult(.keyConflict) }
         switch key.status {
-        case .released: return result(.releasedKey)
-        case .counted: return replay(key, key.committed ?? key.first, as: .allowed)
+        case .released: return SlowPathResult(.keyReleased)
+        case .counted: return SlowPathResult(answer(of: key, key.committed ?? key.first, as: .allowed, isReplay: true))
         case .held: break
         }
-        guard !key.isExpired(at: now) else { return result(.expired) }
+        guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
         guard key.period == snapshot.period, hasUsageRow else { return commitInPastPeriod(name, key) }
-        snapshot.held = max(snapshot.held - key.messages, 0)
         snapshot.count(key.messages)
+        held = max(held - key.messages, 0)
         isChanged = true
-        key.status = .counted
-        key.committed = numbers
-        key.generation = locked.generation
-        update(name, key)
-        var committed = result(.allowed, messages: key.messages)
-        // The messages were allowed when they were held, even if access has ended since.
-        committed.snapshot.denialReason = nil
-        return committed
+        return committed(name, &key, numbers, generation: locked.generation)
     }
 
     /// The period of the hold is not open any more, or its row was deleted. The message counts in that period.
     private mutating func commitInPastPeriod(_ name: MessageKey, _ key: UsedKey) -> SlowPathResult {
         // An operator has deleted the usage row, and with it the hold.
-        guard var past = pastUsage[key.period] else { return result(.expired) }
+        guard var past = pastUsage[key.period] else { return SlowPathResult(.holdExpired) }
         past.used = min(past.used + key.messages, UsageSnapshot.countMaximum)
         past.held = max(past.held - key.messages, 0)
         past.heldInRow = min(past.held, UsageSnapshot.countMaximum)
@@ -177,14 +162,23 @@ struct UserTransaction {
         pastUsage[key.period] = past
         var key = key
         let numbers = UsedKey.Numbers(used: past.used, held: past.heldInRow, limit: past.limit)
+        return committed(name, &key, numbers, generation: past.generation)
+    }
+
+    private mutating func committed(
+        _ name: MessageKey,
+        _ key: inout UsedKey,
+        _ numbers: UsedKey.Numbers,
+        generation: Int64?
+    ) -> SlowPathResult {
         key.status = .counted
         key.committed = numbers
-        key.generation = past.generation
+        key.generation = generation
         update(name, key)
-        var committed = replay(key, numbers, as: .allowed)
-        committed.isReplay = false
-        committed.messages = key.messages
-        return committed
+        return SlowPathResult(
+            answer(of: key, numbers, as: .allowed, isReplay: false),
+            messagesCounted: key.messages
+        )
     }
 
     private mutating func update(_ name: MessageKey, _ key: UsedKey) {
@@ -195,19 +189,17 @@ struct UserTransaction {
     // MARK: RELEASE
 
     private mutating func release(_ name: MessageKey) -> SlowPathResult {
-        guard var key = keys[name] else { return result(.unknownKey) }
+        guard var key = keys[name] else { return SlowPathResult(.noSuchKey) }
         let status = key.status
-        guard status != .released else { return result(.released, isReplay: true) }
+        guard status != .released else { return released(0, isReplay: true) }
         let isExpired = key.isExpired(at: now)
         key.status = .released
         update(name, key)
         // An expired hold holds nothing.
-        guard !isExpired else { return result(.released) }
-        guard key.period == snapshot.period else {
-            return result(.released, messages: releaseInPastPeriod(key, wasHeld: status == .held))
-        }
+        guard !isExpired else { return released(0) }
+        guard key.period == snapshot.period else { return released(releaseInPastPeriod(key, wasHeld: status == .held)) }
         if status == .held {
-            snapshot.held = max(snapshot.held - key.messages, 0)
+            held = max(held - key.messages, 0)
             isChanged = isChanged || hasUsageRow
         } else if hasUsageRow, key.generation == locked.generation {
             snapshot.used = max(snapshot.used - key.messages, 0)
@@ -215,9 +207,13 @@ struct UserTransaction {
             isChanged = true
         } else {
             // The count was reset since, and does not include the messages.
-            return result(.released)
+            return released(0)
         }
-        return result(.released, messages: key.messages)
+        return released(key.messages)
+    }
+
+    private func released(_ messages: Int, isReplay: Bool = false) -> SlowPathResult {
+        SlowPathResult(Answer(user: user, status: .ok, snapshot: snapshot, released: messages, isReplay: isReplay))
     }
 
     /// - Returns: how many messages were given back.

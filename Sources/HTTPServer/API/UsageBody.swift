@@ -44,14 +44,14 @@ struct UsageBody: Encodable {
         try object.encodeIfPresent(snapshot.previousPlan, forKey: .previousPlan)
         try object.encodeIfPresent(answer.nextPlan, forKey: .nextPlan)
         try object.encode(snapshot.label, forKey: .label)
-        try object.encode(snapshot.stateLabel, forKey: .stateLabel)
-        try object.encode(snapshot.accessible, forKey: .accessible)
+        try object.encode(snapshot.stateLabel.text, forKey: .stateLabel)
+        try object.encode(snapshot.accessible.text, forKey: .accessible)
         try object.encodeIfPresent(answer.details?.price, forKey: .price)
         try object.encodeIfPresent(answer.details?.currency, forKey: .currency)
         try object.encodeIfPresent(answer.details?.manage, forKey: .manage)
-        try object.encodeIfPresent(snapshot.steps, forKey: .steps)
-        try object.encodeIfPresent(snapshot.notice, forKey: .notice)
-        try object.encodeIfPresent(snapshot.banner, forKey: .banner)
+        try object.encodeIfPresent(snapshot.steps?.text, forKey: .steps)
+        try object.encodeIfPresent(snapshot.notice?.text, forKey: .notice)
+        try object.encodeIfPresent(snapshot.banner?.text, forKey: .banner)
     }
 }
 

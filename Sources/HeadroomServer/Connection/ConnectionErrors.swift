@@ -50,6 +50,6 @@ extension ReplyError {
         self.init(error)
         guard error.isTransient else { return }
         let isAllowed = allowsWhenUnavailable && error.code == .unreachable
-        text = (isAllowed ? Sentence.uncounted : .unreadable).other
+        text = Phrase(isAllowed ? .uncounted : .unreadable).text
     }
 }

@@ -330,7 +330,7 @@ struct ConnectionStateMachine {
         case .periods: .error(ReplyError(EngineError(.internal, "no verb reads all periods; please report it")))
         case .failure(let error) where error.code == .unreachable && allowsWhenUnavailable:
             if case .sending(let user) = purpose {
-                .text("ALLOWED user=\(user) degraded=1 banner=\"\(Sentence.uncounted.other)\"")
+                .text("ALLOWED user=\(user) degraded=1 banner=\"\(Phrase(.uncounted).text)\"")
             } else {
                 .error(reply(to: error, purpose))
             }

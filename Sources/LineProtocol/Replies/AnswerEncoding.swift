@@ -10,7 +10,7 @@ extension Answer {
     public func encode(into buffer: inout ByteBuffer) {
         // Built first, because the line's capacity depends on their length.
         let usageTexts = isDetailed ? usageTexts : []
-        let (notice, banner) = (snapshot.notice, snapshot.banner)
+        let (notice, banner) = (snapshot.notice?.text, snapshot.banner?.text)
         var capacity = Answer.fixedBytesMaximum
         capacity += LineWriter.valueBytesMaximum(snapshot.plan.name)
         capacity += LineWriter.valueBytesMaximum(snapshot.period.label)
@@ -34,9 +34,9 @@ extension Answer {
     /// The texts that only `USAGE` answers with. Counted messages must not pay for them.
     private var usageTexts: [(name: StaticString, text: String?)] {
         [
-            (" next_plan=", nextPlan), (" label=", snapshot.label), (" state_label=", snapshot.stateLabel),
-            (" accessible=", snapshot.accessible), (" price=", details?.price), (" currency=", details?.currency),
-            (" manage=", details?.manage), (" steps=", snapshot.steps),
+            (" next_plan=", nextPlan), (" label=", snapshot.label), (" state_label=", snapshot.stateLabel.text),
+            (" accessible=", snapshot.accessible.text), (" price=", details?.price), (" currency=", details?.currency),
+            (" manage=", details?.manage), (" steps=", snapshot.steps?.text),
         ]
     }
 

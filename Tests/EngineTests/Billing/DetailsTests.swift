@@ -141,7 +141,7 @@ struct DetailsTests {
                 let notice = "Your trial is active until November 13. You can subscribe anytime."
                 for operation in [EngineOperation.consume(1), .consume(1), .check(1), .usage] {
                     let answer = try #require(try await engine.execute(ada, operation).answer)
-                    #expect(answer.snapshot.notice == (isCancelled ? notice : nil))
+                    #expect(answer.snapshot.notice?.text == (isCancelled ? notice : nil))
                     #expect(answer.snapshot.state == .trial)
                 }
                 #expect(try await database.usage(ada)["notice"] == .some(isCancelled ? notice : nil))

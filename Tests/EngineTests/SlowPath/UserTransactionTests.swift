@@ -4,6 +4,11 @@ import Usage
 
 @testable import Engine
 
+extension SlowPathResult {
+    fileprivate var status: Answer.Status? { answer?.status }
+    fileprivate var isReplay: Bool { answer?.isReplay == true }
+}
+
 @Suite("One user's requests on the slow path")
 struct UserTransactionTests {
     private let noon = at("2026-11-10T12:00:00Z")
@@ -64,9 +69,10 @@ struct UserTransactionTests {
     func mixed() {
         var user = transaction(used: 5)
         let results = [4, 3, 1].map { user.decide(.consume($0)) }
-        #expect(results.map(\.verdict) == [.allowed, .blocked, .allowed])
-        #expect(results.map(\.snapshot.used) == [9, 9, 10])
-        #expect(results.map(\.messages) == [4, 0, 1])
+        #expect(results.map(\.status) == [.allowed, .blocked(.exceedsRemaining), .allowed])
+        #expect(results.map(\.answer?.snapshot.used) == [9, 9, 10])
+        #expect(results.map(\.messagesCounted) == [4, 0, 1])
+        #expect(results.map(\.answer?.crossed) == [.gentle, nil, .blocked])
     }
 
     @Test("a held message is committed in the same batch, and its key is inserted once as counted")
@@ -75,10 +81,10 @@ struct UserTransactionTests {
         let results = [
             user.decide(.reserve(2, key: "k", ttlSeconds: 60)), user.decide(.commit("k")), user.decide(.commit("k")),
         ]
-        #expect(results.map(\.verdict) == [.held, .allowed, .allowed])
+        #expect(results.map(\.status) == [.held, .allowed, .allowed])
         #expect(results.map(\.isReplay) == [false, false, true])
-        #expect(results.map(\.snapshot.used) == [0, 2, 2])
-        #expect(results.map(\.snapshot.held) == [2, 0, 0])
+        #expect(results.map(\.answer?.snapshot.used) == [0, 2, 2])
+        #expect(results.map(\.answer?.snapshot.held) == [2, 0, 0])
         #expect(user.newKeys == ["k"] && user.changedKeys.isEmpty)
         #expect(user.keys["k"]?.status == .counted)
         #expect(user.isChanged && user.countsOrHolds)
@@ -89,14 +95,14 @@ struct UserTransactionTests {
     func repetitions() {
         var user = transaction(used: 3, keys: ["k": key(.consume, .counted, 2)])
         #expect(user.decide(.consume(2, key: "k")).isReplay)
-        #expect(user.decide(.consume(1, key: "k")).verdict == .conflict)
-        #expect(user.decide(.reserve(2, key: "k", ttlSeconds: 60)).verdict == .conflict)
-        #expect(user.decide(.commit("k")).verdict == .conflict)
+        #expect(user.decide(.consume(1, key: "k")).outcome == .failure(.keyConflict))
+        #expect(user.decide(.reserve(2, key: "k", ttlSeconds: 60)).outcome == .failure(.keyConflict))
+        #expect(user.decide(.commit("k")).outcome == .failure(.keyConflict))
         #expect(!user.isChanged)
         let released = user.decide(.release("k"))
-        #expect(released.verdict == .released && released.messages == 2 && released.snapshot.used == 1)
+        #expect(released.answer?.released == 2 && released.answer?.snapshot.used == 1)
         #expect(user.released == 2 && user.changedKeys == ["k"])
-        #expect(user.decide(.consume(2, key: "k")).verdict == .releasedKey)
+        #expect(user.decide(.consume(2, key: "k")).outcome == .failure(.keyReleased))
         #expect(user.decide(.release("k")).isReplay)
     }
 
@@ -104,7 +110,7 @@ struct UserTransactionTests {
     func releaseAfterReset() {
         var user = transaction(used: 3, keys: ["k": key(.consume, .counted, 2, generation: 6)])
         let released = user.decide(.release("k"))
-        #expect(released.verdict == .released && released.messages == 0 && released.snapshot.used == 3)
+        #expect(released.answer?.released == 0 && released.answer?.snapshot.used == 3)
         #expect(!user.isChanged)
     }
 
@@ -115,13 +121,14 @@ struct UserTransactionTests {
         let keys: [MessageKey: UsedKey] = ["k": key(.reserve, .held, 2, in: "2026-10", generation: 4)]
         var user = transaction(used: 1, keys: keys, pastUsage: [october: past])
         let committed = user.decide(.commit("k"))
-        #expect(committed.verdict == .allowed && !committed.isReplay && committed.messages == 2)
-        #expect(committed.snapshot.period == october && committed.snapshot.used == 10 && committed.snapshot.held == 0)
+        #expect(committed.status == .allowed && !committed.isReplay && committed.messagesCounted == 2)
+        let snapshot = committed.answer?.snapshot
+        #expect(snapshot?.period == october && snapshot?.used == 10 && snapshot?.held == 0)
         #expect(user.pastUsage[october]?.isChanged == true && user.pastUsage[october]?.heldInRow == 0)
         #expect(user.keys["k"]?.generation == 4 && user.changedKeys == ["k"])
         #expect(!user.isChanged && user.snapshot.used == 1)
         var withoutRow = transaction(keys: keys)
-        #expect(withoutRow.decide(.commit("k")).verdict == .expired)
+        #expect(withoutRow.decide(.commit("k")).outcome == .failure(.holdExpired))
         #expect(withoutRow.changedKeys.isEmpty)
     }
 
@@ -130,10 +137,10 @@ struct UserTransactionTests {
         var old = key(.reserve, .held, 2)
         old.expiresAt = noon
         var user = transaction(keys: ["k": old])
-        #expect(user.decide(.commit("k")).verdict == .expired)
-        #expect(user.decide(.reserve(2, key: "k", ttlSeconds: 60)).verdict == .expired)
+        #expect(user.decide(.commit("k")).outcome == .failure(.holdExpired))
+        #expect(user.decide(.reserve(2, key: "k", ttlSeconds: 60)).outcome == .failure(.holdExpired))
         let released = user.decide(.release("k"))
-        #expect(released.verdict == .released && released.messages == 0)
+        #expect(released.answer?.released == 0)
         #expect(!user.isChanged)
     }
 
@@ -141,7 +148,8 @@ struct UserTransactionTests {
     func heldLowered() {
         var user = transaction(keys: ["k": key(.reserve, .held, 2)])
         let committed = user.decide(.commit("k"))
-        #expect(committed.verdict == .allowed && committed.snapshot.used == 2 && committed.snapshot.held == 0)
+        let snapshot = committed.answer?.snapshot
+        #expect(committed.status == .allowed && snapshot?.used == 2 && snapshot?.held == 0)
     }
 
     @Test("the results are the same after they were stored in the receipt")
@@ -153,9 +161,10 @@ struct UserTransactionTests {
         ]
         let results = operations.map { user.decide($0) }
         let text = ReceiptAnswers.text(results)
-        let read = ReceiptAnswers.results(text) { $0 == Plan.paid.name ? .paid : nil }
+        let users = operations.map { _ in user.user }
+        let read = ReceiptAnswers.results(text, of: users) { $0 == Plan.paid.name ? .paid : nil }
         #expect(read == results)
-        #expect(ReceiptAnswers.results(text + "x") { _ in .paid } == nil)
-        #expect(ReceiptAnswers.results(text) { _ in nil } == nil)
+        #expect(ReceiptAnswers.results(text + "x", of: users) { _ in .paid } == nil)
+        #expect(ReceiptAnswers.results(text, of: users) { _ in nil } == nil)
     }
 }

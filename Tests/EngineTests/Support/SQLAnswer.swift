@@ -75,10 +75,10 @@ enum SQLAnswer {
             "expires": showsExpiry ? text(snapshot.expiresAt) : nil, "day": text(snapshot.trialDay?.day),
             "days": text(snapshot.trialDay?.days), "crossed": answer.crossed?.rawValue,
             "reason": answer.reason?.rawValue, "retry_after": answer.retryAfterSeconds.map(String.init),
-            "previous_plan": snapshot.previousPlan, "label": snapshot.label, "state_label": snapshot.stateLabel,
-            "accessible": snapshot.accessible, "price": snapshot.details?.price,
-            "currency": snapshot.details?.currency, "manage": snapshot.details?.manage, "steps": snapshot.steps,
-            "notice": snapshot.notice, "banner": snapshot.banner,
+            "previous_plan": snapshot.previousPlan, "label": snapshot.label, "state_label": snapshot.stateLabel.text,
+            "accessible": snapshot.accessible.text, "price": snapshot.details?.price,
+            "currency": snapshot.details?.currency, "manage": snapshot.details?.manage, "steps": snapshot.steps?.text,
+            "notice": snapshot.notice?.text, "banner": snapshot.banner?.text,
         ]
     }
 }

@@ -34,7 +34,7 @@ struct ActionConfirmation {
             reason: form.reason,
             fields: fields,
             key: key,
-            usage: snapshot?.accessible,
+            usage: snapshot?.accessible.text,
             typed: form.action == .forget
                 ? ConfirmPage.TypedWord(
                     word: ActionConfirmation.forgetWord,

@@ -124,7 +124,7 @@ struct UserPresenter {
         let bar = limit.map { limit in
             ShareBar(
                 id: "usage",
-                title: snapshot.accessible,
+                title: snapshot.accessible.text,
                 summary: NumberText.percent(snapshot.used, of: max(limit, 1))
                     + " of the limit; tier \(snapshot.tier.rawValue)",
                 parts: [
@@ -149,16 +149,16 @@ struct UserPresenter {
     }
 
     private func sentence(_ snapshot: UsageSnapshot, _ thresholds: [Int]?) -> String {
-        guard let thresholds, snapshot.limit != 0 else { return snapshot.accessible + "." }
+        guard let thresholds, snapshot.limit != 0 else { return snapshot.accessible.text + "." }
         let marks = thresholds.map(NumberText.grouped)
-        return snapshot.accessible
+        return snapshot.accessible.text
             + ". The marks show where the tiers gentle (\(marks[0])) and prominent (\(marks[1])) begin."
     }
 
     private func details(_ snapshot: UsageSnapshot) -> [UserPage.Detail] {
         var details = [
             UserPage.Detail(name: "Plan", text: snapshot.plan.label, more: snapshot.plan.name),
-            UserPage.Detail(name: "State", text: snapshot.stateLabel, more: snapshot.state.rawValue.spaced),
+            UserPage.Detail(name: "State", text: snapshot.stateLabel.text, more: snapshot.state.rawValue.spaced),
             UserPage.Detail(name: "Remaining", text: snapshot.remaining.map(NumberText.grouped) ?? "unlimited"),
             UserPage.Detail(name: "Billing period", text: TimeText.period(snapshot.period)),
         ]
@@ -215,9 +215,9 @@ struct UserPresenter {
     private func texts(_ snapshot: UsageSnapshot) -> UserPage.Texts {
         UserPage.Texts(
             display: snapshot.display.rawValue,
-            banner: snapshot.banner,
-            notice: snapshot.notice,
-            steps: snapshot.steps,
+            banner: snapshot.banner?.text,
+            notice: snapshot.notice?.text,
+            steps: snapshot.steps?.text,
             label: snapshot.label,
             isEmpty: snapshot.banner == nil && snapshot.notice == nil
         )

@@ -1,0 +1,90 @@
+/// What a user is told about the usage: here it is chosen, `Phrase` makes the text.
+extension UsageSnapshot {
+    /// About the messages that are left, or nil.
+    public var banner: Phrase? {
+        if isPast { return nil }
+        return switch tier {
+        case .blocked: blockedBanner
+        case _ where plan.isTrial: phrase(.trial)
+        case .silent: hasLifetimeLimit ? phrase(.lifetime) : nil
+        // A lifetime allowance does not belong to a month.
+        case .gentle: phrase(plan.cycle == .monthly ? .gentle : .gentleLifetime)
+        case .prominent: phrase(.prominent, date: availableAgainAt, orWithoutDate: .prominentUndated)
+        }
+    }
+
+    private var blockedBanner: Phrase {
+        if plan.isTrial && (denialReason == nil || denialReason == .trialEnded) {
+            return phrase(tightestAllowance.isUsedUp ? .blockedTrial : .blockedTrialEnded)
+        }
+        if denialReason == nil, plan.cycle == .monthly {
+            return phrase(.blockedMonthly, date: availableAgainAt, orWithoutDate: .blockedMonthlyUndated)
+        }
+        let hasNeverSubscribed = state == .free && previousPlan == nil
+        return phrase(hasNeverSubscribed ? .blockedNeverSubscribed : .blockedNoAccess)
+    }
+
+    /// About the subscription, or nil.
+    public var notice: Phrase? {
+        if isPast { return nil }
+        return switch state {
+        // A store may report the cancellation before its date. The sentence needs the date.
+        case .cancelled: expiresAt.map { phrase(.cancelled, date: $0) }
+        case .gracePeriod: phrase(.billingIssue, date: expiresAt, orWithoutDate: .billingIssueUndated)
+        case .billingRetry: phrase(.billingRetry)
+        case .trial where renews == false && denialReason == nil: expiresAt.map { phrase(.cancelledTrial, date: $0) }
+        case .trial, .active, .expired, .revoked, .free: nil
+        }
+    }
+
+    /// What the user does about a billing issue, or nil.
+    public var steps: Phrase? {
+        let hasIssue = state == .gracePeriod || state == .billingRetry
+        return hasIssue && !isPast ? phrase(.billingIssueSteps) : nil
+    }
+
+    /// The state's label for users.
+    public var stateLabel: Phrase {
+        switch state {
+        case .active: phrase(.stateActive)
+        case .trial: phrase(.stateTrial)
+        case .cancelled: phrase(.stateCancelled)
+        case .gracePeriod, .billingRetry: phrase(.stateBillingIssue)
+        case .expired: phrase(.stateExpired)
+        case .revoked: phrase(.stateRefunded)
+        case .free: phrase(.stateFree)
+        }
+    }
+
+    /// The plan's label for users: "Premium", or "Trial — Day 2 of 3".
+    public var label: String {
+        guard let trialDay else { return plan.label }
+        var label = phrase(.labelTrial)
+        (label.values.day, label.values.days) = trialDay
+        return label.text
+    }
+
+    /// The usage as a sentence, for a screen reader.
+    public var accessible: Phrase {
+        switch plan.cycle {
+        case .monthly where isPast: phrase(limit == nil ? .accessiblePastUnlimited : .accessiblePast)
+        case .monthly: phrase(limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly)
+        case .trial: phrase(.accessibleTrial)
+        case .lifetime: phrase(limit == nil ? .accessibleLifetimeUnlimited : .accessibleLifetime)
+        }
+    }
+
+    private func phrase(_ sentence: Sentence, date: Instant?, orWithoutDate undated: Sentence) -> Phrase {
+        date.map { phrase(sentence, date: $0) } ?? phrase(undated)
+    }
+
+    /// With the values of the allowance that the sentence is about, the tightest.
+    private func phrase(_ sentence: Sentence, date: Instant? = nil) -> Phrase {
+        var phrase = Phrase(sentence)
+        phrase.values.allowance = tightestAllowance
+        phrase.values.date = date
+        phrase.values.label = plan.label
+        phrase.values.period = period.label
+        return phrase
+    }
+}
