@@ -171,7 +171,7 @@ struct BatchUnderTest {
         keep(Batch(arrived))
     }
 
-    /// The work of `BatchExecutor.count` before it sends.
+    /// The work of `CountPath` before it sends.
     mutating func makeParameters() {
         let groups = batch.groups[...]
         let cached = groups.map { users.entry(of: $0.user) }
@@ -180,7 +180,7 @@ struct BatchUnderTest {
         parameters.withBinaryFormat { keep($4) }
     }
 
-    /// The work of `BatchExecutor` for a counted batch of users with cached entitlements.
+    /// The work of `CountPath` for a counted batch of users with cached entitlements.
     mutating func answer() {
         let entitlements = cached.map { $0?.entitlement }
         let groups = batch.groups[...]

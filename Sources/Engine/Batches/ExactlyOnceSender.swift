@@ -12,7 +12,7 @@ import Usage
 struct ExactlyOnceSender {
     enum Reply<Value> {
         case value(Value)
-        /// Every request was answered because its deadline passed.
+        /// Every request was answered, because its deadline passed or its outcome cannot be found out.
         case allExpired
         /// The deadline of some requests passed before anything was written. Nothing was executed; the others are to be
         /// executed without them.
@@ -42,40 +42,46 @@ struct ExactlyOnceSender {
         case someExpired
     }
 
-    /// As `Reply`, of a statement that changes nothing.
-    enum ReadReply {
-        case result(QueryResult)
+    /// As `Reply`, of statements that change nothing.
+    enum ReadReply<Value> {
+        case value(Value)
         case allExpired
+        /// Only of requests that took effect before: the database does not know the lane's receipt any more, so their
+        /// effect may be lost, too.
+        case effectLost
         case rejected(PostgresError)
     }
 
     /// How often a statement that was rolled back is sent again. Usually another session was first, which happens once
     /// or twice. But a trigger of an application may raise the same errors for a user always.
-    static let rollbacksMaximum = 20
+    private static let rollbacksMaximum = 20
 
     let laneConnection: LaneConnection
-    let wake: WakePipe
-    let metrics: LaneMetrics
+    let delivery: OutcomeDelivery
     let logger: Logger
+    /// Sleeps until the lane is woken, and until this instant at most.
+    let sleep: (ContinuousClock.Instant) -> Void
+
+    var metrics: LaneMetrics { delivery.metrics }
 
     /// Executes a transaction once. Requests whose deadline passes meanwhile are answered `unknown`; or, if nothing was
     /// written for certain, `late` or with `laneConnection.failure`.
     ///
-    /// - Parameter attempt: executes the transaction, in which the receipt advances to the attempt's number.
-    func execute<Value>(
-        _ kind: StatementKind,
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        deliver: BatchExecutor.Deliver,
-        attempt: (Attempt, inout Batch) throws(PostgresError) -> AttemptResult<Value>
+    /// - Parameters:
+    ///   - kind: whose duration is measured; nil for none.
+    ///   - attempt: executes the transaction, in which the receipt advances to the attempt's number.
+    func executeOnce<Value>(
+        _ kind: StatementKind?,
+        _ requests: some PendingRequests,
+        attempt: (Attempt) throws(PostgresError) -> AttemptResult<Value>
     ) -> Reply<Value> {
-        guard !batch.hasExpired(groups) else { return .someExpired }
+        guard !requests.someExpired else { return .someExpired }
         var number = laneConnection.nextNumber()
         var receipt = laneConnection.receipt
         var losses = 0
         var rollbacks = 0
         while true {
-            guard let connection = awaitConnection(groups, of: &batch, wasSent: losses > 0, deliver: deliver) else {
+            guard let connection = awaitConnection(requests, wasSent: losses > 0) else {
                 if losses > 0 {
                     laneConnection.abandon()
                 } else if laneConnection.receipt == receipt {
@@ -86,12 +92,12 @@ struct ExactlyOnceSender {
             if laneConnection.receipt != receipt {
                 // The database has lost the receipt: what became of an earlier attempt cannot be found out any more.
                 guard losses == 0 else {
-                    batch.fail(groups, .unknown, metrics, deliver: deliver)
+                    delivery.fail(requests, .unknown)
                     return .allExpired
                 }
                 (receipt, number) = (laneConnection.receipt, laneConnection.nextNumber())
             }
-            if losses == 0, batch.hasExpired(groups) {
+            if losses == 0, requests.someExpired {
                 laneConnection.takeBack(number)
                 return .someExpired
             }
@@ -103,12 +109,12 @@ struct ExactlyOnceSender {
                     number: number,
                     isRepetition: losses > 0
                 )
-                switch try attempt(current, &batch) {
+                switch try attempt(current) {
                 case .committed(let value, let isUnreplicated):
-                    metrics.record(kind, sentAt: sentAt)
+                    if let kind { metrics.record(kind, sentAt: sentAt) }
                     // After a loss it is unknown whether the lost commit reached the standby.
                     if isUnreplicated || losses > 0 {
-                        guard try awaitReplication(connection, groups, of: &batch, deliver: deliver) else {
+                        guard try awaitReplication(connection, requests) else {
                             laneConnection.abandon()
                             return .allExpired
                         }
@@ -140,10 +146,9 @@ struct ExactlyOnceSender {
                     // The number is free for the next attempt. A refusal after a loss is most likely because the lost
                     // transaction still holds the receipt. Only the next attempts show what becomes of it, and an
                     // attempt at once would fail too.
-                    if losses > 0 { waitForConnection(until: .now + .milliseconds(50)) }
+                    if losses > 0 { pause(.milliseconds(50), requests) }
                     logger.debug("statement rolled back, sent again", metadata: ["error": "\(error)"])
-                    guard expire(groups, of: &batch, losses == 0 ? .late : .unknown, deliver: deliver) != nil
-                    else {
+                    guard delivery.expire(requests, losses == 0 ? .late : .unknown) != nil else {
                         if losses == 0 { laneConnection.takeBack(number) } else { laneConnection.abandon() }
                         return .allExpired
                     }
@@ -164,106 +169,87 @@ struct ExactlyOnceSender {
         }
     }
 
-    /// Sends a counting statement, which begins and commits its own transaction: an attempt for `execute`.
-    func count(
-        _ query: PreparedQuery,
-        _ parameters: borrowing Parameters,
-        _ attempt: Attempt,
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        deliver: BatchExecutor.Deliver
-    ) throws(PostgresError) -> AttemptResult<CountReply> {
-        let connection = attempt.connection
-        try connection.send(prepared: query.name, parameters)
-        guard let result = try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver) else {
-            return .allExpired
-        }
-        guard result.rowCount == 0, attempt.isRepetition else {
-            return .committed(.result(result), isUnreplicated: result.isUnreplicated)
-        }
-        let statement = ReceiptStatement.read
-        guard let receipt = try awaitResult(of: statement, connection, groups, of: &batch, deliver: deliver) else {
-            return .allExpired
-        }
-        let counts = try ReceiptStatement.counts(receipt, number: attempt.number)
-        return .committed(counts.map { .counted($0) } ?? .result(result), isUnreplicated: result.isUnreplicated)
-    }
+    // MARK: Reading
 
-    enum CountReply {
-        case result(QueryResult)
-        /// Counted by a connection that was lost; from the receipt.
-        case counted([CountedUser])
-    }
-
-    /// Executes a statement that changes nothing, again after each loss.
+    /// Executes statements that change nothing, again after each loss.
     ///
-    /// - Parameter isCounted: the requests were counted before; those whose deadline passes are answered `unknown`.
-    func read(
-        _ query: PreparedQuery,
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        isCounted: Bool,
-        deliver: BatchExecutor.Deliver,
-        parameters: () -> Parameters
-    ) -> ReadReply {
-        let failure: EngineError = isCounted ? .unknown : .late
+    /// - Parameters:
+    ///   - afterEffect: the requests took effect before; those whose deadline passes are answered `unknown`.
+    ///   - attempt: executes the statements. Nil: the deadline of every request has passed meanwhile.
+    func read<Value>(
+        _ requests: some PendingRequests,
+        afterEffect: Bool,
+        attempt: (Connection) throws(PostgresError) -> Value?
+    ) -> ReadReply<Value> {
+        let receipt = laneConnection.receipt
         while true {
-            guard let connection = awaitConnection(groups, of: &batch, wasSent: isCounted, deliver: deliver) else {
-                return .allExpired
-            }
+            guard let connection = awaitConnection(requests, wasSent: afterEffect) else { return .allExpired }
+            if afterEffect, laneConnection.receipt != receipt { return .effectLost }
             do throws(PostgresError) {
-                let sentAt = ContinuousClock.now
-                try connection.send(prepared: query.name, parameters())
-                guard let result = try awaitResult(connection, groups, of: &batch, failure, deliver: deliver)
-                else {
-                    laneConnection.drop(PostgresError(.timedOut, "a read took longer than its deadline"))
-                    return .allExpired
-                }
-                metrics.record(.read, sentAt: sentAt)
-                return .result(result)
+                if let value = try attempt(connection) { return .value(value) }
+                laneConnection.drop(PostgresError(.timedOut, "a read took longer than its deadline"))
+                return .allExpired
             } catch {
                 switch StatementEffect(of: error) {
                 case .unknown, .readOnlyServer, .receiptLost: laneConnection.drop(error)
                 case .rolledBack:
-                    guard expire(groups, of: &batch, failure, deliver: deliver) != nil else { return .allExpired }
+                    guard delivery.expire(requests, afterEffect ? .unknown : .late) != nil else { return .allExpired }
                 case .refused: return .rejected(error)
                 }
             }
         }
     }
 
+    /// As `read`, for one prepared statement about a part of a batch.
+    func readBatch(
+        _ query: PreparedQuery,
+        _ part: BatchPart,
+        afterEffect: Bool,
+        parameters: () -> Parameters
+    ) -> ReadReply<QueryResult> {
+        read(part, afterEffect: afterEffect) { connection throws(PostgresError) in
+            let sentAt = ContinuousClock.now
+            try connection.send(prepared: query.name, parameters())
+            let result = try awaitResult(connection, part, afterEffect ? .unknown : .late)
+            if result != nil { metrics.record(.read, sentAt: sentAt) }
+            return result
+        }
+    }
+
     // MARK: Waiting
 
     /// The connection, as soon as there is one; nil when the deadline of every request passes first.
-    private func awaitConnection(
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        wasSent: Bool,
-        deliver: BatchExecutor.Deliver
-    ) -> Connection? {
+    private func awaitConnection(_ requests: some PendingRequests, wasSent: Bool) -> Connection? {
+        laneConnection.advance()
+        if let connection = laneConnection.connection { return connection }
         while true {
-            laneConnection.advance()
+            let late = laneConnection.connection == nil ? laneConnection.failure : .late
+            guard let deadline = delivery.expire(requests, wasSent ? .unknown : late) else { return nil }
+            // Only now: if the connection opens at the deadline, nothing is sent over it in vain.
             if let connection = laneConnection.connection { return connection }
-            let error = wasSent ? .unknown : laneConnection.failure
-            guard let deadline = expire(groups, of: &batch, error, deliver: deliver) else { return nil }
             waitForConnection(until: deadline)
+            laneConnection.advance()
         }
     }
 
     /// Gives the lane's connection time to reconnect, until `deadline` at most.
-    func waitForConnection(until deadline: ContinuousClock.Instant) {
-        _ = wake.sleep(orUntilReadable: -1, until: min(deadline, laneConnection.retryAt ?? deadline))
+    private func waitForConnection(until deadline: ContinuousClock.Instant) {
+        sleep(min(deadline, laneConnection.retryAt ?? deadline))
+    }
+
+    /// Lets this time pass before the next attempt, but no deadline.
+    private func pause(_ duration: Duration, _ requests: some PendingRequests) {
+        let end = ContinuousClock.now + duration
+        waitForConnection(until: min(end, requests.nextDeadline?.instant ?? end))
     }
 
     /// The result of the statement under way; nil when the deadline of every request passes first.
-    private func awaitResult(
+    func awaitResult(
         _ connection: Connection,
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        _ error: EngineError,
-        deliver: BatchExecutor.Deliver
+        _ requests: some PendingRequests,
+        _ error: EngineError
     ) throws(PostgresError) -> QueryResult? {
-        try awaitResults(connection, groups, of: &batch, error, deliver: deliver)?.first
+        try awaitResults(connection, requests, error)?.first
     }
 
     /// The results of the pipeline under way; nil when the deadline of every request passes first.
@@ -271,50 +257,29 @@ struct ExactlyOnceSender {
     /// - Parameter error: the answer to requests whose deadline passes.
     func awaitResults(
         _ connection: Connection,
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        _ error: EngineError,
-        deliver: BatchExecutor.Deliver
+        _ requests: some PendingRequests,
+        _ error: EngineError
     ) throws(PostgresError) -> [QueryResult]? {
-        var deadline = batch.nextDeadline(groups)?.instant
+        var deadline = requests.nextDeadline?.instant
         while let until = deadline {
             if let results = try connection.awaitResults(until: until) { return results }
-            deadline = expire(groups, of: &batch, error, deliver: deliver)
+            deadline = delivery.expire(requests, error)
         }
         return nil
     }
 
-    /// Answers the requests whose deadline has passed; returns the next deadline, nil when all are answered.
-    private func expire(
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        _ error: EngineError,
-        deliver: BatchExecutor.Deliver
-    ) -> ContinuousClock.Instant? {
-        var completions: [Completion] = []
-        batch.expire(groups, at: Deadline(.now), error, into: &completions)
-        if !completions.isEmpty {
-            metrics.countUnknownOutcomes(completions.count, after: error)
-            deliver(completions)
-        }
-        return batch.nextDeadline(groups)?.instant
-    }
-
     // MARK: Receipts
 
-    /// The result of a statement about the lane's receipt, once the batch may have been committed; nil when every
-    /// request has been answered meanwhile. An error here is no refusal of the batch, whose effect has to be found out
-    /// again.
-    private func awaitResult(
+    /// The result of a statement about the lane's receipt, once the requests may have been committed; nil when all have
+    /// been answered meanwhile. An error here is no refusal of the requests, whose effect has to be found out again.
+    func awaitResult(
         of statement: PreparedQuery,
         _ connection: Connection,
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        deliver: BatchExecutor.Deliver
+        _ requests: some PendingRequests
     ) throws(PostgresError) -> QueryResult? {
         do throws(PostgresError) {
             try connection.send(prepared: statement.name, ReceiptStatement.parameters(lane: laneConnection.receipt))
-            return try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver)
+            return try awaitResult(connection, requests, .unknown)
         } catch {
             throw PostgresError(.connectionLost, error.message)
         }
@@ -324,30 +289,10 @@ struct ExactlyOnceSender {
     /// database is, which waits for all before it. False when every request has been answered meanwhile.
     private func awaitReplication(
         _ connection: Connection,
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        deliver: BatchExecutor.Deliver
+        _ requests: some PendingRequests
     ) throws(PostgresError) -> Bool {
-        let touched = try awaitResult(of: ReceiptStatement.touch, connection, groups, of: &batch, deliver: deliver)
-        guard let touched else { return false }
-        try checkReplicated(touched)
-        return true
-    }
-
-    /// As `awaitReplication`, for an unbatched request.
-    func awaitReplication(_ connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
-        let touched: QueryResult
-        do throws(PostgresError) {
-            let parameters = ReceiptStatement.parameters(lane: laneConnection.receipt)
-            touched = try connection.query(EmbeddedSQL.touchReceipt, parameters, deadline: deadline)
-        } catch {
-            throw PostgresError(.connectionLost, error.message)
-        }
-        try checkReplicated(touched)
-    }
-
-    private func checkReplicated(_ result: QueryResult) throws(PostgresError) {
-        guard result.isUnreplicated else { return }
+        guard let touched = try awaitResult(of: ReceiptStatement.touch, connection, requests) else { return false }
+        guard touched.isUnreplicated else { return true }
         logger.warning("commits are not replicated synchronously; nothing is answered before they are")
         throw PostgresError(.connectionLost, "the commit could not be replicated")
     }

@@ -1,55 +1,70 @@
+import Logging
 import Postgres
 import Usage
 
-/// The read path: answers users from their rows, without a lock and without writing.
-extension BatchExecutor {
-    typealias AnswerSnapshot = (
-        _ executor: inout BatchExecutor,
-        _ group: Batch.UserRequests,
-        _ snapshot: UsageSnapshot,
-        _ isStale: Bool,
-        _ batch: Batch,
-        _ completions: inout [Completion]
-    ) -> Bool
+/// The read path: answers users from their rows, without a lock and without writing. Also reads what the statements of
+/// the other paths do not return.
+struct ReadPath {
+    private let sender: ExactlyOnceSender
+    private let isolation: RowErrorIsolation
+    private let laneConnection: LaneConnection
+    private let delivery: OutcomeDelivery
+    private let metrics: LaneMetrics
+    private let invalidValues: InvalidValueLog
+    private let unknownUsersPolicy: UnknownUsersPolicy
+    private let manageURL: String?
 
-    /// Returns the groups in which messages are to be counted after all.
-    mutating func read(
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        deliver: Deliver
-    ) -> [Batch.UserRequests] {
-        readSnapshots(groups, of: &batch, isCounted: false, deliver: deliver) {
-            executor,
-            group,
-            snapshot,
-            isStale,
-            batch,
-            completions in
+    init(sender: ExactlyOnceSender, isolation: RowErrorIsolation, configuration: EngineConfiguration) {
+        self.sender = sender
+        self.isolation = isolation
+        laneConnection = sender.laneConnection
+        delivery = sender.delivery
+        metrics = sender.metrics
+        invalidValues = isolation.errors.invalidValues
+        unknownUsersPolicy = configuration.unknownUsersPolicy
+        manageURL = configuration.manageURL
+    }
+
+    /// Answers the users with nothing to count. Leaves those to the slow path whose messages are to be counted after
+    /// all.
+    func read(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
+        readSnapshots(part, afterEffect: false, &users) { group, snapshot, isStale, batch, users, completions in
             guard batch.isDeniedThroughout(group, at: snapshot) else { return false }
             // The slow path writes the limit that denies the message into a stale row: otherwise the next message would
             // undo an operator's UPDATE of it, and a client that reads the table would show the previous limit.
             guard group.consumes == 0 || !isStale else { return false }
             let after = batch.answer(group, from: snapshot, into: &completions)
-            executor.metrics.add(group.consumes, to: .blocked)
-            executor.users.learn(group.user, after)
+            metrics.add(group.consumes, to: .blocked)
+            users.learn(group.user, after)
             return true
         }
     }
 
-    /// Reads the snapshot of each group's user and answers with it; returns the groups for which `answer` returned
-    /// false.
+    // MARK: Snapshots
+
+    /// Answers a user's requests from a snapshot, or returns false.
+    typealias AnswerFromSnapshot = (
+        _ group: Batch.UserRequests,
+        _ snapshot: UsageSnapshot,
+        _ isStale: Bool,
+        _ batch: Batch,
+        _ users: inout UserCache,
+        _ completions: inout [Completion]
+    ) -> Bool
+
+    /// Reads the snapshot of each user and answers with it. Leaves the users for which `answer` returned false.
     ///
-    /// - Parameter isCounted: the requests were counted before, so a failure is answered `unknown`.
+    /// - Parameter afterEffect: the requests were executed before, so a failure is answered `unknown`.
     @discardableResult
-    mutating func readSnapshots(
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        isCounted: Bool,
-        deliver: Deliver,
-        answer: AnswerSnapshot
-    ) -> [Batch.UserRequests] {
+    func readSnapshots(
+        _ part: BatchPart,
+        afterEffect: Bool,
+        _ users: inout UserCache,
+        answer: AnswerFromSnapshot
+    ) -> Remainder {
+        let groups = part.groups
         let first = groups.startIndex
-        let reply = sender.read(ReadBatchStatement.query, groups, of: &batch, isCounted: isCounted, deliver: deliver) {
+        let reply = sender.readBatch(ReadBatchStatement.query, part, afterEffect: afterEffect) {
             ReadBatchStatement.parameters(
                 count: groups.count,
                 unknownUsersPolicy,
@@ -58,51 +73,128 @@ extension BatchExecutor {
             )
         }
         switch reply {
-        case .result(let result):
+        case .value(let result):
             do throws(PostgresError) {
                 let result = try ReadBatchStatement.Result(result)
-                return self.answer(groups, result, of: batch, isCounted: isCounted, deliver: deliver, answer)
+                return answerEach(result, part, afterEffect: afterEffect, &users, answer)
             } catch {
                 invalidValues.record(error)
-                batch.fail(groups, isCounted ? .unknown : .invalidValue(error), metrics, deliver: deliver)
-                return []
+                delivery.fail(part, afterEffect ? .unknown : .invalidValue(error))
+                return Remainder()
             }
         case .allExpired:
-            return []
-        case .rejected where isCounted:
-            batch.fail(groups, .unknown, metrics, deliver: deliver)
-            return []
+            return Remainder()
+        case .rejected where afterEffect, .effectLost:
+            delivery.fail(part, .unknown)
+            return Remainder()
         case .rejected(let error):
-            return isolate(groups, error, of: &batch, deliver: deliver) { executor, part, batch in
-                executor.readSnapshots(part, of: &batch, isCounted: isCounted, deliver: deliver, answer: answer)
+            return isolation.isolate(part, error) {
+                readSnapshots($0, afterEffect: afterEffect, &users, answer: answer)
             }
         }
     }
 
-    private mutating func answer(
-        _ groups: ArraySlice<Batch.UserRequests>,
+    private func answerEach(
         _ result: ReadBatchStatement.Result,
-        of batch: Batch,
-        isCounted: Bool,
-        deliver: Deliver,
-        _ answer: AnswerSnapshot
-    ) -> [Batch.UserRequests] {
-        refreshCatalog(result.snapshots.planRevision)
+        _ part: BatchPart,
+        afterEffect: Bool,
+        _ users: inout UserCache,
+        _ answer: AnswerFromSnapshot
+    ) -> Remainder {
+        laneConnection.refreshCatalog(ifOlderThan: result.snapshots.planRevision)
+        let (groups, batch) = (part.groups, part.batch)
         var completions: [Completion] = []
-        var unanswered: [Batch.UserRequests] = []
+        var rest = Remainder()
         for row in result.rows {
             let group = groups[groups.startIndex + result.snapshots.index(row)]
             do throws(PostgresError) {
                 let snapshot = try result.snapshots.snapshot(row, laneConnection.catalog)
                 let isStale = try result.isStale(row)
-                if !answer(&self, group, snapshot, isStale, batch, &completions) { unanswered.append(group) }
+                let isAnswered = answer(group, snapshot, isStale, batch, &users, &completions)
+                if !isAnswered { rest.forNextPath.append(group) }
             } catch {
                 invalidValues.record(error)
-                let error: EngineError = isCounted ? .invalidValueAfterwards(error) : .invalidValue(error)
+                let error: EngineError = afterEffect ? .invalidValueAfterwards(error) : .invalidValue(error)
                 batch.fail(CollectionOfOne(group), error, into: &completions)
             }
         }
-        deliver(completions)
-        return unanswered
+        delivery.deliver(completions)
+        return rest
+    }
+
+    // MARK: Keys
+
+    /// Reads what the first use of each key returned, for answers to requests that were executed before.
+    ///
+    /// - Returns: empty if no user has a key, or if the deadlines of those with a key have passed; nil if it is not
+    ///   known.
+    func readKeys(_ part: BatchPart) -> [UserID: UsedKey]? {
+        let keyed = part.groups.filter { $0.keyed != nil }[...]
+        guard !keyed.isEmpty else { return [:] }
+        let reply = sender.readBatch(LockUsersStatement.keys, part.part(keyed), afterEffect: true) {
+            var parameters = Parameters(capacity: 128 + keyed.count * 48)
+            parameters.append(usersOf: keyed)
+            parameters.appendTexts(count: keyed.count) { keyed[$0].keyed?.key.text }
+            return parameters
+        }
+        switch reply {
+        case .value(let result):
+            var values: [UserID: UsedKey] = [:]
+            for row in result.rows {
+                do throws(PostgresError) {
+                    values[keyed[try row.int32("ordinal") - 1].user] = try UsedKey(row)
+                } catch {
+                    // The values of the usage row are used instead.
+                    invalidValues.record(error)
+                }
+            }
+            return values
+        case .allExpired:
+            return [:]
+        case .effectLost:
+            return nil
+        case .rejected(let error):
+            sender.logger.warning("keys could not be read after a lost reply", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+
+    // MARK: Details of subscriptions
+
+    /// Delivers the completions of a path whose statement returns no renewals, prices and addresses. `USAGE` shows them:
+    /// answers about the subscription of a store are delivered after a second statement has read them. The others are
+    /// not delayed.
+    ///
+    /// Details may be newer than the rest of their answer, never older.
+    func deliverWithDetails(_ completions: [Completion], of batch: Batch, _ users: inout UserCache) {
+        var waiting: [ReturnAddress: Answer] = [:]
+        var others: [Completion] = []
+        for var completion in completions {
+            guard case .answer(var answer) = completion.outcome, answer.isDetailed else {
+                others.append(completion)
+                continue
+            }
+            if answer.snapshot.renews != nil {
+                waiting[completion.returnAddress] = answer
+            } else {
+                answer.snapshot.details = manageURL.map { SubscriptionDetails(manage: $0) }
+                completion.outcome = .answer(answer)
+                others.append(completion)
+            }
+        }
+        delivery.deliver(others)
+        guard !waiting.isEmpty else { return }
+        let usages = Batch(batch.requests.filter { waiting[$0.returnAddress] != nil })
+        let part = PendingBatch(usages).part(usages.groups)
+        // The messages are counted, but these requests count nothing.
+        readSnapshots(part, afterEffect: false, &users) { group, now, _, usages, _, completions in
+            for index in group.range {
+                guard var answer = waiting[usages.requests[index].returnAddress] else { continue }
+                answer.snapshot.renewsAt = now.renewsAt
+                answer.snapshot.details = now.details
+                usages.complete(index, .answer(answer), into: &completions)
+            }
+            return true
+        }
     }
 }

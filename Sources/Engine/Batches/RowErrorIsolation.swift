@@ -4,37 +4,40 @@ import Usage
 
 /// One bad row must not fail the other rows of a batch: when the database refuses a statement, this finds the users
 /// that caused the error and executes the others again.
-extension BatchExecutor {
-    typealias ExecuteAgain = (inout BatchExecutor, ArraySlice<Batch.UserRequests>, inout Batch) -> [Batch.UserRequests]
+struct RowErrorIsolation {
+    let errors: DatabaseErrors
+    private let laneConnection: LaneConnection
+    private let delivery: OutcomeDelivery
+    private let logger: Logger
 
-    /// Returns the groups that `executeAgain` returned for the users that did not cause the error.
-    mutating func isolate(
-        _ groups: ArraySlice<Batch.UserRequests>,
-        _ error: PostgresError,
-        of batch: inout Batch,
-        deliver: Deliver,
-        _ executeAgain: ExecuteAgain
-    ) -> [Batch.UserRequests] {
+    init(sender: ExactlyOnceSender, errors: DatabaseErrors) {
+        self.errors = errors
+        laneConnection = sender.laneConnection
+        delivery = sender.delivery
+        logger = sender.logger
+    }
+
+    typealias ExecuteAgain = (BatchPart) -> Remainder
+
+    /// Returns what `executeAgain` leaves of the users that did not cause the error.
+    func isolate(_ part: BatchPart, _ error: PostgresError, _ executeAgain: ExecuteAgain) -> Remainder {
+        let groups = part.groups
         switch error.kind {
         case .server(.lockNotAvailable) where groups.count > 1, .server(.queryCanceled) where groups.count > 1:
-            return isolateLocked(groups, of: &batch, deliver: deliver, executeAgain)
+            return isolateLocked(part, executeAgain)
         case .server where groups.count > 1 && (error.isAboutOneRow || error.sqlState?.isClass("40") == true):
             let middle = groups.startIndex + groups.count / 2
-            return executeAgain(&self, groups[..<middle], &batch) + executeAgain(&self, groups[middle...], &batch)
+            return executeAgain(part.part(groups[..<middle])) + executeAgain(part.part(groups[middle...]))
         default:
-            batch.fail(groups, errors.engineError(for: error), metrics, deliver: deliver)
-            return []
+            delivery.fail(part, errors.engineError(for: error))
+            return Remainder()
         }
     }
 
     /// Another session, such as an operator's psql, holds rows locked for longer than a batch may wait. Finds these
     /// rows without waiting, fails their users and executes the others again.
-    private mutating func isolateLocked(
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        deliver: Deliver,
-        _ executeAgain: ExecuteAgain
-    ) -> [Batch.UserRequests] {
+    private func isolateLocked(_ part: BatchPart, _ executeAgain: ExecuteAgain) -> Remainder {
+        let groups = part.groups
         var parameters = Parameters()
         parameters.append(usersOf: groups)
         var isLocked = Array(repeating: false, count: groups.count)
@@ -54,23 +57,11 @@ extension BatchExecutor {
         let free = zip(groups, isLocked).compactMap { $1 ? nil : $0 }
         let locked = zip(groups, isLocked).compactMap { $1 ? $0 : nil }
         guard !locked.isEmpty else {
-            // No usage row is locked, but a plan or the whole table, which concerns all groups.
-            batch.fail(groups, .busy, metrics, deliver: deliver)
-            return []
+            // No usage row is locked, but a plan or the whole table, which concerns all users.
+            delivery.fail(part, .busy)
+            return Remainder()
         }
-        batch.fail(locked, .busy, metrics, deliver: deliver)
-        return free.isEmpty ? [] : executeAgain(&self, free[...], &batch)
-    }
-
-    /// Answers the requests of a committed batch whose counts cannot be read. A client that sends a message again with
-    /// its key gets the message's own answer.
-    func failUncertain(
-        _ groups: ArraySlice<Batch.UserRequests>,
-        _ error: PostgresError,
-        of batch: Batch,
-        deliver: Deliver
-    ) {
-        invalidValues.record(error, as: "what a batch has counted cannot be read")
-        batch.fail(groups, .unknown, metrics, deliver: deliver)
+        delivery.fail(part.part(locked), .busy)
+        return free.isEmpty ? Remainder() : executeAgain(part.part(free))
     }
 }

@@ -3,46 +3,67 @@ import Usage
 
 /// The slow path: one transaction in two round trips. The first locks the users and reads what decides their requests,
 /// Swift decides each request in its order (`UserTransaction`), and the second writes what has changed and commits.
-extension BatchExecutor {
+struct SlowPath {
     /// The most users in one transaction. Each costs the database several times what a counted one does, and is locked
     /// meanwhile.
-    private static let slowPathUsersMaximum = 128
+    private static let usersMaximum = 128
 
-    /// Answers all groups.
-    mutating func perform(_ groups: ArraySlice<Batch.UserRequests>, of batch: inout Batch, deliver: Deliver) {
-        var rest = groups
-        while !rest.isEmpty {
-            performTogether(rest.prefix(BatchExecutor.slowPathUsersMaximum), of: &batch, deliver: deliver)
-            rest = rest.dropFirst(BatchExecutor.slowPathUsersMaximum)
-        }
+    private let sender: ExactlyOnceSender
+    private let isolation: RowErrorIsolation
+    private let readPath: ReadPath
+    private let laneConnection: LaneConnection
+    private let delivery: OutcomeDelivery
+    private let metrics: LaneMetrics
+    private let unknownUsersPolicy: UnknownUsersPolicy
+
+    init(
+        sender: ExactlyOnceSender,
+        isolation: RowErrorIsolation,
+        readPath: ReadPath,
+        configuration: EngineConfiguration
+    ) {
+        self.sender = sender
+        self.isolation = isolation
+        self.readPath = readPath
+        laneConnection = sender.laneConnection
+        delivery = sender.delivery
+        metrics = sender.metrics
+        unknownUsersPolicy = configuration.unknownUsersPolicy
     }
 
-    private mutating func performTogether(
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        deliver: Deliver
-    ) {
-        let statement = LockUsersStatement(groups, of: batch, unknownUsersPolicy)
-        let reply = sender.execute(.perform, groups, of: &batch, deliver: deliver) {
-            attempt,
-            batch throws(PostgresError) in
-            try perform(statement, attempt, groups, of: &batch, deliver: deliver)
+    /// Decides and answers the requests of all users.
+    ///
+    /// - Returns: with no users for a next path.
+    func decide(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
+        var rest = Remainder()
+        var groups = part.groups
+        while !groups.isEmpty {
+            rest += decideTogether(part.part(groups.prefix(SlowPath.usersMaximum)), &users)
+            groups = groups.dropFirst(SlowPath.usersMaximum)
+        }
+        return rest
+    }
+
+    /// In one transaction, except where new users and known ones meet.
+    private func decideTogether(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
+        let statement = LockUsersStatement(part.groups, of: part.batch, unknownUsersPolicy)
+        let reply = sender.executeOnce(.slowPath, part) { attempt throws(PostgresError) in
+            try transact(statement, part, attempt)
         }
         switch reply {
         case .value(.results(let results)):
-            answer(results, groups, of: batch, deliver: deliver)
+            answerDecided(results, part, &users)
+            return Remainder()
         case .value(.hasNewUsers(let new)):
-            performTogether(groups.filter { !new.contains($0.user) }[...], of: &batch, deliver: deliver)
-            performTogether(groups.filter { new.contains($0.user) }[...], of: &batch, deliver: deliver)
+            let known = part.part(part.groups.filter { !new.contains($0.user) })
+            return decideTogether(known, &users)
+                + decideTogether(part.part(part.groups.filter { new.contains($0.user) }), &users)
         case .allExpired:
-            break
+            return Remainder()
         case .someExpired:
-            execute(Batch(batch.unexpired(groups)), deliver: deliver)
+            return Remainder(forNewBatch: part.unexpired)
         case .rejected(let error):
-            _ = isolate(groups, error, of: &batch, deliver: deliver) { executor, part, batch in
-                executor.performTogether(part, of: &batch, deliver: deliver)
-                return []
-            }
+            return isolation.isolate(part, error) { decideTogether($0, &users) }
         }
     }
 
@@ -57,39 +78,37 @@ extension BatchExecutor {
     }
 
     /// One attempt.
-    private func perform(
+    private func transact(
         _ statement: LockUsersStatement,
-        _ attempt: ExactlyOnceSender.Attempt,
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: inout Batch,
-        deliver: Deliver
+        _ part: BatchPart,
+        _ attempt: ExactlyOnceSender.Attempt
     ) throws(PostgresError) -> ExactlyOnceSender.AttemptResult<Execution> {
-        let connection = attempt.connection
+        let (groups, connection) = (part.groups, attempt.connection)
         try statement.send(over: connection, lane: attempt.receipt, number: attempt.number)
-        let read = try sender.awaitResults(connection, groups, of: &batch, attempt.lateError, deliver: deliver)
-        guard let read else { return .allExpired }
-        let deadline = batch.nextDeadline(groups)?.instant ?? .now + .seconds(1)
+        guard let read = try sender.awaitResults(connection, part, attempt.lateError) else { return .allExpired }
+        let deadline = part.nextDeadline?.instant ?? .now + .seconds(1)
         if let answers = try LockUsersStatement.receiptAnswers(read) {
             try connection.rollBack(deadline: deadline)
             return .committed(.results(results(in: answers, groups, batch)), isUnreplicated: false)
         }
-        if !attempt.isRepetition, batch.hasExpired(groups) {
+        if !attempt.isRepetition, part.someExpired {
             // A request that was answered "nothing was counted" must not be counted.
             try connection.rollBack(deadline: deadline)
             return .someExpired
         }
-        refreshCatalog(try LockUsersStatement.planRevision(read))
+        laneConnection.refreshCatalog(ifOlderThan: try LockUsersStatement.planRevision(read))
         let lockedUsers = try statement.users(read, laneConnection.catalog)
         let new = statement.newUsers(lockedUsers)
         if !attempt.isRepetition, !new.isEmpty, new.count < groups.count {
             try connection.rollBack(deadline: deadline)
             return .rolledBack(.hasNewUsers(new))
         }
-        var users = try transactions(statement, read, lockedUsers, groups, connection, deadline: deadline)
+        var users = try userTransactions(statement, read, lockedUsers, groups, connection, deadline: deadline)
         var results: [SlowPathResult] = []
         results.reserveCapacity(users.count)
+        let requests = part.batch.requests
         for (index, group) in groups.enumerated() {
-            for request in batch.requests[group.range] {
+            for request in requests[group.range] {
                 results.append(users[index].decide(request.operation))
             }
         }
@@ -99,13 +118,12 @@ extension BatchExecutor {
             number: attempt.number,
             answers: ReceiptAnswers.text(results)
         )
-        let written = try sender.awaitResults(connection, groups, of: &batch, .unknown, deliver: deliver)
-        guard let committed = written?.first else { return .allExpired }
+        guard let committed = try sender.awaitResults(connection, part, .unknown)?.first else { return .allExpired }
         return .committed(.results(results), isUnreplicated: committed.isUnreplicated)
     }
 
     /// The users as they were read, with the past periods of their keys.
-    private func transactions(
+    private func userTransactions(
         _ statement: LockUsersStatement,
         _ read: [QueryResult],
         _ lockedUsers: [LockedUser],
@@ -157,15 +175,10 @@ extension BatchExecutor {
         }
     }
 
-    private mutating func answer(
-        _ results: [SlowPathResult]?,
-        _ groups: ArraySlice<Batch.UserRequests>,
-        of batch: Batch,
-        deliver: Deliver
-    ) {
-        let requests = groups.flatMap(\.range)
+    private func answerDecided(_ results: [SlowPathResult]?, _ part: BatchPart, _ users: inout UserCache) {
+        let (requests, batch) = (part.groups.flatMap(\.range), part.batch)
         guard let results, results.count == requests.count else {
-            batch.fail(groups, .unknown, metrics, deliver: deliver)
+            delivery.fail(part, .unknown)
             return
         }
         var completions: [Completion] = []
@@ -182,6 +195,6 @@ extension BatchExecutor {
         }
         metrics.add(messages, to: .messages)
         metrics.add(blocked, to: .blocked)
-        deliverWithDetails(completions, of: batch, deliver: deliver)
+        readPath.deliverWithDetails(completions, of: batch, &users)
     }
 }

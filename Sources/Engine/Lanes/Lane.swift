@@ -62,7 +62,12 @@ final class Lane: Sendable {
     /// The lane's thread.
     func run() {
         let laneConnection = LaneConnection(options: configuration.sessionOptions("lane"), wake: wake, logger: logger)
-        let sender = ExactlyOnceSender(laneConnection: laneConnection, wake: wake, metrics: metrics, logger: logger)
+        let sender = ExactlyOnceSender(
+            laneConnection: laneConnection,
+            delivery: OutcomeDelivery(mailboxes: mailboxes, metrics: metrics),
+            logger: logger,
+            sleep: { [wake] in _ = wake.sleep(orUntilReadable: -1, until: $0) }
+        )
         let errors = DatabaseErrors(laneConnection: laneConnection, invalidValues: invalidValues, logger: logger)
         var executor = BatchExecutor(sender: sender, errors: errors, configuration: configuration)
         let unbatched = UnbatchedExecutor(
@@ -91,9 +96,9 @@ final class Lane: Sendable {
             switch queue.withLock({ $0.take(atMost: configuration.batchMaximum) }) {
             case .batch(let requests):
                 record(requests)
-                executor.execute(Batch(requests)) { mailboxes.deliver($0) }
+                executor.execute(Batch(requests))
             case .unbatched(let request):
-                mailboxes.deliver([unbatched.execute(request)])
+                unbatched.execute(request)
             case nil:
                 if queue.withLock({ $0.isDrained }) {
                     laneConnection.close()

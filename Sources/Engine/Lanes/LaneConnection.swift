@@ -121,9 +121,11 @@ final class LaneConnection {
         receiptNumber = 0
     }
 
-    /// Reads the plans again if a usage row was written with another revision of them.
-    func refreshCatalog(ifOlderThan revision: Int32, deadline: ContinuousClock.Instant) {
-        guard catalog.revision != revision, let connection else { return }
+    /// Reads the plans again if a usage row was written with another revision of them. Nil for a row without one.
+    func refreshCatalog(ifOlderThan revision: Int32?) {
+        guard let revision, catalog.revision != revision, let connection else { return }
+        // Answers of committed messages wait for it.
+        let deadline = ContinuousClock.now + .milliseconds(500)
         do throws(PostgresError) {
             catalog = try PlanCatalog(connection.query(EmbeddedSQL.readPlans, deadline: deadline))
         } catch {

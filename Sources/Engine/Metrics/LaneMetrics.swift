@@ -42,10 +42,18 @@ final class LaneMetrics: Sendable {
 public enum StatementKind: Int, CaseIterable, Sendable {
     /// The fast path, with keys or without.
     case count
-    /// The slow path.
-    case perform
+    case slowPath
     /// The read path, and whatever else changes nothing.
     case read
+
+    /// The documented value of the metric's label `statement`.
+    public var label: String {
+        switch self {
+        case .count: "count"
+        case .slowPath: "perform"
+        case .read: "read"
+        }
+    }
 }
 
 /// The sums over all lanes since the start.

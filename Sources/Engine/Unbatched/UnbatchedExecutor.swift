@@ -15,135 +15,93 @@ struct UnbatchedExecutor {
         laneConnection = sender.laneConnection
     }
 
-    func execute(_ request: UnbatchedRequest) -> Completion {
+    func execute(_ request: UnbatchedRequest) {
+        let pending = PendingUnbatchedRequest(request)
         let user = request.user
         let deadline = request.deadline.instant
-        let outcome =
-            switch request.operation {
-            case .usageInPeriod(let period):
-                read(until: deadline) { connection throws(PostgresError) in
-                    try usage(of: user, in: period, on: connection, deadline: deadline)
-                }
-            case .history(let count):
-                read(until: deadline) { connection throws(PostgresError) in
-                    .periodUsages(try history(of: user, count, on: connection, deadline: deadline))
-                }
-            case .change(let change, let author):
-                execute(
-                    ChangeStatement(user: user, change: change, author: author, unknownUsersPolicy: unknownUsersPolicy),
-                    until: deadline
-                )
+        switch request.operation {
+        case .usageInPeriod(let period):
+            read(for: pending) { connection throws(PostgresError) in
+                try usage(of: user, in: period, on: connection, deadline: deadline)
             }
-        return Completion(returnAddress: request.returnAddress, outcome: outcome)
+        case .history(let count):
+            read(for: pending) { connection throws(PostgresError) in
+                .periodUsages(try history(of: user, count, on: connection, deadline: deadline))
+            }
+        case .change(let change, let author):
+            let statement = ChangeStatement(
+                user: user,
+                change: change,
+                author: author,
+                unknownUsersPolicy: unknownUsersPolicy
+            )
+            make(statement, for: pending, deadline: deadline)
+        }
     }
 
-    /// Runs statements that change nothing, again after each loss.
+    private func deliver(_ outcome: Outcome, to pending: PendingUnbatchedRequest) {
+        sender.delivery.deliver([pending.completion(outcome)])
+    }
+
     private func read(
-        until deadline: ContinuousClock.Instant,
+        for pending: PendingUnbatchedRequest,
         _ read: (Connection) throws(PostgresError) -> Outcome
-    ) -> Outcome {
-        while let connection = awaitConnection(until: deadline) {
-            do throws(PostgresError) {
-                return try read(connection)
-            } catch {
-                switch StatementEffect(of: error) {
-                case .unknown, .readOnlyServer, .receiptLost: laneConnection.drop(error)
-                case .rolledBack: continue
-                case .refused: return .failure(errors.engineError(for: error))
-                }
-            }
+    ) {
+        switch sender.read(pending, afterEffect: false, attempt: read) {
+        case .value(let outcome): deliver(outcome, to: pending)
+        case .allExpired, .effectLost: break
+        case .rejected(let error): deliver(.failure(errors.engineError(for: error)), to: pending)
         }
-        return .failure(withoutAnswer)
     }
 
     // MARK: Changes
 
-    /// Makes the change once, as `ExactlyOnceSender` counts a batch once.
-    private func execute(_ statement: ChangeStatement, until deadline: ContinuousClock.Instant) -> Outcome {
-        var number = laneConnection.nextNumber()
-        var receipt = laneConnection.receipt
-        var losses = 0
-        var rollbacks = 0
-        var isMade = false
-        while let connection = awaitConnection(until: deadline) {
-            if laneConnection.receipt != receipt {
-                // The database has lost the receipt: what became of an earlier attempt cannot be found out any more.
-                guard losses == 0 else { return unknown }
-                (receipt, number) = (laneConnection.receipt, laneConnection.nextNumber())
-            }
-            do throws(PostgresError) {
-                let (isReplay, commit) = try statement.execute(
-                    lane: receipt,
-                    number: number,
-                    on: connection,
-                    deadline: deadline
-                )
-                if commit.isUnreplicated || losses > 0 {
-                    try sender.awaitReplication(connection, deadline: deadline)
-                }
-                isMade = true
-                return try answer(statement, isReplay: isReplay, on: connection, deadline: deadline)
-            } catch {
-                switch StatementEffect(of: error) {
-                case .unknown:
-                    losses += 1
-                    laneConnection.drop(error)
-                case .readOnlyServer, .receiptLost:
-                    laneConnection.drop(error)
-                case .rolledBack where rollbacks < ExactlyOnceSender.rollbacksMaximum || losses > 0:
-                    rollbacks += 1
-                    rollBack(connection)
-                case .rolledBack, .refused:
-                    rollBack(connection)
-                    // The change is committed under its number; what was refused is the read after it.
-                    if isMade { return .failure(errors.engineErrorAfterEffect(for: error)) }
-                    guard losses > 0 else {
-                        laneConnection.takeBack(number)
-                        return .failure(errors.engineError(for: error, refusing: statement.change))
-                    }
-                    // Most likely, the lost transaction still holds the receipt, and an attempt at once would fail too.
-                    sender.waitForConnection(until: min(deadline, .now + .milliseconds(50)))
-                }
-            }
+    /// Makes the change once, and then reads what to answer.
+    private func make(
+        _ statement: ChangeStatement,
+        for pending: PendingUnbatchedRequest,
+        deadline: ContinuousClock.Instant
+    ) {
+        let made = sender.executeOnce(nil, pending) { attempt throws(PostgresError) in
+            let (isReplay, commit) = try statement.execute(
+                lane: attempt.receipt,
+                number: attempt.number,
+                on: attempt.connection,
+                deadline: deadline
+            )
+            return .committed(isReplay, isUnreplicated: commit.isUnreplicated)
         }
-        guard losses > 0 else {
-            if laneConnection.receipt == receipt { laneConnection.takeBack(number) }
-            return .failure(withoutAnswer)
+        switch made {
+        case .value(let isReplay):
+            answerChange(statement, isReplay: isReplay, for: pending, deadline: deadline)
+        case .allExpired, .someExpired:
+            break
+        case .rejected(let error):
+            deliver(.failure(errors.engineError(for: error, refusing: statement.change)), to: pending)
         }
-        laneConnection.abandon()
-        return unknown
     }
 
-    /// The answer after the deadline, if nothing was changed.
-    private var withoutAnswer: EngineError { laneConnection.connection == nil ? laneConnection.failure : .late }
-
-    private var unknown: Outcome {
-        sender.metrics.countUnknownOutcomes(1, after: .unknown)
-        return .failure(.unknown)
-    }
-
-    /// The connection, as soon as there is one; nil after the deadline.
-    private func awaitConnection(until deadline: ContinuousClock.Instant) -> Connection? {
-        while ContinuousClock.now < deadline {
-            laneConnection.advance()
-            if let connection = laneConnection.connection { return connection }
-            sender.waitForConnection(until: deadline)
+    private func answerChange(
+        _ statement: ChangeStatement,
+        isReplay: Bool,
+        for pending: PendingUnbatchedRequest,
+        deadline: ContinuousClock.Instant
+    ) {
+        let reply = sender.read(pending, afterEffect: true) { connection throws(PostgresError) in
+            try outcome(of: statement, isReplay: isReplay, on: connection, deadline: deadline)
         }
-        return nil
-    }
-
-    private func rollBack(_ connection: Connection) {
-        guard connection.isUsable else { return }
-        do throws(PostgresError) {
-            try connection.execute("rollback", deadline: .now + .seconds(1))
-        } catch {
-            laneConnection.drop(error)
+        switch reply {
+        case .value(let outcome): deliver(outcome, to: pending)
+        case .allExpired: break
+        case .effectLost: sender.delivery.fail(pending, .unknown)
+        // The change is committed under its number; what was refused is the read after it.
+        case .rejected(let error): deliver(.failure(errors.engineErrorAfterEffect(for: error)), to: pending)
         }
     }
 
     /// - Parameter isReplay: the change was made before, under its key, and not now.
-    private func answer(
-        _ statement: ChangeStatement,
+    private func outcome(
+        of statement: ChangeStatement,
         isReplay: Bool,
         on connection: Connection,
         deadline: ContinuousClock.Instant
@@ -174,7 +132,7 @@ struct UnbatchedExecutor {
         let result = try connection.query(EmbeddedSQL.readBatch, parameters, deadline: deadline)
         guard result.rowCount == 1 else { throw PostgresError(.connectionLost, "a usage snapshot was not found") }
         let snapshots = try DetailedSnapshotDecoder(result)
-        refreshCatalog(snapshots.planRevision)
+        laneConnection.refreshCatalog(ifOlderThan: snapshots.planRevision)
         return try snapshots.snapshot(0, laneConnection.catalog)
     }
 
@@ -191,7 +149,7 @@ struct UnbatchedExecutor {
         let result = try connection.query(EmbeddedSQL.readPeriod, parameters, deadline: deadline)
         guard result.rowCount == 1 else { return nil }
         let snapshots = try UsageSnapshotDecoder(result)
-        refreshCatalog(snapshots.planRevision(0))
+        laneConnection.refreshCatalog(ifOlderThan: snapshots.planRevision(0))
         return try snapshots.snapshot(0, laneConnection.catalog)
     }
 
@@ -227,9 +185,5 @@ struct UnbatchedExecutor {
                 tier: try row.tier("tier")
             )
         }
-    }
-
-    private func refreshCatalog(_ revision: Int32?) {
-        if let revision { laneConnection.refreshCatalog(ifOlderThan: revision, deadline: .now + .milliseconds(500)) }
     }
 }

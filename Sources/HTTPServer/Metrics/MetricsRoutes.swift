@@ -89,7 +89,7 @@ struct MetricsRoutes: RouteProvider {
         encoder.write(.laneQueue, metrics.queueDepths.enumerated().map { (["\($0.offset)"], .init($0.element)) })
         encoder.write(.queueWait, .microseconds, [([], metrics.queueWaits)])
         encoder.write(.batchRequests, .requests, [([], metrics.batchSizes)])
-        encoder.write(.statementDuration, .microseconds, metrics.statements.map { (["\($0.kind)"], $0.times) })
+        encoder.write(.statementDuration, .microseconds, metrics.statements.map { ([$0.kind.label], $0.times) })
         encoder.write(.reconnects, .init(snapshot.reconnects))
         encoder.write(.outcomesUnknown, .init(metrics.outcomesUnknown))
         encoder.write(.messagesCounted, .init(metrics.messagesCounted))

@@ -13,10 +13,6 @@ struct UncachedUserTests {
         return database
     }
 
-    private func slowStatements(_ engine: EngineHarness) -> UInt64 {
-        engine.engine.metrics.statements.filter { $0.kind == .perform }.reduce(0) { $0 + $1.times.count }
-    }
-
     @Test("are counted on the fast path, whatever the period of their usable row, also after a lost reply")
     func periods() async throws {
         let database = try await fresh()
@@ -44,7 +40,7 @@ struct UncachedUserTests {
                     outcomes.map { $0.answer?.snapshot.period.label } == ["trial", "2026-11", "2026-10", "forever"]
                 )
             }
-            #expect(slowStatements(restarted) == 0)
+            #expect(restarted.slowPathStatements == 0)
         }
         #expect(proxy.cuts == 1)
     }
@@ -68,7 +64,7 @@ struct UncachedUserTests {
         try await engine.running {
             let outcome = try await engine.execute(ada, .consume(1))
             #expect(outcome.answer?.snapshot.used == 2)
-            #expect(slowStatements(engine) == 1)
+            #expect(engine.slowPathStatements == 1)
         }
         #expect(try await database.count(of: ada, period: "2026-10") == 7)
         #expect(try await database.count(of: ada, period: "2026-11") == 2)

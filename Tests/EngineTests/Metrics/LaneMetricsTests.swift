@@ -82,7 +82,7 @@ struct LaneMetricsTests {
         #expect(metrics.queueWaits.count == 6)
         let counts = Dictionary(uniqueKeysWithValues: metrics.statements.map { ($0.kind, $0.times.count) })
         // New users are counted on the slow path: the first, six more, thirty-three more.
-        #expect(counts == [.count: 3, .perform: 3, .read: 3])
+        #expect(counts == [.count: 3, .slowPath: 3, .read: 3])
         // Sequential, so together they took no longer than the test.
         let elapsed = ContinuousClock.now - start
         #expect(metrics.statements.allSatisfy { $0.times.sum > 0 })

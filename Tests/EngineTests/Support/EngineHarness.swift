@@ -57,6 +57,11 @@ final class EngineHarness: Sendable {
         }
     }
 
+    /// How many statements the slow path has executed.
+    var slowPathStatements: UInt64 {
+        engine.metrics.statements.filter { $0.kind == .slowPath }.reduce(0) { $0 + $1.times.count }
+    }
+
     var isConnected: Bool { engine.snapshot.lanesConnected == engine.configuration.lanes }
 
     /// Submits requests as one iteration of an event loop would: all requests of a lane at once.

@@ -1,0 +1,243 @@
+import Postgres
+import Usage
+
+/// The fast path: counts with one statement that touches one row per user and joins nothing.
+struct CountPath {
+    private let sender: ExactlyOnceSender
+    private let isolation: RowErrorIsolation
+    private let readPath: ReadPath
+    private let laneConnection: LaneConnection
+    private let delivery: OutcomeDelivery
+    private let metrics: LaneMetrics
+    private let invalidValues: InvalidValueLog
+
+    init(sender: ExactlyOnceSender, isolation: RowErrorIsolation, readPath: ReadPath) {
+        self.sender = sender
+        self.isolation = isolation
+        self.readPath = readPath
+        laneConnection = sender.laneConnection
+        delivery = sender.delivery
+        metrics = sender.metrics
+        invalidValues = isolation.errors.invalidValues
+    }
+
+    /// Answers the users that can be counted, and leaves the others to the slow path.
+    func count(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
+        let cached = part.groups.map { users.entry(of: $0.user) }
+        let statement = CountBatchStatement(part.groups, cached: cached, usual: usualPeriods(users.calendarMonth))
+        let reply = sender.executeOnce(.count, part) { attempt throws(PostgresError) in
+            try send(statement, part, attempt)
+        }
+        switch reply {
+        case .value(.result(let result)):
+            return Remainder(forNextPath: answerCounted(result, statement, part, &users))
+        case .value(.counted(let counted)):
+            return Remainder(forNextPath: answerFromReceipt(counted, statement, part, &users))
+        case .allExpired:
+            return Remainder()
+        case .someExpired:
+            return Remainder(forNewBatch: part.unexpired)
+        case .rejected(let error):
+            return isolation.isolate(part, error) { count($0, &users) }
+        }
+    }
+
+    /// Where the row of a user that is not cached is looked for. A month may have begun in the previous calendar month.
+    private func usualPeriods(_ month: BillingPeriod) -> [BillingPeriod] {
+        [month] + (month.previousMonth.map { [$0] } ?? []) + laneConnection.catalog.endlessPeriods
+    }
+
+    private enum Reply {
+        case result(QueryResult)
+        /// Counted by a connection that was lost; from the receipt.
+        case counted([CountedUser])
+    }
+
+    /// One attempt. The statement begins and commits its own transaction.
+    private func send(
+        _ statement: CountBatchStatement,
+        _ part: BatchPart,
+        _ attempt: ExactlyOnceSender.Attempt
+    ) throws(PostgresError) -> ExactlyOnceSender.AttemptResult<Reply> {
+        let connection = attempt.connection
+        let parameters = statement.parameters(lane: attempt.receipt, number: attempt.number)
+        try connection.send(prepared: statement.query.name, parameters)
+        guard let result = try sender.awaitResult(connection, part, .unknown) else { return .allExpired }
+        guard result.rowCount == 0, attempt.isRepetition else {
+            return .committed(.result(result), isUnreplicated: result.isUnreplicated)
+        }
+        guard let receipt = try sender.awaitResult(of: ReceiptStatement.read, connection, part) else {
+            return .allExpired
+        }
+        let counts = try ReceiptStatement.counts(receipt, number: attempt.number)
+        return .committed(counts.map { .counted($0) } ?? .result(result), isUnreplicated: result.isUnreplicated)
+    }
+
+    // MARK: Answers
+
+    /// Answers with what the statement has returned.
+    ///
+    /// - Returns: the users that were not counted.
+    private func answerCounted(
+        _ result: QueryResult,
+        _ statement: CountBatchStatement,
+        _ part: BatchPart,
+        _ users: inout UserCache
+    ) -> [Batch.UserRequests] {
+        let (groups, batch) = (part.groups, part.batch)
+        var completions: [Completion] = []
+        var messages = 0
+        var unreadable: Set<UserID> = []
+        let uncounted: [Batch.UserRequests]
+        do throws(PostgresError) {
+            guard let counted = try CountBatchStatement.Result(result) else { return Array(groups) }
+            var entitlements = statement.cached.map { $0?.entitlement }
+            var holds: [Int: CountBatchStatement.Holds] = [:]
+            if let rows = try counted.userRows() {
+                var periodOrdinals = Array(repeating: 0, count: groups.count)
+                try counted.forEachCount {
+                    if periodOrdinals.indices.contains($0.index) { periodOrdinals[$0.index] = $0.periodOrdinal }
+                }
+                for row in rows.indices {
+                    let index = try rows.index(row, below: groups.count)
+                    let group = groups[groups.startIndex + index]
+                    let period = try statement.periods.period(periodOrdinals[index])
+                    do throws(PostgresError) {
+                        entitlements[index] = try learnEntitlement(rows, row, of: group.user, period, &users)
+                        holds[index] = try rows.holds(row)
+                    } catch {
+                        // Counted, and not to be counted again.
+                        invalidValues.record(error)
+                        unreadable.insert(group.user)
+                        entitlements[index] = nil
+                        messages += group.messages
+                        batch.fail(CollectionOfOne(group), .invalidValueAfterwards(error), into: &completions)
+                    }
+                }
+            }
+            uncounted = try batch.answer(groups, counted, entitlements, holds, into: &completions) {
+                users.learnExhaustion($0, $1)
+                messages += $2
+            }
+            users.observe(counted.observedAt)
+        } catch {
+            // Counted, but it cannot be read which users were. A client that sends a message again with its key gets
+            // the message's own answer.
+            invalidValues.record(error, as: "what a batch has counted cannot be read")
+            delivery.deliver(completions)
+            delivery.fail(part.part(groups.filter { !unreadable.contains($0.user) }), .unknown)
+            return []
+        }
+        metrics.add(messages, to: .messages)
+        if groups.contains(where: \.hasUsage) {
+            readPath.deliverWithDetails(completions, of: batch, &users)
+        } else {
+            delivery.deliver(completions)
+        }
+        return unreadable.isEmpty ? uncounted : uncounted.filter { !unreadable.contains($0.user) }
+    }
+
+    /// The entitlement in a row that was returned because it was not cached.
+    private func learnEntitlement(
+        _ rows: CountBatchStatement.UserRows,
+        _ row: Int,
+        of user: UserID,
+        _ period: BillingPeriod,
+        _ users: inout UserCache
+    ) throws(PostgresError) -> Entitlement {
+        let planRevision = rows.entitlements.planRevision(row)
+        laneConnection.refreshCatalog(ifOlderThan: planRevision)
+        let entitlement = try rows.entitlements.entitlement(row, laneConnection.catalog, period)
+        // With plans of another revision than the row's, it serves this answer only.
+        if let version = try rows.version(row), laneConnection.catalog.revision == planRevision {
+            users.learn(user, entitlement, version: version)
+        }
+        return entitlement
+    }
+
+    // MARK: Answers after a lost reply
+
+    /// Answers a part that was counted, but whose reply was lost with the connection. The receipt has the count of each
+    /// user. The row of a key has the `held` and `limit` of its first use. Everything else is read now.
+    ///
+    /// - Returns: the users that were not counted.
+    private func answerFromReceipt(
+        _ counts: [CountedUser],
+        _ statement: CountBatchStatement,
+        _ part: BatchPart,
+        _ users: inout UserCache
+    ) -> [Batch.UserRequests] {
+        let groups = part.groups
+        var counted: [Batch.UserRequests] = []
+        var rows: [UserID: (period: BillingPeriod, count: Int)] = [:]
+        for user in counts.sorted(by: { $0.index < $1.index }) {
+            // Out of range only if the receipt was edited by hand.
+            guard groups.indices.contains(groups.startIndex + user.index),
+                let period = try? statement.periods.period(user.periodOrdinal)
+            else { continue }
+            let group = groups[groups.startIndex + user.index]
+            counted.append(group)
+            rows[group.user] = (period, user.count)
+        }
+        let uncounted = groups.filter { rows[$0.user] == nil }
+        guard let keys = readPath.readKeys(part.part(counted)) else {
+            metrics.add(counted.reduce(0) { $0 + $1.messages }, to: .messages)
+            delivery.fail(part.part(counted), .unknown)
+            return uncounted
+        }
+        metrics.add(
+            counted.reduce(0) { $0 + $1.messages + ($1.keyed?.verb == .commit ? keys[$1.user]?.messages ?? 0 : 0) },
+            to: .messages
+        )
+        // The groups are counted, so the answer after a failed read must not be "nothing was counted".
+        readPath.readSnapshots(part.part(counted), afterEffect: true, &users) {
+            group,
+            current,
+            _,
+            batch,
+            _,
+            completions in
+            guard let (period, count) = rows[group.user] else { return true }
+            let key = keys[group.user]
+            let before = current.snapshot(before: group, count, in: period, key)
+            _ = batch.answer(group, from: before, keyMessages: key?.messages ?? 0, into: &completions)
+            return true
+        }
+        return uncounted
+    }
+}
+
+extension UsageSnapshot {
+    /// The snapshot before a user's requests, which were counted before this one was read.
+    ///
+    /// - Parameters:
+    ///   - count: the user's count after the requests, in `period`.
+    ///   - key: the first use of the group's key, where it is known.
+    fileprivate func snapshot(
+        before group: Batch.UserRequests,
+        _ count: Int,
+        in period: BillingPeriod,
+        _ key: UsedKey?
+    ) -> UsageSnapshot {
+        var before = self
+        before.used = count - group.messages
+        if self.period != period {
+            // The billing period has changed since. The old period ended where the current one starts.
+            before.period = period
+            before.held = 0
+            before.resetsAt = resetsAt == nil ? observedAt : startedAt
+        }
+        if let key, let keyed = group.keyed {
+            switch keyed.verb {
+            case .consume, .reserve: (before.held, before.limit) = (key.first.held, key.first.limit)
+            case .commit: (before.held, before.limit) = (key.committed?.held ?? 0, key.committed?.limit)
+            case .release: break
+            }
+            before.takeBack(keyed, key.messages)
+        }
+        // The messages were allowed when they were counted, even if an operator has changed the plan since.
+        before.denialReason = nil
+        if let limit = before.limit { before.limit = max(limit, before.used + before.held + group.messages) }
+        return before
+    }
+}
