@@ -26,8 +26,8 @@ enum StatementEffect {
             }
     }
 
-    /// Raised by headroom.lock_receipt.
-    private static let receiptUnknown = SQLState(rawValue: "HR001")
+    /// Raised by headroom.lock_receipt, and thrown by `ChangeStatement`.
+    static let receiptUnknown = SQLState(rawValue: "HR001")
 }
 
 extension QueryResult {

@@ -11,6 +11,7 @@ struct ChangeStatement {
 
     /// - Returns: whether the change's key had made it before, so that this request changed nothing; and the reply to
     ///   the commit. A change that was made before under this number is not made again.
+    /// - Throws: `StatementEffect.receiptLost` if the lane's receipt is not at this number nor at the one before.
     func execute(
         lane: ReceiptID,
         number: Int64,
@@ -21,10 +22,15 @@ struct ChangeStatement {
         try connection.execute("begin", deadline: deadline)
         if let author { try connection.setActor(author, deadline: deadline) }
         let advanced = try connection.query(EmbeddedSQL.advanceReceipt, receipt, deadline: deadline)
-        let answers =
-            advanced.rowCount == 1
-            ? try makeChange(lane: lane, on: connection, deadline: deadline)
-            : try connection.query(EmbeddedSQL.readReceiptAnswer, receipt, deadline: deadline)
+        let answers: QueryResult
+        if advanced.rowCount == 1 {
+            answers = try makeChange(lane: lane, on: connection, deadline: deadline)
+        } else {
+            answers = try connection.query(EmbeddedSQL.readReceiptAnswer, receipt, deadline: deadline)
+            guard answers.rowCount == 1 else {
+                throw PostgresError(.server(StatementEffect.receiptUnknown), "the lane's receipt is at another number")
+            }
+        }
         let commit = try connection.query("commit", deadline: deadline)
         let isReplay = answers.rowCount == 1 && !answers.isNull(0, 0) && answers.text(0, 0) == "replayed"
         return (isReplay, commit)
