@@ -47,6 +47,56 @@ struct KeyPeriodTests {
         }
     }
 
+    @Test("that another instance commits in the month's last moment is not committed again after it")
+    func committedMeanwhile() async throws {
+        try await running { database, engine, _ in
+            let key = messageKey("late")
+            _ = try await engine.execute(ada, .reserve(7, key: key, ttlSeconds: 600))
+            try await database.moveClock(to: after)
+            // The lane expects the user in December from now on, so that the fast path leaves the key to the slow path.
+            _ = try await engine.execute(ada, .consume(1))
+            let row = "where user_id = '\(ada)' and billing_period = '2026-11'"
+            let instance = try await Session.open(database.conninfo)
+            try await instance.execute("begin; select from message_usage \(row) for update")
+            let slots = engine.submit([(ada, .commit(key))])
+            try await waitUntil("the slow path, which has read the key, waits for November's row") {
+                try await database.psql.number(
+                    """
+                    select count(*) from pg_stat_activity where datname = current_database()
+                        and wait_event_type = 'Lock' and query like '%lock_past_usage%'
+                    """
+                ) == 1
+            }
+            // As the counting statement of the other instance does, which locks only this row.
+            try await instance.execute(
+                """
+                update headroom.message_keys set status = 'c', committed_used = 7, committed_held = 0, committed_limit = 800
+                where user_id = '\(ada)';
+                update message_usage set message_count = 7, held = 0 \(row);
+                commit
+                """
+            )
+            let answer = try #require(try await engine.outcomes(of: slots)[0].answer)
+            #expect(answer.isReplay && answer.snapshot.used == 7)
+            #expect(try await database.count(of: ada, period: "2026-11") == 7)
+        }
+    }
+
+    @Test("that is committed in the old month leaves the user in the new one, on the fast path")
+    func cachedPeriod() async throws {
+        try await running { database, engine, _ in
+            let key = messageKey("late")
+            _ = try await engine.execute(ada, .reserve(7, key: key, ttlSeconds: 600))
+            try await database.moveClock(to: after)
+            #expect(try await engine.execute(ada, .consume(1)).answer?.snapshot.used == 1)
+            let committed = try await engine.execute(ada, .commit(key)).answer
+            #expect(committed?.snapshot.period == billingPeriod("2026-11"))
+            let before = engine.slowPathStatements
+            #expect(try await engine.execute(ada, .consume(1)).answer?.snapshot.used == 2)
+            #expect(engine.slowPathStatements == before)
+        }
+    }
+
     @Test("that holds over the month's end is counted in the old month")
     func holdOverMonthEnd() async throws {
         try await running { database, engine, other in
