@@ -89,7 +89,7 @@ struct SlowPath {
         let deadline = part.nextDeadline?.instant ?? .now + .seconds(1)
         if let answers = try LockUsersStatement.receiptAnswers(read) {
             try connection.rollBack(deadline: deadline)
-            return .committed(.results(results(in: answers, groups, batch)), isUnreplicated: false)
+            return .committed(.results(results(in: answers, part)), isUnreplicated: false)
         }
         if !attempt.isRepetition, part.someExpired {
             // A request that was answered "nothing was counted" must not be counted.
@@ -161,12 +161,9 @@ struct SlowPath {
         }
     }
 
-    private func results(
-        in answers: String,
-        _ groups: ArraySlice<Batch.UserRequests>,
-        _ batch: Batch
-    ) -> [SlowPathResult]? {
-        ReceiptAnswers.results(answers, of: groups.flatMap { batch.requests[$0.range].map(\.user) }) { name in
+    private func results(in answers: String, _ part: BatchPart) -> [SlowPathResult]? {
+        let users = part.groups.flatMap { part.batch.requests[$0.range].map(\.user) }
+        return ReceiptAnswers.results(answers, of: users) { name in
             do throws(PostgresError) {
                 return try laneConnection.catalog.plan(named: name)
             } catch {
