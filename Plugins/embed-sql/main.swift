@@ -30,6 +30,17 @@ func sqlFiles(in directory: String) throws -> [String] {
         .sorted()
 }
 
+func folders(in directory: String) throws -> [String] {
+    guard FileManager.default.fileExists(atPath: directory) else { return [] }
+    return try FileManager.default.contentsOfDirectory(atPath: directory)
+        .filter { name in
+            var isDirectory: ObjCBool = false
+            return FileManager.default.fileExists(atPath: directory + "/" + name, isDirectory: &isDirectory)
+                && isDirectory.boolValue && !name.hasPrefix(".")
+        }
+        .sorted()
+}
+
 func read(_ path: String) throws -> String {
     guard let bytes = FileManager.default.contents(atPath: path) else {
         throw EmbeddingError(path: path, message: "cannot be read")
@@ -96,9 +107,13 @@ func readQueries(in directories: [String]) throws -> [Query] {
         guard name != "migrations", name != "definitions", !queries.contains(where: { $0.name == name }) else {
             throw EmbeddingError(path: path, message: "EmbeddedSQL.\(name) exists already; choose another file name")
         }
+        let sql = try read(path)
+        guard definedObjects(in: sql).isEmpty else {
+            throw EmbeddingError(path: path, message: "put a function or a view into functions/")
+        }
         // Identifies the statement in pg_stat_activity and in the server's log.
         let heading = path.hasSuffix("/queries/" + file) ? "-- name: \(file.dropLast(4))\n" : ""
-        queries.append(Query(name: name, sql: try heading + read(path)))
+        queries.append(Query(name: name, sql: heading + sql))
     }
     return queries
 }

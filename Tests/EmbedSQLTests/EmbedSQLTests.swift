@@ -48,8 +48,9 @@ struct EmbedSQLTests {
             "queries/default.sql": "SELECT 4;\n\n",
             "queries/README.md": "not SQL",
             "roles.sql": "SELECT 5",
-            "functions/headroom/a.sql": "create or replace view headroom.a as select headroom.b();\n",
-            "functions/headroom/b.sql": "create or replace function headroom.b() returns int language sql return 1;\n",
+            "functions/headroom/one/a.sql": "create or replace view headroom.a as select headroom.b();\n",
+            "functions/headroom/two/b.sql":
+                "create or replace function headroom.b() returns int language sql return 1;\n",
         ])
         #expect(outcome.status == 0)
         #expect(
@@ -131,11 +132,38 @@ struct EmbedSQLTests {
                 "depends on itself"
             ),
             (["queries/roles.sql": "", "roles.sql": ""], "exists already"),
+            (["functions/a.sql": "create or replace view a as select;"], "put it into the folder of its schema"),
+            (
+                [
+                    "functions/headroom/a.sql": "create or replace view headroom.a as select;",
+                    "functions/headroom/one/b.sql": "create or replace view headroom.b as select;",
+                ],
+                "put it into a folder of its subject, such as "
+            ),
+            (
+                ["functions/headroom/one/more/a.sql": "create or replace view headroom.a as select;"],
+                "the folder of a subject contains files only"
+            ),
+            (
+                [
+                    "functions/headroom/one/a.sql": "create or replace view headroom.a as select;",
+                    "functions/headroom/two/a.sql": "create or replace view headroom.a as select;",
+                ],
+                "functions/headroom/one/a.sql, too"
+            ),
+            (
+                [
+                    "functions/headroom/a.sql":
+                        "create or replace view headroom.a as select; create or replace view headroom.b as select;"
+                ],
+                "and no other one"
+            ),
+            (["queries/a.sql": "create or replace view a as select;"], "put a function or a view into functions/"),
         ]
     )
     func errors(files: [String: String], message: String) throws {
         let outcome = try embed(files)
         #expect(outcome.status == 1 && outcome.source.isEmpty)
-        #expect(outcome.message.contains(".sql:1: error: ") && outcome.message.contains(message))
+        #expect(outcome.message.contains(":1: error: ") && outcome.message.contains(message))
     }
 }

@@ -15,7 +15,7 @@ struct ConsumePathTests {
         let rest = page[start...]
         let section = rest[..<(rest.range(of: "\n## ")?.lowerBound ?? rest.endIndex)]
         let files = Set(section.split(separator: "`").filter { $0.contains("/") && !$0.contains(" ") })
-        #expect(files.contains("sql/functions/headroom/count_batch.sql"))
+        #expect(files.contains("sql/functions/headroom/counting/count_batch.sql"))
         #expect(files.count <= ConsumePathTests.filesMaximum)
         for file in files {
             #expect(FileManager.default.fileExists(atPath: root.appending(path: String(file)).path), "\(file)")

@@ -18,6 +18,7 @@ public enum Schema {
                 ],
                 migrations: EmbeddedSQL.migrations.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) },
                 renameConflicts: EmbeddedSQL.setAside,
+                // Without the folder of the subject: a file that moves to another one has not changed.
                 definitions: EmbeddedSQL.definitions.map {
                     Definition(file: "functions/\($0.schema)/\($0.name).sql", sql: $0.sql)
                 },

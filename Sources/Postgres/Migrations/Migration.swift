@@ -21,7 +21,7 @@ public struct Migration: Sendable, Hashable {
 
 /// A file that is applied again whenever it has changed: a function, a view, or a script.
 public struct Definition: Sendable, Hashable {
-    /// Below sql/, such as functions/headroom/now.sql.
+    /// Below sql/, such as triggers.sql; of a function or a view without its subject: functions/headroom/now.sql.
     public let file: String
     public let sql: String
 

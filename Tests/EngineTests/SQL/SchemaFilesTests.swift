@@ -27,7 +27,8 @@ struct SchemaFilesTests {
             """
         )
         let files = try Self.files(in: "functions").map { file in
-            file.deletingLastPathComponent().lastPathComponent + "/" + file.lastPathComponent.prefix { $0 != "." }
+            let schema = file.path.dropFirst(Self.root.path.count + "/functions/".count).prefix { $0 != "/" }
+            return String(schema) + "/" + file.lastPathComponent.prefix { $0 != "." }
         }
         #expect(Set(files) == Set(objects))
         #expect(objects.count > 50)
