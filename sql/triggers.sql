@@ -24,9 +24,9 @@ create or replace trigger record_manual_change after insert or update or delete 
     for each row execute function headroom.record_manual_change();
 
 -- last_used_at is in neither list: it is written once a minute and does not change which tokens are valid.
-create or replace trigger stamp_token
+create or replace trigger check_and_stamp_token
     before insert or update of name, scopes, digest, created_at, created_by, expires_at, revoked_at, revoked_by
-    on headroom.tokens for each row execute function headroom.stamp_token();
+    on headroom.tokens for each row execute function headroom.check_and_stamp_token();
 create or replace trigger notify_tokens_changed
     after insert or delete or update of name, scopes, digest, expires_at, revoked_at
     on headroom.tokens for each statement execute function headroom.notify_tokens_changed();

@@ -73,7 +73,7 @@ PLANTS = [
         "the slow path now and then reads a count from before the newest message",
         rewritten(
             "headroom.lock_and_read_users",
-            ("least(coalesce(usage.message_count, 0)", "least(greatest(coalesce(usage.message_count, 0) - (random() < 0.05)::integer, 0)"),
+            ("derived, usage.message_count,", "derived, greatest(usage.message_count - (random() < 0.05)::integer, 0),"),
         ),
         "none", frozenset({"I2", "I3", "I5", "I6"}),
     ),

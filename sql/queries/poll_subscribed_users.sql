@@ -5,12 +5,5 @@
 -- transactions nothing. NOTIFY would make these transactions commit one after the other.
 select request.ordinal::integer
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, fingerprint, ordinal)
-where request.fingerprint <> concat_ws(
-    '/',
-    (select string_agg(usage.xmin::text, ',') from public.message_usage as usage
-     where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id),
-    (select subscriber.xmin::text from headroom.subscribers as subscriber
-     where subscriber.bucket = headroom.bucket_of(request.user_id) and subscriber.user_id = request.user_id),
-    (select string_agg(subscription.xmin::text, ',') from headroom.subscriptions as subscription
-     where subscription.bucket = headroom.bucket_of(request.user_id) and subscription.user_id = request.user_id)
-);
+cross join lateral headroom.fingerprint(request.user_id) as present
+where present.fingerprint <> request.fingerprint;

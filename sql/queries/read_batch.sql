@@ -15,10 +15,10 @@ with usable as materialized (
         select one.* from public.message_usage as one
         where one.bucket = headroom.bucket_of(request.user_id) and one.user_id = request.user_id
             and one.billing_period = request.billing_period
-            and one.usable_until > headroom.now()
-            -- A row that is dated later was written while the clock was ahead, and the next message corrects it.
-            and one.updated_at <= headroom.now() + interval '1 hour'
-            and one.plan_revision = (select revised.revision from headroom.plan_revision as revised)
+            and headroom.is_usable(
+                one.usable_until, one.updated_at, one.plan_revision,
+                (select revised.revision from headroom.plan_revision as revised), headroom.now()
+            )
         limit 1
     ) as usage
 ),

@@ -3,23 +3,14 @@
 -- without a subscription get: trial, free or deny.
 --
 -- changes_at: when time alone changes the snapshot: the end of the period, trial, grace, access or a hold, or the next
--- day of a trial. The fingerprint comes from the same database snapshot, so that no change is missed. It has the form
--- of poll_subscribed_users.
+-- day of a trial. The fingerprint comes from the same database snapshot, so that no change is missed.
 select
     request.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
     snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.renews,
     snapshot.plan_revision, snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason, snapshot.changes_at,
     details.renews_at, details.next_plan, details.price, details.currency,
     headroom.manage_address(details.store) as manage,
-    concat_ws(
-        '/',
-        (select string_agg(usage.xmin::text, ',') from public.message_usage as usage
-         where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id),
-        (select subscriber.xmin::text from headroom.subscribers as subscriber
-         where subscriber.bucket = headroom.bucket_of(request.user_id) and subscriber.user_id = request.user_id),
-        (select string_agg(subscription.xmin::text, ',') from headroom.subscriptions as subscription
-         where subscription.bucket = headroom.bucket_of(request.user_id) and subscription.user_id = request.user_id)
-    ) as fingerprint
+    present.fingerprint
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
 cross join lateral (
     select
@@ -30,9 +21,10 @@ cross join lateral (
     from public.message_usage as usage
     where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
         and usage.billing_period = request.billing_period
-        and usage.usable_until > headroom.now()
-        and usage.updated_at <= headroom.now() + interval '1 hour'
-        and usage.plan_revision = (select revised.revision from headroom.plan_revision as revised)
+        and headroom.is_usable(
+            usage.usable_until, usage.updated_at, usage.plan_revision,
+            (select revised.revision from headroom.plan_revision as revised), headroom.now()
+        )
     union all
     select
         snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state, snapshot.started_at,
@@ -54,4 +46,5 @@ cross join lateral (
 ) as snapshot
 left join lateral headroom.subscription_details(
     request.user_id, snapshot.state, snapshot.plan, snapshot.expires_at, snapshot.renews
-) as details on true;
+) as details on true
+cross join lateral headroom.fingerprint(request.user_id) as present;

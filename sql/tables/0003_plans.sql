@@ -60,27 +60,27 @@ create table headroom.subscribers (
     anchor_day smallint not null default 1,
     trial_started_at headroom.instant,
     previous_plan text references headroom.plans on update cascade,
-    declared_at headroom.instant,
+    operator_set_at headroom.instant,
     trial_ends_at headroom.instant,
-    declared_previous_plan text references headroom.plans on update cascade,
-    declared_anchor_day smallint not null default 1,
+    operator_previous_plan text references headroom.plans on update cascade,
+    operator_anchor_day smallint not null default 1,
     store_trial_started_at headroom.instant,
     trial_used_up_at headroom.instant,
     constraint bucket_is_0 check (bucket = 0),
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
-    constraint declared_anchor_day_is_1_to_31 check (declared_anchor_day between 1 and 31),
+    constraint operator_anchor_day_is_1_to_31 check (operator_anchor_day between 1 and 31),
     primary key (bucket, user_id)
 );
 comment on column headroom.subscribers.anchor_day is
     'Day of the month on which a monthly period starts, 00:00 UTC; clamped to a short month''s last day.';
 comment on column headroom.subscribers.trial_started_at is 'Set once: a trial cannot be started again.';
-comment on column headroom.subscribers.declared_at is
+comment on column headroom.subscribers.operator_set_at is
     'When set_plan was last called for this user: store events from before that time are outdated.';
 comment on column headroom.subscribers.trial_ends_at is
     'The end of a restored trial, if it does not follow from the start and the plan''s days.';
-comment on column headroom.subscribers.declared_previous_plan is
+comment on column headroom.subscribers.operator_previous_plan is
     'previous_plan as set_plan wrote it: later store events start from it.';
-comment on column headroom.subscribers.declared_anchor_day is
+comment on column headroom.subscribers.operator_anchor_day is
     'anchor_day as set_plan wrote it: later store events start from it.';
 comment on column headroom.subscribers.store_trial_started_at is
     'When the user''s first trial in a store began, also if it was transferred later.';

@@ -7,8 +7,8 @@
 -- create_token, revoke_token and manual changes write rows with the rights of their caller; a trigger records who and
 -- when. The service only writes last_used_at.
 
--- A row that headroom.stamp_token locks, so that one session at a time adds a token. Unlike an advisory lock, nobody
--- without rights can hold it.
+-- A row that headroom.check_and_stamp_token locks, so that one session at a time adds a token. Unlike an advisory lock,
+-- nobody without rights can hold it.
 create table headroom.token_lock (
     only_row boolean primary key default true,
     constraint there_is_one_row check (only_row)

@@ -23,9 +23,7 @@ create type headroom.entitlement as (
     spent_messages integer
 );
 
--- A user's usage after a request, and the outcome of the request. verdict: allowed, blocked, held, released, ok;
--- conflict, expired, unknown_key or released_key if the key cannot be used so. "messages": the messages that this
--- request counted, held or released, 0 for a repetition.
+-- A user's usage at one instant. "messages": what the request counted that the snapshot answers, else 0.
 create type headroom.usage_snapshot as (
     plan text,
     state text,
@@ -41,29 +39,13 @@ create type headroom.usage_snapshot as (
     renews boolean,
     observed_at timestamptz,
     plan_revision integer,
-    verdict text,
-    messages bigint,
-    is_replay boolean
+    messages bigint
 );
 
--- A user that is locked for the slow path of counting. The columns up to plan_revision are those of a usage snapshot,
--- before the user's requests.
+-- A user that is locked for the slow path of counting.
 create type headroom.locked_user as (
-    ordinal integer,
-    plan text,
-    state text,
-    denial_reason text,
-    billing_period text,
-    used integer,
-    held integer,
-    "limit" integer,
-    started_at timestamptz,
-    resets_at timestamptz,
-    expires_at timestamptz,
-    previous_plan text,
-    renews boolean,
-    observed_at timestamptz,
-    plan_revision integer,
+    -- Before the user's requests.
+    snapshot headroom.usage_snapshot,
     -- The plan's messages per period, without grants and edits of the row.
     allowance integer,
     -- Until when a usage row with these values is usable, if no hold ends before.

@@ -53,10 +53,10 @@ struct CustomerDocument: Decodable {
 
         enum CodingKeys: String, CodingKey {
             case user
-            case declaredAt = "declared_at"
-            case declaredAnchorDay = "declared_anchor_day"
-            case declaredPreviousPlan = "declared_previous_plan"
-            case declaredPlan = "declared_plan"
+            case declaredAt = "operator_set_at"
+            case declaredAnchorDay = "operator_anchor_day"
+            case declaredPreviousPlan = "operator_previous_plan"
+            case declaredPlan = "operator_plan"
             case trialStartedAt = "trial_started_at"
             case trialEndsAt = "trial_ends_at"
             case trialUsedUpAt = "trial_used_up_at"

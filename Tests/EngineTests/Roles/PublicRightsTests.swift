@@ -83,7 +83,7 @@ struct PublicRightsTests {
         let paths = try await lines(
             """
             select oid::regprocedure from pg_proc
-            where pronamespace in \(PublicRightsTests.schemas) and proconfig <> array['search_path=pg_catalog, pg_temp']
+            where pronamespace in \(PublicRightsTests.schemas) and 'search_path=pg_catalog, pg_temp' <> all(proconfig)
             """
         )
         #expect(paths == [])

@@ -118,7 +118,7 @@ struct RightsTests {
         Right("update headroom.tokens set expires_at = null"),
         Right("update headroom.tokens set last_used_at = now()", .service),
         Right("delete from headroom.tokens"),
-        Right("alter table headroom.tokens disable trigger stamp_token"),
+        Right("alter table headroom.tokens disable trigger check_and_stamp_token"),
     ]
 
     private static let activity = [

@@ -76,7 +76,7 @@ struct SQLAnswerTests {
         parameters.append(int32: Int32(messages))
         let sql = """
             select answer.* from headroom.format_answer(
-                $1, row($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, null, $15, false)::headroom.usage_snapshot, $16
+                $1, row($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15)::headroom.usage_snapshot, $16
             ) as answer
             """
         return try SQLAnswer.rows(sql, parameters, connection)[0]

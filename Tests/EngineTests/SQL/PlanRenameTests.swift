@@ -94,7 +94,7 @@ struct PlanRenameTests {
         #expect(
             try await psql.rows(
                 """
-                select previous_plan, declared_previous_plan from headroom.subscribers where user_id = '\(user(1))'
+                select previous_plan, operator_previous_plan from headroom.subscribers where user_id = '\(user(1))'
                 union all select next_plan, '' from headroom.subscriptions where user_id = '\(user(2))'
                 union all select plan, '' from headroom.store_products where product = 'seat'
                 union all select plan, '' from headroom.spent_trials where messages = 7

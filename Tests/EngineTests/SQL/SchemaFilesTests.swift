@@ -61,7 +61,7 @@ struct SchemaFilesTests {
             """
             select oid::regprocedure from pg_proc
             where pronamespace in \(Self.schemas) and prosqlbody is null
-                and proconfig is distinct from array['search_path=pg_catalog, pg_temp']
+                and 'search_path=pg_catalog, pg_temp' = any(proconfig) is not true
             """
         )
         #expect(unpinned == [])

@@ -66,13 +66,13 @@ begin
         );
     end if;
     update headroom.subscribers
-    set declared_at = v_now,
+    set operator_set_at = v_now,
         anchor_day = coalesce(p_anchor, anchor_day),
-        declared_anchor_day = coalesce(p_anchor, anchor_day),
+        operator_anchor_day = coalesce(p_anchor, anchor_day),
         trial_started_at = case v_plan.cycle when 'trial' then v_started else trial_started_at end,
         trial_ends_at = case when v_plan.cycle <> 'trial' then trial_ends_at end,
         previous_plan = v_previous_plan,
-        declared_previous_plan = v_previous_plan
+        operator_previous_plan = v_previous_plan
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
     returning * into v_subscriber;
 

@@ -9,5 +9,5 @@ create or replace function headroom.build_usage_snapshot(
         least(coalesce(p_count, 0)::bigint + coalesce((p_entitlement).spent_messages, 0), 2147483647)::integer,
         least(coalesce(p_held, 0), 2147483647)::integer, p_limit,
         (p_entitlement).started_at, (p_entitlement).resets_at, (p_entitlement).expires_at,
-        (p_entitlement).previous_plan, (p_entitlement).renews, p_at, (p_entitlement).plan_revision, 'ok', 0, false
+        (p_entitlement).previous_plan, (p_entitlement).renews, p_at, (p_entitlement).plan_revision, 0
     )::headroom.usage_snapshot;

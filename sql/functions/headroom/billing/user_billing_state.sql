@@ -1,5 +1,5 @@
--- Returns the state of a user from which billing events are applied, as JSON: the declared plan, the trial that a
--- message or an operator started, and the subscriptions. Null if the user has no row in headroom.subscribers.
+-- Returns the state of a user from which billing events are applied, as JSON: the plan that an operator set, the trial
+-- that a message or an operator started, and the subscriptions. Null if the user has no row in headroom.subscribers.
 create or replace function headroom.user_billing_state(p_user_id uuid) returns json
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -7,8 +7,8 @@ begin
     return (
         select row_to_json(billing_state) from (
             select
-                subscriber.user_id as "user", subscriber.declared_at, subscriber.declared_anchor_day,
-                subscriber.declared_previous_plan, subscriber.trial_started_at,
+                subscriber.user_id as "user", subscriber.operator_set_at, subscriber.operator_anchor_day,
+                subscriber.operator_previous_plan, subscriber.trial_started_at,
                 case when subscriber.trial_started_at is not null then coalesce(
                     subscriber.trial_ends_at,
                     (
@@ -36,7 +36,7 @@ begin
                     join headroom.plans as plans on plans.plan = subscription.plan and plans.cycle = 'monthly'
                     where subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
                         and subscription.original_transaction_id = 'operator'
-                ) as declared_plan,
+                ) as operator_plan,
                 (
                     select json_agg(store_subscriptions) from (
                         select * from headroom.subscriptions

@@ -25,8 +25,6 @@ create or replace function headroom.count_batch(
 as $$
 declare
     v_now constant timestamptz := headroom.now();
-    -- The slow path corrects a row that is dated later: it was written while the clock was ahead.
-    v_latest constant timestamptz := v_now + interval '1 hour';
     v_revision integer;
     -- Nearly all batches have one number of messages and one period. Looking up the element of each row takes a tenth
     -- of the time.
@@ -58,13 +56,16 @@ begin
                 v_has_one_period
                 or usage.billing_period = p_periods[v_period_ordinals[width_bucket(usage.user_id, p_users)]]
             )
-            and coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)])
-                + usage.message_count + usage.held <= coalesce(usage."limit", 2147483647)
-            and usage.usable_until > v_now and usage.updated_at <= v_latest
-            and usage.plan_revision = v_revision
-            -- Values that the constraints forbid. The slow path raises an error for such a row.
-            and usage.message_count >= 0 and usage.held >= 0 and headroom.is_instant(usage.started_at)
-            and headroom.is_instant(usage.resets_at) and headroom.is_instant(usage.expires_at)
+            and headroom.fits(
+                coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]), usage.message_count, usage.held,
+                coalesce(usage."limit", 2147483647)
+            )
+            and headroom.is_usable(usage.usable_until, usage.updated_at, usage.plan_revision, v_revision, v_now)
+            -- The slow path raises an error for such a row.
+            and headroom.is_valid_usage_row(
+                usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit,
+                usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at
+            )
         returning usage.user_id, usage.message_count, usage.held, usage.entitlement_version
     loop
         -- Nearly always the next one. An adopted table's index may begin with billing_period; then all rows of one

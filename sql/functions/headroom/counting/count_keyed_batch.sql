@@ -78,13 +78,16 @@ begin
             updated_at = v_now
         where usage.bucket = p_bucket and usage.user_id = any(v_users) and usage.billing_period = any(p_periods)
             and usage.billing_period = p_periods[v_periods[width_bucket(usage.user_id, p_users)]]
-            and v_new[width_bucket(usage.user_id, p_users)] + usage.message_count + usage.held
-                <= coalesce(usage."limit", 2147483647)
+            and headroom.fits(
+                v_new[width_bucket(usage.user_id, p_users)], usage.message_count, usage.held,
+                coalesce(usage."limit", 2147483647)
+            )
             and usage.held + v_holds[width_bucket(usage.user_id, p_users)] >= 0
-            and usage.usable_until > v_now and usage.updated_at <= v_now + interval '1 hour'
-            and usage.plan_revision = v_revision
-            and usage.message_count >= 0 and usage.held >= 0 and headroom.is_instant(usage.started_at)
-            and headroom.is_instant(usage.resets_at) and headroom.is_instant(usage.expires_at)
+            and headroom.is_usable(usage.usable_until, usage.updated_at, usage.plan_revision, v_revision, v_now)
+            and headroom.is_valid_usage_row(
+                usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit,
+                usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at
+            )
         returning
             usage.user_id, usage.billing_period, usage.message_count, usage.held, usage."limit", usage.generation,
             usage.entitlement_version

@@ -4,14 +4,16 @@
 -- Which of several subscriptions applies is the order in "chosen". Raises HR006 if a row has a value that a check
 -- constraint forbids, and an error if the plan of users without a subscription is missing. Locks nothing.
 --
--- In PL/pgSQL, so that a session plans the query once. After the steps of headroom.judged_subscriptions, "judged" sees
+-- In PL/pgSQL, so that a session plans the query once; by itself PostgreSQL would plan it again for each single user,
+-- which takes ten times as long as its execution. After the steps of headroom.judged_subscriptions, "judged" sees
 -- all subscriptions of a user and "chosen" keeps one. A monthly plan then gets the month of p_at (clock_month), and the
 -- month that is open (month), which is the next one if the user has already used that. Nothing is sorted by ORDER BY
 -- ordinal, because the rows come in that order; it keeps the result of a step from being computed for each use.
 create or replace function headroom.entitlements(
     p_bucket smallint, p_users uuid[], p_at timestamptz, p_unknown_users_policy text
 ) returns setof headroom.entitlement
-    language plpgsql stable rows 64 set search_path = pg_catalog, pg_temp
+    language plpgsql stable rows 64
+    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
 declare
     v_rows integer;

@@ -23,8 +23,8 @@ begin
     end if;
     update headroom.subscribers
     set previous_plan = case previous_plan when old.plan then new.plan else previous_plan end,
-        declared_previous_plan = case declared_previous_plan when old.plan then new.plan else declared_previous_plan end
-    where old.plan in (previous_plan, declared_previous_plan);
+        operator_previous_plan = case operator_previous_plan when old.plan then new.plan else operator_previous_plan end
+    where old.plan in (previous_plan, operator_previous_plan);
     update headroom.subscriptions
     set plan = case plan when old.plan then new.plan else plan end,
         next_plan = case next_plan when old.plan then new.plan else next_plan end

@@ -17,7 +17,6 @@ declare
     v_has_lock boolean[];
     v_entitlements headroom.entitlement[];
     v_ahead uuid[];
-    v_user uuid;
 begin
     v_subscribers := headroom.lock_for_messages(p_bucket, p_users, p_may_create);
     v_has_lock := array(
@@ -32,11 +31,11 @@ begin
         );
         v_ahead := headroom.lock_usage_rows(
             p_bucket, array(
-                select derived.user_id from unnest(v_entitlements) with ordinality as derived
-                where v_has_lock[derived.ordinality::integer]
+                select derived.user_id from unnest(v_entitlements) as derived
+                where v_has_lock[width_bucket(derived.user_id, p_users)]
             ), array(
-                select derived.billing_period from unnest(v_entitlements) with ordinality as derived
-                where v_has_lock[derived.ordinality::integer]
+                select derived.billing_period from unnest(v_entitlements) as derived
+                where v_has_lock[width_bucket(derived.user_id, p_users)]
             ), v_now
         );
         exit when v_attempt = 2 or not headroom.correct_clock_jumps(v_entitlements, v_ahead, v_now);
@@ -44,20 +43,21 @@ begin
 
     return query
     select
-        derived.ordinality::integer, derived.plan, derived.state, derived.denial_reason, derived.billing_period,
-        least(coalesce(usage.message_count, 0)::bigint + coalesce(derived.spent_messages, 0), 2147483647)::integer,
-        least(coalesce(holds.held, 0), 2147483647)::integer,
-        headroom.effective_limit(usage.plan, usage.plan_limit, usage."limit", usage.granted, derived.allowance),
-        derived.started_at, derived.resets_at, derived.expires_at, derived.previous_plan, derived.renews, v_now,
-        derived.plan_revision, derived.allowance, derived.usable_until, coalesce(holds.held, 0), holds.ends_at,
-        derived.has_subscription,
-        v_subscribers[width_bucket(derived.user_id, v_subscribers)] is not distinct from derived.user_id,
-        usage.user_id is not null,
+        headroom.build_usage_snapshot(
+            derived, usage.message_count, holds.held, headroom.effective_limit(
+                usage.plan, usage.plan_limit, usage."limit", usage.granted, derived.allowance
+            ), v_now
+        ) as snapshot,
+        derived.allowance, derived.usable_until, coalesce(holds.held, 0) as held_by_keys,
+        holds.ends_at as holds_end_at, derived.has_subscription,
+        v_subscribers[width_bucket(derived.user_id, v_subscribers)] is not distinct from derived.user_id
+            as has_subscriber,
+        usage.user_id is not null as has_usage_row,
         case
             when usage.user_id is not null then usage.generation
             -- Null if the insertion of the subscriber restores a usage row (headroom.restore_spent_trial).
             when derived.spent_messages is null then nextval('headroom.generations')
-        end,
+        end as generation,
         coalesce(
             derived.denial_reason is null and (
                 usage.plan_revision <> derived.plan_revision
@@ -65,12 +65,13 @@ begin
                     when derived.has_subscription then least(derived.usable_until, holds.ends_at) else '-infinity'
                 end
             ) and usage.user_id is not null, false
-        )
-    from unnest(v_entitlements) with ordinality as derived
+        ) as is_outdated
+    from unnest(v_entitlements) as derived
     left join lateral (
         select one.* from public.message_usage as one
         where one.bucket = p_bucket and one.user_id = derived.user_id
-            and one.billing_period = derived.billing_period and v_has_lock[derived.ordinality::integer]
+            and one.billing_period = derived.billing_period
+            and v_has_lock[width_bucket(derived.user_id, p_users)]
         limit 1
     ) as usage on true
     left join lateral (

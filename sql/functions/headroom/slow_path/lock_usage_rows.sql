@@ -19,12 +19,10 @@ begin
     from unnest(p_users, p_periods) as request (user_id, billing_period)
     cross join lateral (
         select
-            usage.user_id, usage.updated_at,
-            least(
-                usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit
-            ) >= 0
-            and headroom.is_instant(usage.updated_at) and headroom.is_instant(usage.started_at)
-            and headroom.is_instant(usage.resets_at) and headroom.is_instant(usage.expires_at) as is_valid
+            usage.user_id, usage.updated_at, headroom.is_valid_usage_row(
+                usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit,
+                usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at
+            ) as is_valid
         from public.message_usage as usage
         where usage.bucket = p_bucket and usage.user_id = request.user_id
             and usage.billing_period = request.billing_period

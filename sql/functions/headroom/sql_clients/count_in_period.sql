@@ -39,7 +39,7 @@ begin
                 -- CONSUME counts in the same row.
                 when p_billing_period = v_entitlement.billing_period then least(p_limit, v_snapshot."limit")
                 -- CONSUME refuses, because the messages of that row are used up.
-                when v_snapshot.used::bigint + v_snapshot.held >= v_snapshot."limit" then 0
+                when not headroom.fits(1, v_snapshot.used, v_snapshot.held, v_snapshot."limit") then 0
                 else p_limit
             end
         );
@@ -48,9 +48,9 @@ begin
     -- The fast path does not lock the subscriber.
     perform headroom.lock_usage(p_user_id, v_entitlement.billing_period);
     v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users_policy);
-    if p_limit is null or v_snapshot.used::bigint + v_snapshot.held < p_limit then
+    if headroom.fits(1, v_snapshot.used, v_snapshot.held, p_limit) then
         v_snapshot := headroom.count_messages(p_user_id, 1, v_unknown_users_policy);
-        v_is_allowed := v_snapshot.verdict = 'allowed';
+        v_is_allowed := v_snapshot.messages > 0;
     end if;
     return headroom.count_result(
         v_is_allowed, v_snapshot.used, v_snapshot.held, least(v_snapshot."limit", p_limit),

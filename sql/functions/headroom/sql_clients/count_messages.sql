@@ -1,5 +1,5 @@
--- Counts messages of one user as CONSUME does, for callers in SQL. Returns the user's usage snapshot, with the verdict
--- allowed or blocked. Locks the subscriber, then the usage row.
+-- Counts messages of one user as CONSUME does, for callers in SQL. Returns the user's usage snapshot; its
+-- "messages" is 0 if they were refused. Locks the subscriber, then the usage row.
 create or replace function headroom.count_messages(p_user_id uuid, p_messages integer, p_unknown_users_policy text)
     returns headroom.usage_snapshot
     language plpgsql set search_path = pg_catalog, pg_temp

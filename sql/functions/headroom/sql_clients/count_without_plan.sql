@@ -19,7 +19,7 @@ begin
         set message_count = least(usage.message_count::bigint + 1, 2147483647), held = v_held,
             "limit" = case when usage.plan is null then excluded."limit" else usage."limit" end,
             updated_at = excluded.updated_at
-        where usage.message_count::bigint + v_held < coalesce(p_limit::bigint, 9223372036854775807)
+        where headroom.fits(1, usage.message_count, v_held, p_limit)
         returning usage.message_count into v_used;
     end if;
     return headroom.count_result(v_used is not null, coalesce(v_used, v_row.message_count, 0), v_held, p_limit);

@@ -14,40 +14,38 @@ begin
     select locked.* into strict v_user from headroom.lock_and_read_users(
         v_bucket, array[p_user_id], array[p_unknown_users_policy <> 'deny'], p_unknown_users_policy
     ) as locked;
-    v_is_allowed := v_user.denial_reason is null
-        and v_user.used::bigint + v_user.held + p_messages <= coalesce(v_user."limit", 9223372036854775807);
+    v_snapshot := v_user.snapshot;
+    v_is_allowed := v_snapshot.denial_reason is null
+        and headroom.fits(p_messages, v_snapshot.used, v_snapshot.held, v_snapshot."limit");
     if v_is_allowed then
-        v_user.used := least(v_user.used::bigint + p_messages, 2147483647);
+        v_snapshot.used := least(v_snapshot.used::bigint + p_messages, 2147483647);
+        v_snapshot.messages := p_messages;
         if not v_user.has_subscription then
             perform headroom.create_first_subscriptions(
-                v_bucket, array[p_user_id], array[v_user.plan], array[v_user.started_at],
-                array[(select plans.cycle = 'trial' from headroom.plans as plans where plans.plan = v_user.plan)],
+                v_bucket, array[p_user_id], array[v_snapshot.plan], array[v_snapshot.started_at],
+                array[(select plans.cycle = 'trial' from headroom.plans as plans where plans.plan = v_snapshot.plan)],
                 array[v_user.has_subscriber]
             );
         end if;
     end if;
     if v_is_allowed or v_user.is_outdated then
         perform headroom.write_usage_rows(
-            v_bucket, array[p_user_id], array[v_user.billing_period], array[v_user.generation], array[v_user.used],
-            array[v_user.held], array[0], array[v_user."limit"], array[v_user.allowance], array[v_user.plan],
-            array[v_user.state], array[v_user.started_at], array[v_user.resets_at], array[v_user.expires_at],
-            array[v_user.previous_plan], array[v_user.renews],
+            v_bucket, array[p_user_id], array[v_snapshot.billing_period], array[v_user.generation],
+            array[v_snapshot.used], array[v_snapshot.held], array[0], array[v_snapshot."limit"],
+            array[v_user.allowance], array[v_snapshot.plan], array[v_snapshot.state], array[v_snapshot.started_at],
+            array[v_snapshot.resets_at], array[v_snapshot.expires_at], array[v_snapshot.previous_plan],
+            array[v_snapshot.renews],
             array[case
                 when v_is_allowed or v_user.has_subscription then least(v_user.usable_until, v_user.holds_end_at)
                 else '-infinity'
-            end], array[v_user.plan_revision]
+            end], array[v_snapshot.plan_revision]
         );
-        if not v_user.has_usage_row and v_user.has_subscriber and headroom.is_month(v_user.billing_period) then
+        if not v_user.has_usage_row and v_user.has_subscriber and headroom.is_month(v_snapshot.billing_period) then
             perform headroom.end_earlier_months(
-                v_bucket, array[p_user_id], array[v_user.billing_period], v_user.observed_at
+                v_bucket, array[p_user_id], array[v_snapshot.billing_period], v_snapshot.observed_at
             );
         end if;
     end if;
-    return row(
-        v_user.plan, v_user.state, v_user.denial_reason, v_user.billing_period, v_user.used, v_user.held,
-        v_user."limit", v_user.started_at, v_user.resets_at, v_user.expires_at, v_user.previous_plan, v_user.renews,
-        v_user.observed_at, v_user.plan_revision, case when v_is_allowed then 'allowed' else 'blocked' end,
-        case when v_is_allowed then p_messages else 0 end, false
-    )::headroom.usage_snapshot;
+    return v_snapshot;
 end
 $$;

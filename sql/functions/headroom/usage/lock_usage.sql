@@ -9,9 +9,10 @@ begin
     select * into v_row from public.message_usage
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = p_billing_period
     for update;
-    if least(v_row.message_count, v_row.held, v_row.released, v_row.granted, v_row."limit", v_row.plan_limit) < 0
-        or not (headroom.is_instant(v_row.updated_at) and headroom.is_instant(v_row.started_at)
-            and headroom.is_instant(v_row.resets_at) and headroom.is_instant(v_row.expires_at)) then
+    if v_row.user_id is not null and not headroom.is_valid_usage_row(
+        v_row.message_count, v_row.held, v_row.released, v_row.granted, v_row."limit", v_row.plan_limit,
+        v_row.updated_at, v_row.started_at, v_row.resets_at, v_row.expires_at
+    ) then
         perform headroom.raise_invalid_row('public.message_usage', to_jsonb(v_row));
     end if;
     return v_row;

@@ -1,6 +1,6 @@
 -- Trigger function: records when and by which role a token is created and revoked, and keeps an UPDATE from changing
--- these columns.
-create or replace function headroom.stamp_token() returns trigger
+-- these columns. Refuses a token that has expired already or is one too many, and to make a revoked one valid again.
+create or replace function headroom.check_and_stamp_token() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin

@@ -1,0 +1,26 @@
+-- Returns rows of headroom.message_keys, in the order of its columns. Each parameter is an array with one element per
+-- key, of the column that it names. A generation that is null is that of the usage row. PostgreSQL inlines it.
+create or replace function headroom.key_rows(
+    p_user_id uuid[], p_key text[], p_verb text[], p_status text[], p_billing_period text[], p_created_at timestamptz[],
+    p_expires_at timestamptz[], p_generation bigint[], p_messages integer[], p_used integer[], p_held integer[],
+    p_limit integer[], p_committed_used integer[], p_committed_held integer[], p_committed_limit integer[]
+) returns setof headroom.message_keys
+    language sql stable
+begin atomic
+    select
+        keys.user_id, keys.created_at::headroom.instant, coalesce(keys.generation, (
+            select usage.generation from public.message_usage as usage
+            where usage.bucket = headroom.bucket_of(keys.user_id) and usage.user_id = keys.user_id
+                and usage.billing_period = keys.billing_period
+        )) as generation,
+        keys.messages, keys.used, keys.held, keys."limit", keys.committed_used, keys.committed_held,
+        keys.committed_limit, keys.expires_at, headroom.bucket_of(keys.user_id) as bucket, keys.verb::"char",
+        keys.status::"char", keys.billing_period, keys.key
+    from unnest(
+        p_user_id, p_key, p_verb, p_status, p_billing_period, p_created_at, p_expires_at, p_generation, p_messages,
+        p_used, p_held, p_limit, p_committed_used, p_committed_held, p_committed_limit
+    ) as keys (
+        user_id, key, verb, status, billing_period, created_at, expires_at, generation, messages, used, held, "limit",
+        committed_used, committed_held, committed_limit
+    );
+end;
