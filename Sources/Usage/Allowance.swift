@@ -32,17 +32,22 @@ public struct Allowance: Sendable, Equatable {
         guard let limit else { return true }
         return taken + messages <= limit
     }
+}
 
-    /// Whether a larger share of this one is taken. Exact, whatever a division would round to.
-    public func isTighter(than other: Allowance) -> Bool {
-        guard let share else { return false }
-        guard let otherShare = other.share else { return true }
-        return share.taken * otherShare.limit > otherShare.taken * share.limit
+/// All allowances of a user: a message must fit into each of them, and counts in each. There is one, that of the
+/// billing period. Another one is added here.
+public struct Allowances: Sendable, Equatable {
+    public var period: Allowance
+
+    @inlinable
+    public init(period: Allowance) {
+        self.period = period
     }
 
-    /// What is taken of what is allowed; nil without a limit. An allowance of nothing is as tight as one that is used
-    /// up.
-    private var share: (taken: Int, limit: Int)? {
-        limit.map { $0 == 0 ? (taken: 1, limit: 1) : (taken: taken, limit: $0) }
-    }
+    /// The one of which most is taken. It decides tier, display and banner.
+    @inlinable public var tightest: Allowance { period }
+
+    /// The one because of which `messages` are refused; nil if they fit into all.
+    @inlinable
+    public func refusing(_ messages: Int) -> Allowance? { period.fits(messages) ? nil : period }
 }

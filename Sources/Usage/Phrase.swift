@@ -10,9 +10,8 @@ public struct Phrase: Sendable, Equatable {
         public var day: Int?
         /// How many days the trial has.
         public var days: Int?
-        /// The plan's label.
-        public var label = ""
-        public var period = ""
+        /// Whose plan and period are named; nil for sentences that name neither.
+        public var entitlement: Entitlement?
 
         public init() {}
     }
@@ -38,10 +37,10 @@ public struct Phrase: Sendable, Equatable {
             case .placeholder(.limit): text += values.allowance.limit.map(String.init) ?? "unlimited"
             case .placeholder(.used): text += String(values.allowance.used)
             case .placeholder(.date): text += values.date?.date.monthAndDay ?? ""
-            case .placeholder(.label): text += values.label
+            case .placeholder(.label): text += values.entitlement?.plan.label ?? ""
             case .placeholder(.day): text += values.day.map(String.init) ?? ""
             case .placeholder(.days): text += values.days.map(String.init) ?? ""
-            case .placeholder(.period): text += values.period
+            case .placeholder(.period): text += values.entitlement?.period.label ?? ""
             }
         }
         return text

@@ -15,7 +15,7 @@ extension UsageSnapshot {
 
     private var blockedBanner: Phrase {
         if plan.isTrial && (denialReason == nil || denialReason == .trialEnded) {
-            return phrase(tightestAllowance.isUsedUp ? .blockedTrial : .blockedTrialEnded)
+            return phrase(allowances.tightest.isUsedUp ? .blockedTrial : .blockedTrialEnded)
         }
         if denialReason == nil, plan.cycle == .monthly {
             return phrase(.blockedMonthly, date: availableAgainAt, orWithoutDate: .blockedMonthlyUndated)
@@ -60,6 +60,7 @@ extension UsageSnapshot {
     public var label: String {
         guard let trialDay else { return plan.label }
         var label = phrase(.labelTrial)
+        label.values.entitlement = entitlement
         (label.values.day, label.values.days) = trialDay
         return label.text
     }
@@ -67,11 +68,17 @@ extension UsageSnapshot {
     /// The usage as a sentence, for a screen reader.
     public var accessible: Phrase {
         switch plan.cycle {
-        case .monthly where isPast: phrase(limit == nil ? .accessiblePastUnlimited : .accessiblePast)
+        case .monthly where isPast: pastPeriod(limit == nil ? .accessiblePastUnlimited : .accessiblePast)
         case .monthly: phrase(limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly)
         case .trial: phrase(.accessibleTrial)
         case .lifetime: phrase(limit == nil ? .accessibleLifetimeUnlimited : .accessibleLifetime)
         }
+    }
+
+    private func pastPeriod(_ sentence: Sentence) -> Phrase {
+        var phrase = phrase(sentence)
+        phrase.values.entitlement = entitlement
+        return phrase
     }
 
     private func phrase(_ sentence: Sentence, date: Instant?, orWithoutDate undated: Sentence) -> Phrase {
@@ -81,10 +88,8 @@ extension UsageSnapshot {
     /// With the values of the allowance that the sentence is about, the tightest.
     private func phrase(_ sentence: Sentence, date: Instant? = nil) -> Phrase {
         var phrase = Phrase(sentence)
-        phrase.values.allowance = tightestAllowance
+        phrase.values.allowance = allowances.tightest
         phrase.values.date = date
-        phrase.values.label = plan.label
-        phrase.values.period = period.label
         return phrase
     }
 }

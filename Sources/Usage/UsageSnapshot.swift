@@ -142,19 +142,14 @@ extension UsageSnapshot {
     /// The largest `integer` of PostgreSQL, at which the count of an unlimited plan stops.
     public static let countMaximum = Int(Int32.max)
 
-    /// A message must fit into each of them, and counts in each. There is one, that of the billing period.
-    public var allowances: CollectionOfOne<Allowance> {
-        CollectionOfOne(Allowance(used: used, held: held, limit: limit, resetsAt: resetsAt))
-    }
-
-    /// The allowance that decides tier, display and banner: the one of which most is taken.
-    public var tightestAllowance: Allowance {
-        allowances.dropFirst().reduce(allowances[0]) { $1.isTighter(than: $0) ? $1 : $0 }
+    @inlinable
+    public var allowances: Allowances {
+        Allowances(period: Allowance(used: used, held: held, limit: limit, resetsAt: resetsAt))
     }
 
     public var tier: Tier {
         guard denialReason == nil else { return .blocked }
-        let tightest = tightestAllowance
+        let tightest = allowances.tightest
         return Tier(used: tightest.taken, limit: tightest.limit, plan: plan)
     }
 
@@ -165,7 +160,7 @@ extension UsageSnapshot {
 
     /// Messages that may still be sent in this period; nil is unlimited. 0 if a lowered limit is below the count.
     public var remaining: Int? {
-        denialReason == nil ? allowances[0].remaining : 0
+        denialReason == nil ? allowances.period.remaining : 0
     }
 
     /// Why the user has no access. Nil with access, also if the allowance is used up, and for a past period.
@@ -178,7 +173,7 @@ extension UsageSnapshot {
     /// Why `messages` more may not be sent now; nil if all of them may.
     public func refusal(of messages: Int) -> DenialReason? {
         if let accessDenialReason { return accessDenialReason }
-        guard let refusing = allowances.first(where: { !$0.fits(messages) }) else { return nil }
+        guard let refusing = allowances.refusing(messages) else { return nil }
         if !refusing.isUsedUp { return .exceedsRemaining }
         return plan.isTrial ? .trialLimitReached : .limitReached
     }

@@ -23,23 +23,4 @@ struct AllowanceTests {
         let unlimited = Allowance(used: UsageSnapshot.countMaximum, held: 5, limit: nil)
         #expect(unlimited.remaining == nil && unlimited.fits(1_000_000) && !unlimited.isUsedUp)
     }
-
-    @Test("is tighter than another if a larger share of it is taken, exactly")
-    func tightest() {
-        let largest = UsageSnapshot.countMaximum
-        let sorted = [
-            Allowance(used: largest, limit: nil), Allowance(used: 0, limit: 10),
-            Allowance(used: 99, limit: 300), Allowance(used: 10, held: 23, limit: 99), Allowance(used: 1, limit: 2),
-            Allowance(used: largest - 2, limit: largest - 1), Allowance(used: largest - 1, limit: largest),
-            Allowance(used: 0, limit: 0), Allowance(used: 2, limit: 1), Allowance(used: largest, limit: 1),
-        ]
-        for (index, allowance) in sorted.enumerated() {
-            for (otherIndex, other) in sorted.enumerated() {
-                #expect(allowance.isTighter(than: other) == (index > otherIndex), "\(allowance) and \(other)")
-            }
-        }
-        let usedUp = Allowance(used: 10, limit: 10)
-        #expect(!usedUp.isTighter(than: Allowance(used: 0, limit: 0)))
-        #expect(!Allowance(used: 0, limit: 0).isTighter(than: usedUp))
-    }
 }

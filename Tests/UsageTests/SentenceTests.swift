@@ -206,7 +206,7 @@ struct WordsTests {
             values.allowance = Allowance(used: number, limit: 100)
             values.date = at("2026-12-01")
             (values.day, values.days) = (2, 3)
-            (values.label, values.period) = ("Premium", "2026-11")
+            values.entitlement = UsageSnapshot.monthly(used: number).entitlement
             let isAboutOne = sentence.other.contains("{remaining}") ? number == 99 : number == 1
             let template = isAboutOne ? sentence.one ?? sentence.other : sentence.other
             let expected = [

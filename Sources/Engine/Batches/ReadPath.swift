@@ -161,9 +161,9 @@ struct ReadPath {
 
     // MARK: Details of subscriptions
 
-    /// Delivers the completions of a path whose statement returns no renewals, prices and addresses. `USAGE` shows them:
-    /// answers about the subscription of a store are delivered after a second statement has read them. The others are
-    /// not delayed.
+    /// Delivers the completions of a path whose statement returns no renewals, prices and addresses. `USAGE` shows
+    /// them: answers about the subscription of a store are delivered after a second statement has read them. The others
+    /// are not delayed.
     ///
     /// Details may be newer than the rest of their answer, never older.
     func deliverWithDetails(_ completions: [Completion], of batch: Batch, _ users: inout UserCache) {
