@@ -31,13 +31,27 @@ struct ExactlyOnceSenderTests {
         }
     }
 
-    /// What the sender does with some requests. Used by one thread alone.
+    /// What became of the requests.
+    private struct Sent: Sendable {
+        /// The ordinal of the attempt that was committed; nil if none was.
+        var committed: Int?
+        /// Whether all requests have expired.
+        var isExpired = false
+        let events: [Event]
+        let pausedUntil: ContinuousClock.Instant?
+        let deadline: Deadline
+        let failure: EngineError?
+    }
+
+    private typealias Script = @Sendable (_ attempt: Int, Requests) throws(PostgresError) -> Void
+
+    /// Used by one thread alone.
     private final class Scene {
-        let requests = Requests()
+        private let requests = Requests()
         private let laneConnection: LaneConnection
         private let wake = WakePipe()
-        private(set) var events: [Event] = []
-        private(set) var pausedUntil: ContinuousClock.Instant?
+        private var events: [Event] = []
+        private var pausedUntil: ContinuousClock.Instant?
 
         init(_ conninfo: String) {
             let configuration = EngineConfiguration(
@@ -56,13 +70,7 @@ struct ExactlyOnceSenderTests {
             laneConnection.close()
         }
 
-        /// - Parameters:
-        ///   - script: called for each attempt with its ordinal, from 1. Commits if it throws nothing.
-        ///   - connected: called once the connection is open, before the sender finds it.
-        func send(
-            connected: @escaping () -> Void = {},
-            _ script: (_ attempt: Int) throws(PostgresError) -> Void
-        ) -> ExactlyOnceSender.Reply<Int> {
+        func send(_ connected: @escaping (Requests) -> Void, _ script: Script) -> Sent {
             let sender = ExactlyOnceSender(
                 laneConnection: laneConnection,
                 delivery: OutcomeDelivery(mailboxes: MailboxRegistry(), metrics: LaneMetrics()),
@@ -70,23 +78,47 @@ struct ExactlyOnceSenderTests {
                 sleep: { [unowned self] in sleep(until: $0, connected) }
             )
             var attempts = 0
-            return sender.executeOnce(nil, requests) { _ throws(PostgresError) in
+            let reply = sender.executeOnce(nil, requests) {
+                _ throws(PostgresError) -> ExactlyOnceSender.AttemptResult<Int> in
                 events.append(.attempt)
                 attempts += 1
-                try script(attempts)
+                try script(attempts, requests)
                 return .committed(attempts, isUnreplicated: false)
             }
+            var sent = Sent(
+                events: events,
+                pausedUntil: pausedUntil,
+                deadline: requests.deadline,
+                failure: requests.failure
+            )
+            switch reply {
+            case .value(let attempt): sent.committed = attempt
+            case .allExpired: sent.isExpired = true
+            case .someExpired, .rejected: break
+            }
+            return sent
         }
 
-        private func sleep(until deadline: ContinuousClock.Instant, _ connected: () -> Void) {
+        private func sleep(until deadline: ContinuousClock.Instant, _ connected: (Requests) -> Void) {
             if laneConnection.connection != nil {
                 events.append(.pause)
                 pausedUntil = deadline
             }
             _ = wake.sleep(orUntilReadable: -1, until: deadline)
             laneConnection.advance()
-            if laneConnection.connection != nil { connected() }
+            if laneConnection.connection != nil { connected(requests) }
         }
+    }
+
+    /// - Parameters:
+    ///   - script: called for each attempt with its ordinal, from 1, which is committed if it throws nothing.
+    ///   - connected: called once the connection is open, before the sender finds it.
+    private func send(
+        connected: @escaping @Sendable (Requests) -> Void = { _ in },
+        _ script: @escaping Script
+    ) async throws -> Sent {
+        let conninfo = try await TestDatabase.fresh().conninfo
+        return try await onThread { Scene(conninfo).send(connected, script) }
     }
 
     @Test(
@@ -94,56 +126,36 @@ struct ExactlyOnceSenderTests {
         arguments: [SQLState.lockNotAvailable, .deadlockDetected]
     )
     func refusedAfterLoss(state: SQLState) async throws {
-        let database = try await TestDatabase.fresh()
-        try await onThread {
-            let scene = Scene(database.conninfo)
-            let reply = scene.send { attempt throws(PostgresError) in
-                switch attempt {
-                case 1: throw PostgresError(.connectionLost, "scripted")
-                case 2, 3: throw PostgresError(.server(state), "scripted")
-                default: break
-                }
+        let sent = try await send { attempt, _ throws(PostgresError) in
+            switch attempt {
+            case 1: throw PostgresError(.connectionLost, "scripted")
+            case 2, 3: throw PostgresError(.server(state), "scripted")
+            default: break
             }
-            guard case .value(4) = reply else {
-                Issue.record("\(reply)")
-                return
-            }
-            #expect(scene.events == [.attempt, .attempt, .pause, .attempt, .pause, .attempt])
         }
+        #expect(sent.committed == 4)
+        #expect(sent.events == [.attempt, .attempt, .pause, .attempt, .pause, .attempt])
     }
 
     @Test("does not wait beyond the next deadline")
     func deadlineBeforePause() async throws {
-        let database = try await TestDatabase.fresh()
-        try await onThread {
-            let scene = Scene(database.conninfo)
-            let reply = scene.send { attempt throws(PostgresError) in
-                guard attempt > 1 else { throw PostgresError(.connectionLost, "scripted") }
-                scene.requests.deadline = Deadline(.now + .milliseconds(10))
-                throw PostgresError(.server(.lockNotAvailable), "scripted")
-            }
-            guard case .allExpired = reply else {
-                Issue.record("\(reply)")
-                return
-            }
-            #expect(scene.pausedUntil == scene.requests.deadline.instant)
-            #expect(scene.requests.failure == .unknown)
+        let sent = try await send { attempt, requests throws(PostgresError) in
+            guard attempt > 1 else { throw PostgresError(.connectionLost, "scripted") }
+            requests.deadline = Deadline(.now + .milliseconds(10))
+            throw PostgresError(.server(.lockNotAvailable), "scripted")
         }
+        #expect(sent.isExpired)
+        #expect(sent.pausedUntil == sent.deadline.instant)
+        #expect(sent.failure == .unknown)
     }
 
     @Test("is not sent if its deadline passes while the connection opens: nothing was counted")
     func deadlineWhileConnecting() async throws {
-        let database = try await TestDatabase.fresh()
-        try await onThread {
-            let scene = Scene(database.conninfo)
-            let reply = scene.send(connected: { scene.requests.deadline = Deadline(.now) }) { _ in }
-            guard case .allExpired = reply else {
-                Issue.record("\(reply)")
-                return
-            }
-            #expect(scene.events == [])
-            #expect(scene.requests.failure == .late)
-        }
+        let expire: @Sendable (Requests) -> Void = { $0.deadline = Deadline(.now) }
+        let sent = try await send(connected: expire) { _, _ in }
+        #expect(sent.isExpired)
+        #expect(sent.events.isEmpty)
+        #expect(sent.failure == .late)
     }
 
     @Test("of an operator is executed, with a new receipt, if the database has deleted the lane's")
