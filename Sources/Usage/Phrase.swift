@@ -1,6 +1,6 @@
-/// What a user is told: a sentence, and the values for its placeholders.
+/// A sentence for a user, and the values for its placeholders.
 ///
-/// An answer has phrases. Only `text` makes text of them.
+/// An answer has phrases. Only `text` fills the values in.
 public struct Phrase: Sendable, Equatable {
     public struct Values: Sendable, Equatable {
         /// Whose messages are used, allowed and left.

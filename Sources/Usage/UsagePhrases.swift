@@ -1,4 +1,4 @@
-/// What a user is told about the usage: here it is chosen, `Phrase` makes the text.
+/// Chooses the sentences of an answer. `Phrase.text` fills their values in.
 extension UsageSnapshot {
     /// About the messages that are left, or nil.
     public var banner: Phrase? {

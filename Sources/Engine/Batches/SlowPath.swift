@@ -173,11 +173,11 @@ struct SlowPath {
     }
 
     private func answerDecided(_ results: [SlowPathResult]?, _ part: BatchPart, _ users: inout UserCache) {
-        let (requests, batch) = (part.groups.flatMap(\.range), part.batch)
-        guard let results, results.count == requests.count else {
+        guard let results else {
             delivery.fail(part, .unknown)
             return
         }
+        let (requests, batch) = (part.groups.flatMap(\.range), part.batch)
         var completions: [Completion] = []
         completions.reserveCapacity(requests.count)
         var (messages, blocked) = (0, 0)

@@ -156,10 +156,5 @@ public struct EngineError: Error, Sendable, Equatable {
         .notFound,
         "this user has no usage in that period; HISTORY lists the periods"
     )
-    /// Only a bug of the service leads to it.
-    static let notExecuted = EngineError(
-        .internal,
-        "the service did not execute this request; please report it"
-    )
     static let overloaded = EngineError(.overloaded, "too many requests are waiting; nothing was counted, try again")
 }

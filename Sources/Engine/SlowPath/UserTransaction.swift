@@ -136,7 +136,7 @@ struct UserTransaction {
     // MARK: COMMIT
 
     private mutating func commit(_ name: MessageKey) -> SlowPathResult {
-        guard var key = keys[name] else { return SlowPathResult(.noSuchKey) }
+        guard let key = keys[name] else { return SlowPathResult(.noSuchKey) }
         guard key.verb == .reserve else { return SlowPathResult(.keyConflict) }
         switch key.status {
         case .released: return SlowPathResult(.keyReleased)
@@ -148,7 +148,7 @@ struct UserTransaction {
         snapshot.count(key.messages)
         held = max(held - key.messages, 0)
         isChanged = true
-        return committed(name, &key, numbers, generation: locked.generation)
+        return committed(name, key, numbers, generation: locked.generation)
     }
 
     /// The period of the hold is not open any more, or its row was deleted. The message counts in that period.
@@ -160,17 +160,17 @@ struct UserTransaction {
         past.heldInRow = min(past.held, UsageSnapshot.countMaximum)
         past.isChanged = true
         pastUsage[key.period] = past
-        var key = key
         let numbers = UsedKey.Numbers(used: past.used, held: past.heldInRow, limit: past.limit)
-        return committed(name, &key, numbers, generation: past.generation)
+        return committed(name, key, numbers, generation: past.generation)
     }
 
     private mutating func committed(
         _ name: MessageKey,
-        _ key: inout UsedKey,
+        _ key: UsedKey,
         _ numbers: UsedKey.Numbers,
         generation: Int64?
     ) -> SlowPathResult {
+        var key = key
         key.status = .counted
         key.committed = numbers
         key.generation = generation
