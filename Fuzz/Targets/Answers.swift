@@ -62,7 +62,7 @@ extension FuzzInput {
             crossed: optional { $0.one(of: Tier.allCases) },
             retryAfterSeconds: optional { Int64($0.number()) },
             released: optional { $0.number() },
-            isReplay: flag(),
+            isRepeated: flag(),
             isDetailed: flag()
         )
     }

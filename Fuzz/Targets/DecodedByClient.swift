@@ -55,7 +55,7 @@ extension Answer {
         usage.accessible = isDetailed ? inOneLine(snapshot.accessible.text) : nil
         usage.notice = snapshot.notice.map { inOneLine($0.text) }
         usage.banner = snapshot.banner.map { inOneLine($0.text) }
-        usage.isReplayed = isReplay
+        usage.isRepeated = isRepeated
         return ReceivedAnswer(status: status, usage: usage, released: released)
     }
 }

@@ -33,7 +33,7 @@ extension Answer {
         let outcome: ExpectedFields = [
             ("crossed", crossed?.rawValue), ("reason", reason?.rawValue),
             ("retry_after", retryAfterSeconds?.description),
-            ("released", released?.description), ("replayed", isReplay ? "1" : nil),
+            ("released", released?.description), ("replayed", isRepeated ? "1" : nil),
             ("previous_plan", snapshot.previousPlan),
             ("next_plan", isDetailed && snapshot.renewsAt != nil ? snapshot.details?.nextPlan : nil),
             ("label", isDetailed ? snapshot.label : nil), ("state_label", isDetailed ? snapshot.stateLabel.text : nil),

@@ -148,7 +148,7 @@ struct ExpectedReplies {
     private func reply(to command: Command, _ outcome: Outcome) -> Reply {
         switch outcome {
         case .answer(let answer): return .answer(answer)
-        case .periodUsages(let periods): return .history(periods)
+        case .periodUsages(let periods): return .periodUsages(periods)
         case .report(let report): return .report(report)
         case .done, .subscribed: return .ok
         case .periods: preconditionFailure("no verb reads all periods")

@@ -31,11 +31,11 @@ enum ReplyTarget {
         case 1:
             let periods = (0..<decisions.below(4)).map { _ in decisions.periodUsage() }
             try requireEqual(
-                try read(.history(periods)),
+                try read(.periodUsages(periods)),
                 .array(periods.map { .simple($0.expected.spelled) }),
                 "history"
             )
-            guard case .list(let lines) = try receive(.history(periods)) else { return }
+            guard case .list(let lines) = try receive(.periodUsages(periods)) else { return }
             try requireEqual(
                 lines.map { PeriodUsage(periodLine: $0) },
                 periods.map(\.received),

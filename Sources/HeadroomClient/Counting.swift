@@ -134,7 +134,7 @@ extension HeadroomClient {
         guard case .answer(let answer) = reply else { throw .unexpected(reply, to: key) }
         switch answer.status {
         case .blocked(let reason): return .blocked(answer.usage, reason: reason)
-        case .allowed, .held, .ok: return answer.usage.isReplayed ? .repeated(answer.usage) : .allowed(answer.usage)
+        case .allowed, .held, .ok: return answer.usage.isRepeated ? .repeated(answer.usage) : .allowed(answer.usage)
         }
     }
 

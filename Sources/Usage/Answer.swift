@@ -20,7 +20,7 @@ public struct Answer: Sendable, Equatable {
     /// Messages that a `RELEASE` gave back.
     public var released: Int?
     /// The key was used before: this is the first outcome, and nothing was counted now.
-    public var isReplay: Bool
+    public var isRepeated: Bool
     /// Whether to include the fields of `USAGE`: `renews`, `grace_until`, `next_plan`, `label`, `state_label`,
     /// `accessible`, `price`, `currency`, `manage` and `steps`.
     public var isDetailed: Bool
@@ -32,7 +32,7 @@ public struct Answer: Sendable, Equatable {
         crossed: Tier? = nil,
         retryAfterSeconds: Int64? = nil,
         released: Int? = nil,
-        isReplay: Bool = false,
+        isRepeated: Bool = false,
         isDetailed: Bool = false
     ) {
         self.user = user
@@ -41,7 +41,7 @@ public struct Answer: Sendable, Equatable {
         self.crossed = crossed
         self.retryAfterSeconds = retryAfterSeconds
         self.released = released
-        self.isReplay = isReplay
+        self.isRepeated = isRepeated
         self.isDetailed = isDetailed
     }
 

@@ -61,7 +61,7 @@ public struct UsageStatus: Sendable, Hashable {
     /// A text for the user about the messages that are left.
     public var banner: String?
     /// An earlier call has used the key: this is its outcome, and nothing was counted now.
-    public var isReplayed: Bool
+    public var isRepeated: Bool
     /// The database or the service did not answer, and the message was allowed without being counted. `banner` has a
     /// sentence about it. The other fields have no limit, no texts, a hidden counter, and empty names of plan and
     /// period.
@@ -88,7 +88,7 @@ public struct UsageStatus: Sendable, Hashable {
         self.limit = limit
         self.remaining = remaining
         self.period = period
-        isReplayed = false
+        isRepeated = false
         isDegraded = false
     }
 

@@ -101,7 +101,7 @@ struct ReceivedReplyTests {
             limit: nil,
             tier: .silent
         )
-        guard case .list(let lines) = try ReceivedReplyTests.receive(encoded(.history([period]))).first else {
+        guard case .list(let lines) = try ReceivedReplyTests.receive(encoded(.periodUsages([period]))).first else {
             Issue.record("a history is a list")
             return
         }

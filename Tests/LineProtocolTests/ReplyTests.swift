@@ -16,7 +16,7 @@ struct ReplyTests {
         (.lines(["version 1", "uptime_s=2"]), "*2\r\n+version 1\r\n+uptime_s=2\r\n"),
         (.lines([]), "*0\r\n"),
         (.empty, "*0\r\n"),
-        (.history([]), "*0\r\n"),
+        (.periodUsages([]), "*0\r\n"),
         (.error(ReplyError(code: .badArg, text: "n must be a number")), "-BADARG n must be a number\r\n"),
         (
             .error(ReplyError(code: .unavailable, retryAfterMilliseconds: 250, text: "try again")),
@@ -40,7 +40,7 @@ struct ReplyTests {
             tier: .silent
         )
         #expect(
-            encoded(.history([limited, unlimited]))
+            encoded(.periodUsages([limited, unlimited]))
                 == "*2\r\n+PERIOD user=\(userText) period=2026-11 used=640 limit=800 tier=gentle\r\n"
                 + "+PERIOD user=\(userText) period=2026-10 used=9 limit=unlimited tier=silent\r\n"
         )

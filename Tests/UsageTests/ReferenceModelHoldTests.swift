@@ -38,12 +38,12 @@ struct ReferenceModelHoldTests {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         let first = try model.reserve(ada, messages: 2, key: key, ttlSeconds: 10, at: noon)
         let again = try model.reserve(ada, messages: 2, key: key, ttlSeconds: 1_000, at: noon)
-        #expect(again.isReplay)
+        #expect(again.isRepeated)
         #expect(again.status == .held)
         #expect(again.snapshot == first.snapshot)
         _ = try model.commit(ada, key: key, at: noon)
         let late = try model.reserve(ada, messages: 2, key: key, at: noon.advanced(bySeconds: 10))
-        #expect(late.status == .held && late.isReplay)
+        #expect(late.status == .held && late.isRepeated)
         #expect(late.snapshot.used == first.snapshot.used && late.snapshot.held == first.snapshot.held)
     }
 
@@ -62,14 +62,14 @@ struct ReferenceModelHoldTests {
         let committed = try model.commit(ada, key: key, at: noon)
         #expect(committed.status == .allowed)
         #expect(committed.crossed == nil)
-        #expect(!committed.isReplay)
+        #expect(!committed.isRepeated)
         #expect(committed.snapshot.used == 650)
         #expect(committed.snapshot.held == 0)
         _ = model.consume(ada, messages: 10, at: noon)
         model.setLimit(ada, period: november, limit: 900)
         let again = try model.commit(ada, key: key, at: noon)
         #expect(again.status == .allowed)
-        #expect(again.isReplay)
+        #expect(again.isRepeated)
         #expect(again.snapshot == committed.snapshot, "the limit of then, too")
         #expect(model.usage(ada, at: noon).snapshot.used == 660)
     }
@@ -85,7 +85,7 @@ struct ReferenceModelHoldTests {
         #expect(throws: ReferenceModel.KeyError.expired) { try model.reserve(ada, messages: 2, key: key, at: end) }
         let release = try model.release(ada, key: key, at: end)
         #expect(release.released == 0)
-        #expect(!release.isReplay)
+        #expect(!release.isRepeated)
         #expect(throws: ReferenceModel.KeyError.released) { try model.reserve(ada, messages: 2, key: key, at: end) }
         #expect(model.usage(ada, at: end).snapshot.used == 0)
         #expect(model.usage(ada, at: end).snapshot.held == 0)
@@ -110,7 +110,7 @@ struct ReferenceModelHoldTests {
         #expect(throws: ReferenceModel.KeyError.released) { try model.reserve(ada, messages: 3, key: key, at: noon) }
         let again = try model.release(ada, key: key, at: noon)
         #expect(again.released == 0)
-        #expect(again.isReplay)
+        #expect(again.isRepeated)
     }
 
     @Test("releases a committed hold from the count")

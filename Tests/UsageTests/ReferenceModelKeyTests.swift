@@ -15,11 +15,11 @@ struct ReferenceModelKeyTests {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         let first = try model.consume(ada, messages: 640, key: key, at: noon)
         #expect(first.crossed == .gentle)
-        #expect(!first.isReplay)
+        #expect(!first.isRepeated)
         _ = model.consume(ada, messages: 60, at: noon)
         let again = try model.consume(ada, messages: 640, key: key, at: noon)
         #expect(again.status == .allowed)
-        #expect(again.isReplay)
+        #expect(again.isRepeated)
         #expect(again.crossed == nil)
         #expect(again.snapshot == first.snapshot)
         #expect(model.usage(ada, at: noon).snapshot.used == 700)
@@ -51,7 +51,7 @@ struct ReferenceModelKeyTests {
         var model = ReferenceModel()
         _ = try model.consume(ada, key: key, at: noon)
         let other = try model.consume(ben, messages: 2, key: key, at: noon)
-        #expect(!other.isReplay)
+        #expect(!other.isRepeated)
         #expect(other.snapshot.used == 2)
     }
 
@@ -63,7 +63,7 @@ struct ReferenceModelKeyTests {
         _ = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: noon)
         let counted = try model.consume(ada, key: key, at: noon)
         #expect(counted.status == .allowed)
-        #expect(!counted.isReplay)
+        #expect(!counted.isRepeated)
     }
 
     @Test("replays a message of the previous period")
@@ -72,7 +72,7 @@ struct ReferenceModelKeyTests {
         _ = try model.consume(ada, messages: 7, key: key, at: noon)
         _ = model.consume(ada, messages: 3, at: december)
         let again = try model.consume(ada, messages: 7, key: key, at: december)
-        #expect(again.isReplay)
+        #expect(again.isRepeated)
         #expect(again.snapshot.period == november)
         #expect(again.snapshot.used == 7)
         #expect(model.usage(ada, at: december).snapshot.used == 3)
@@ -107,11 +107,11 @@ struct ReferenceModelKeyTests {
         let release = try model.release(ada, key: key, at: noon)
         #expect(release.status == .ok)
         #expect(release.released == 5)
-        #expect(!release.isReplay)
+        #expect(!release.isRepeated)
         #expect(release.snapshot.used == 2)
         let again = try model.release(ada, key: key, at: noon)
         #expect(again.released == 0)
-        #expect(again.isReplay)
+        #expect(again.isRepeated)
         for later in [noon, december] {
             #expect(throws: ReferenceModel.KeyError.released) {
                 try model.consume(ada, messages: 5, key: key, at: later)
@@ -144,7 +144,7 @@ struct ReferenceModelKeyTests {
         }
         let release = try model.release(ada, key: key, at: noon)
         #expect(release.released == 0)
-        #expect(!release.isReplay)
+        #expect(!release.isRepeated)
         #expect(release.snapshot.used == 4)
     }
 

@@ -188,7 +188,7 @@ struct SlowPath {
             guard let answer = result.answer else { continue }
             if case .blocked = answer.status, request.operation.countsOrHolds { blocked += 1 }
             // A commit may be about a past period.
-            if !answer.isReplay, !request.operation.isCommit { users.learn(request.user, answer.snapshot) }
+            if !answer.isRepeated, !request.operation.isCommit { users.learn(request.user, answer.snapshot) }
         }
         metrics.add(messages, to: .messages)
         metrics.add(blocked, to: .blocked)

@@ -60,7 +60,7 @@ public final class DatabaseMonitor: Sendable {
 
     /// Runs until `close()` was called.
     public func run() async {
-        await runThread(named: "headroom.monitor") { self.watch() }
+        await runThread(named: "headroom.monitor") { self.pollUntilClosed() }
     }
 
     public func close() {
@@ -68,7 +68,7 @@ public final class DatabaseMonitor: Sendable {
         wake.wake()
     }
 
-    private func watch() {
+    private func pollUntilClosed() {
         let session = ReconnectingSession<Void>(options: options, wake: wake, logger: logger)
         while !state.withLock({ $0.isClosed }) {
             poll(in: session)

@@ -42,7 +42,7 @@ enum ReceiptAnswers {
             }
         return [
             status, text(answer.reason?.rawValue), text(result.messagesCounted), text(answer.crossed?.rawValue),
-            text(answer.retryAfterSeconds), text(answer.released), text(answer.isReplay), text(answer.isDetailed),
+            text(answer.retryAfterSeconds), text(answer.released), text(answer.isRepeated), text(answer.isDetailed),
             snapshot.plan.name, snapshot.state.rawValue, text(snapshot.denialReason?.rawValue), snapshot.period.label,
             text(snapshot.used), text(snapshot.held), text(snapshot.limit), text(snapshot.startedAt),
             text(snapshot.resetsAt), text(snapshot.expiresAt), text(snapshot.previousPlan), text(snapshot.renews),
@@ -81,7 +81,7 @@ extension SlowPathResult {
     fileprivate init?(_ values: [String], of user: UserID, _ plan: (String) -> Plan?) {
         func instant(_ text: String) -> Instant? { Int64(text).map { Instant(microsecondsSince1970: $0) } }
         guard let status = Answer.Status(values[0], reason: values[1]), let messagesCounted = Int(values[2]),
-            let isReplay = Bool(values[6]), let isDetailed = Bool(values[7]), let plan = plan(values[8]),
+            let isRepeated = Bool(values[6]), let isDetailed = Bool(values[7]), let plan = plan(values[8]),
             let state = SubscriptionState(rawValue: values[9]), let used = Int(values[12]), let held = Int(values[13]),
             let startedAt = instant(values[15]), let observedAt = instant(values[20])
         else { return nil }
@@ -108,7 +108,7 @@ extension SlowPathResult {
                 crossed: Tier(rawValue: values[3]),
                 retryAfterSeconds: Int64(values[4]),
                 released: Int(values[5]),
-                isReplay: isReplay,
+                isRepeated: isRepeated,
                 isDetailed: isDetailed
             ),
             messagesCounted: messagesCounted

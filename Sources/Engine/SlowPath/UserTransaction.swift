@@ -99,7 +99,7 @@ struct UserTransaction {
         if key.status == .released { return SlowPathResult(.keyReleased) }
         guard key.verb == verb, key.messages == messages else { return SlowPathResult(.keyConflict) }
         guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
-        return SlowPathResult(answer(of: key, key.first, as: verb == .consume ? .allowed : .held, isReplay: true))
+        return SlowPathResult(answer(of: key, key.first, as: verb == .consume ? .allowed : .held, isRepeated: true))
     }
 
     /// The answer that a key has: of its period, with its numbers.
@@ -107,7 +107,7 @@ struct UserTransaction {
         of key: UsedKey,
         _ numbers: UsedKey.Numbers,
         as status: Answer.Status,
-        isReplay: Bool
+        isRepeated: Bool
     ) -> Answer {
         var shown = snapshot
         if key.period != snapshot.period {
@@ -130,7 +130,7 @@ struct UserTransaction {
         shown.used = numbers.used
         shown.held = numbers.held
         if shown.limit != numbers.limit { shown.limit = numbers.limit }
-        return Answer(user: user, status: status, snapshot: shown, isReplay: isReplay)
+        return Answer(user: user, status: status, snapshot: shown, isRepeated: isRepeated)
     }
 
     // MARK: COMMIT
@@ -140,7 +140,8 @@ struct UserTransaction {
         guard key.verb == .reserve else { return SlowPathResult(.keyConflict) }
         switch key.status {
         case .released: return SlowPathResult(.keyReleased)
-        case .counted: return SlowPathResult(answer(of: key, key.committed ?? key.first, as: .allowed, isReplay: true))
+        case .counted:
+            return SlowPathResult(answer(of: key, key.committed ?? key.first, as: .allowed, isRepeated: true))
         case .held: break
         }
         guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
@@ -176,7 +177,7 @@ struct UserTransaction {
         key.generation = generation
         update(name, key)
         return SlowPathResult(
-            answer(of: key, numbers, as: .allowed, isReplay: false),
+            answer(of: key, numbers, as: .allowed, isRepeated: false),
             messagesCounted: key.messages
         )
     }
@@ -191,7 +192,7 @@ struct UserTransaction {
     private mutating func release(_ name: MessageKey) -> SlowPathResult {
         guard var key = keys[name] else { return SlowPathResult(.noSuchKey) }
         let status = key.status
-        guard status != .released else { return released(0, isReplay: true) }
+        guard status != .released else { return released(0, isRepeated: true) }
         let isExpired = key.isExpired(at: now)
         key.status = .released
         update(name, key)
@@ -212,8 +213,8 @@ struct UserTransaction {
         return released(key.messages)
     }
 
-    private func released(_ messages: Int, isReplay: Bool = false) -> SlowPathResult {
-        SlowPathResult(Answer(user: user, status: .ok, snapshot: snapshot, released: messages, isReplay: isReplay))
+    private func released(_ messages: Int, isRepeated: Bool = false) -> SlowPathResult {
+        SlowPathResult(Answer(user: user, status: .ok, snapshot: snapshot, released: messages, isRepeated: isRepeated))
     }
 
     /// - Returns: how many messages were given back.

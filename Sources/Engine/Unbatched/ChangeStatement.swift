@@ -17,7 +17,7 @@ struct ChangeStatement {
         number: Int64,
         on connection: Connection,
         deadline: ContinuousClock.Instant
-    ) throws(PostgresError) -> (isReplay: Bool, commit: QueryResult) {
+    ) throws(PostgresError) -> (isRepeated: Bool, commit: QueryResult) {
         let receipt = ReceiptStatement.parameters(lane: lane, number: number)
         try connection.execute("begin", deadline: deadline)
         if let author { try connection.setActor(author, deadline: deadline) }
@@ -32,8 +32,8 @@ struct ChangeStatement {
             }
         }
         let commit = try connection.query("commit", deadline: deadline)
-        let isReplay = answers.rowCount == 1 && !answers.isNull(0, 0) && answers.text(0, 0) == "replayed"
-        return (isReplay, commit)
+        let isRepeated = answers.rowCount == 1 && !answers.isNull(0, 0) && answers.text(0, 0) == "replayed"
+        return (isRepeated, commit)
     }
 
     /// - Returns: what the receipt keeps as the answer.

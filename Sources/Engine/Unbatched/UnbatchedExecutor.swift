@@ -63,17 +63,17 @@ struct UnbatchedExecutor {
         deadline: ContinuousClock.Instant
     ) {
         let made = sender.executeOnce(nil, pending) { attempt throws(PostgresError) in
-            let (isReplay, commit) = try statement.execute(
+            let (isRepeated, commit) = try statement.execute(
                 lane: attempt.receipt,
                 number: attempt.number,
                 on: attempt.connection,
                 deadline: deadline
             )
-            return .committed(isReplay, isUnreplicated: commit.isUnreplicated)
+            return .committed(isRepeated, isUnreplicated: commit.isUnreplicated)
         }
         switch made {
-        case .value(let isReplay):
-            answerChange(statement, isReplay: isReplay, for: pending, deadline: deadline)
+        case .value(let isRepeated):
+            answerChange(statement, isRepeated: isRepeated, for: pending, deadline: deadline)
         case .allExpired, .someExpired:
             break
         case .rejected(let error):
@@ -83,12 +83,12 @@ struct UnbatchedExecutor {
 
     private func answerChange(
         _ statement: ChangeStatement,
-        isReplay: Bool,
+        isRepeated: Bool,
         for pending: PendingUnbatchedRequest,
         deadline: ContinuousClock.Instant
     ) {
         let reply = sender.read(pending, afterEffect: true) { connection throws(PostgresError) in
-            try outcome(of: statement, isReplay: isReplay, on: connection, deadline: deadline)
+            try outcome(of: statement, isRepeated: isRepeated, on: connection, deadline: deadline)
         }
         switch reply {
         case .value(let outcome): deliver(outcome, to: pending)
@@ -99,17 +99,17 @@ struct UnbatchedExecutor {
         }
     }
 
-    /// - Parameter isReplay: the change was made before, under its key, and not now.
+    /// - Parameter isRepeated: the change was made before, under its key, and not now.
     private func outcome(
         of statement: ChangeStatement,
-        isReplay: Bool,
+        isRepeated: Bool,
         on connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Outcome {
         if case .forget = statement.change { return .done }
         let now = try snapshot(of: statement.user, on: connection, deadline: deadline)
         guard case .resetUsage(let period?) = statement.change, now.period != period else {
-            return .answer(Answer(user: statement.user, status: .ok, snapshot: now, isReplay: isReplay))
+            return .answer(Answer(user: statement.user, status: .ok, snapshot: now, isRepeated: isRepeated))
         }
         let past = try pastUsage(of: statement.user, in: period, on: connection, deadline: deadline)
         return past.map { .answer(Answer(user: statement.user, status: .ok, snapshot: $0)) } ?? .failure(.noSuchPeriod)

@@ -66,7 +66,7 @@ struct RetryStateMachine: Sendable {
         case .reply(.error(let error)): return next(after: error, now: now, using: &generator)
         case .reply(.answer(var answer)) where mayHaveTakenEffect:
             // Most likely it repeats an earlier attempt of this call, whose answer nobody has received.
-            answer.usage.isReplayed = false
+            answer.usage.isRepeated = false
             return .answer(.answer(answer))
         case .reply(let reply): return .answer(reply)
         case .lost(let wasSent, let cause):

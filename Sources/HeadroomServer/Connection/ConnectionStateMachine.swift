@@ -323,7 +323,7 @@ struct ConnectionStateMachine {
     private func reply(to outcome: Outcome, _ purpose: Purpose) -> Reply {
         switch outcome {
         case .answer(let answer): .answer(answer)
-        case .periodUsages(let periods): .history(periods)
+        case .periodUsages(let periods): .periodUsages(periods)
         case .done: .ok
         case .report(let report): .report(report)
         case .subscribed: .ok

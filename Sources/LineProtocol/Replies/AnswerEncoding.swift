@@ -61,7 +61,7 @@ extension Answer {
             line.putLiteral(" released=")
             line.put(released)
         }
-        if isReplay { line.putLiteral(" replayed=1") }
+        if isRepeated { line.putLiteral(" replayed=1") }
     }
 }
 

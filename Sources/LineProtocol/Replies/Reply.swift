@@ -7,7 +7,7 @@ public enum Reply: Sendable, Equatable {
     /// `+ALLOWED …`, `+BLOCKED …`, `+HELD …` or `+OK …`, by the answer's status.
     case answer(Answer)
     /// `*N`, then `+PERIOD …` each.
-    case history([PeriodUsage])
+    case periodUsages([PeriodUsage])
     /// `+REPORT …`
     case report(PeriodReport)
     case ok
@@ -32,7 +32,7 @@ extension Reply {
     public func encode(into buffer: inout ByteBuffer) {
         switch self {
         case .answer(let answer): answer.encode(into: &buffer)
-        case .history(let periods): encodeHistory(periods, into: &buffer)
+        case .periodUsages(let periods): encodePeriodUsages(periods, into: &buffer)
         case .report(let report): report.encode(into: &buffer)
         case .ok: buffer.writeStaticString("+OK\r\n")
         case .pong: buffer.writeStaticString("+PONG\r\n")
@@ -62,7 +62,7 @@ extension Reply {
         }
     }
 
-    private func encodeHistory(_ periods: [PeriodUsage], into buffer: inout ByteBuffer) {
+    private func encodePeriodUsages(_ periods: [PeriodUsage], into buffer: inout ByteBuffer) {
         encodeCount(periods.count, into: &buffer)
         for period in periods { period.encode(into: &buffer) }
     }

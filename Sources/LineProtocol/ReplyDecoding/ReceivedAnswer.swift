@@ -113,7 +113,7 @@ private struct AnswerFields {
         case .reason: return AnswerFields.assign(&usage.reason, DenialReason(rawValue: value.text))
         case .retryAfter: return AnswerFields.assign(&usage.retryAfter, value.bytes.plainNumber.map { .seconds($0) })
         case .released: return AnswerFields.assign(&released, value.bytes.plainNumber)
-        case .replayed: return AnswerFields.assign(&usage.isReplayed, value.bytes.plainNumber.map { $0 == 1 })
+        case .replayed: return AnswerFields.assign(&usage.isRepeated, value.bytes.plainNumber.map { $0 == 1 })
         case .previousPlan: return AnswerFields.assign(&usage.previousPlan, value.text)
         case .nextPlan: return AnswerFields.assign(&usage.nextPlan, value.text)
         case .label: return AnswerFields.assign(&usage.label, value.text)

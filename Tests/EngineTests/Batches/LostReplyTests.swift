@@ -64,10 +64,10 @@ struct LostReplyTests {
             for round in 0..<10 {
                 let key = messageKey("round \(round)")
                 let answer = try #require(try await scene.losing(ada, .consume(3, key: key)).answer)
-                #expect(!answer.isReplay && answer.snapshot.used == 4 + 3 * round)
+                #expect(!answer.isRepeated && answer.snapshot.used == 4 + 3 * round)
                 for engine in [scene.engine, scene.other] {
                     let repeated = try #require(try await engine.execute(ada, .consume(3, key: key)).answer)
-                    #expect(repeated.isReplay && repeated.firstNumbers == answer.firstNumbers)
+                    #expect(repeated.isRepeated && repeated.firstNumbers == answer.firstNumbers)
                 }
             }
             #expect(try await scene.database.count(of: ada, period: "2026-11") == 31)
@@ -85,11 +85,11 @@ struct LostReplyTests {
                 for messages in [2, 4] {
                     let key = messages == 2 ? key : messageKey("second")
                     let answer = try #require(try await scene.losing(user, .consume(messages / 2, key: key)).answer)
-                    #expect(!answer.isReplay)
+                    #expect(!answer.isRepeated)
                     let repeated = try #require(
                         try await scene.other.execute(user, .consume(messages / 2, key: key)).answer
                     )
-                    #expect(repeated.isReplay && repeated.firstNumbers == answer.firstNumbers)
+                    #expect(repeated.isRepeated && repeated.firstNumbers == answer.firstNumbers)
                 }
                 #expect(try await scene.database.count(of: user, period: "trial") == 3)
             }
@@ -102,17 +102,17 @@ struct LostReplyTests {
             for round in 0..<5 {
                 let (kept, given) = (messageKey("kept \(round)"), messageKey("given \(round)"))
                 let held = try #require(try await scene.losing(ada, .reserve(2, key: kept, ttlSeconds: 60)).answer)
-                #expect(held.status == .held && !held.isReplay && held.snapshot.held == 2)
+                #expect(held.status == .held && !held.isRepeated && held.snapshot.held == 2)
                 _ = try await scene.other.execute(ada, .reserve(5, key: given, ttlSeconds: 60))
                 let committed = try #require(try await scene.losing(ada, .commit(kept)).answer)
-                #expect(committed.status == .allowed && !committed.isReplay)
+                #expect(committed.status == .allowed && !committed.isRepeated)
                 #expect(committed.snapshot.used == 3 + 2 * round && committed.snapshot.held == 5)
                 let released = try #require(try await scene.losing(ada, .release(given)).answer)
-                #expect(released.released == 5 && !released.isReplay && released.snapshot.held == 0)
+                #expect(released.released == 5 && !released.isRepeated && released.snapshot.held == 0)
                 let repeated = try await scene.other.execute([
                     (ada, .reserve(2, key: kept, ttlSeconds: 60)), (ada, .commit(kept)), (ada, .release(given)),
                 ])
-                #expect(repeated.compactMap { $0.answer?.isReplay } == [true, true, true])
+                #expect(repeated.compactMap { $0.answer?.isRepeated } == [true, true, true])
                 #expect(repeated[0].answer?.firstNumbers == held.firstNumbers)
                 #expect(repeated[1].answer?.firstNumbers == committed.firstNumbers)
                 #expect(repeated[2].answer?.released == 0)
@@ -146,7 +146,7 @@ struct LostReplyTests {
                 let outcomes = try await scene.losing(asked, meanwhile: change)
                 let answer = try #require(outcomes[1].answer)
                 let repeated = try #require(try await scene.other.execute(ada, .consume(2, key: key)).answer)
-                #expect(!answer.isReplay && repeated.isReplay)
+                #expect(!answer.isRepeated && repeated.isRepeated)
                 #expect(answer.firstNumbers == repeated.firstNumbers, "change \(round)")
                 #expect(outcomes.map { $0.answer?.snapshot.used } == [-2, 0, 1].map { answer.snapshot.used + $0 })
             }
@@ -169,7 +169,7 @@ struct LostReplyTests {
             #expect(try await scene.database.count(of: ada, period: "2026-12") == 40)
             guard hasKey else { return }
             let repeated = try #require(try await scene.engine.execute(ada, operation).answer)
-            #expect(repeated.isReplay && repeated.firstNumbers == answer.firstNumbers)
+            #expect(repeated.isRepeated && repeated.firstNumbers == answer.firstNumbers)
         }
     }
 }

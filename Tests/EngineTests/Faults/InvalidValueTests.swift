@@ -235,7 +235,7 @@ struct InvalidValueTests {
                 try await repair(planted, database.psql)
             }
             let replay = try await harness.execute(ada, .consume(1, key: key)).answer
-            #expect(replay?.isReplay == true && replay?.snapshot.used == 2)
+            #expect(replay?.isRepeated == true && replay?.snapshot.used == 2)
         }
     }
 

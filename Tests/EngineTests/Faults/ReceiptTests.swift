@@ -100,7 +100,7 @@ struct ReceiptTests {
             let grant = EngineOperation.grant(5, key: messageKey("ticket"), reason: "outage")
             let answer = try #require(try await harness.execute(user(1), grant).answer)
             #expect(answer.snapshot.limit == 105)
-            #expect(!answer.isReplay, "it is the first, whatever came of its first attempt")
+            #expect(!answer.isRepeated, "it is the first, whatever came of its first attempt")
             #expect(try await database.psql.number("select sum(messages) from headroom.grants") == 5)
         }
     }
@@ -112,7 +112,7 @@ struct ReceiptTests {
             _ = try await harness.execute(user(1), grant)
             proxy.arm(moment.cut("commit"))
             let answer = try #require(try await harness.execute(user(1), grant).answer)
-            #expect(answer.isReplay && answer.snapshot.limit == 105)
+            #expect(answer.isRepeated && answer.snapshot.limit == 105)
         }
     }
 

@@ -72,7 +72,7 @@ struct ReplacedFunctionTests {
         let repaired = EngineHarness(database.conninfo, lanes: 1)
         try await repaired.running {
             let replay = try await repaired.execute(people[0], .consume(1, key: messageKey("k2"))).answer
-            #expect(replay?.isReplay == true && replay?.snapshot.used == 7)
+            #expect(replay?.isRepeated == true && replay?.snapshot.used == 7)
             #expect(try await repaired.execute(people[1], .consume(1)).answer?.snapshot.used == 8)
         }
     }

@@ -121,11 +121,11 @@ struct HoldModelTests {
                 use = FirstUse(user: answer.user, key: key, isCommit: false)
             case .batched(.commit(let key)):
                 use = FirstUse(user: answer.user, key: key, isCommit: true)
-                if !answer.isReplay { commits += 1 }
+                if !answer.isRepeated { commits += 1 }
             default:
                 return true
             }
-            guard answer.isReplay else {
+            guard answer.isRepeated else {
                 firsts[use] = answer.firstNumbers
                 return true
             }

@@ -58,7 +58,7 @@ struct KeyAttemptTests {
                 (ada, .consume(2, key: key)), (ada, .consume(2, key: key)), (ada, .release(key)),
                 (ada, .consume(2, key: key)), (ada, .consume(800)), (ada, .consume(2, key: key)),
             ])
-            #expect(outcomes[1].answer?.isReplay == true)
+            #expect(outcomes[1].answer?.isRepeated == true)
             #expect(outcomes[3] == .failure(.keyReleased) && outcomes[5] == .failure(.keyReleased))
             for engine in [engine, other] {
                 #expect(try await engine.execute(ada, .consume(2, key: key)) == .failure(.keyReleased))
@@ -72,7 +72,7 @@ struct KeyAttemptTests {
         try await running { database, engine, other in
             let reserve = EngineOperation.reserve(2, key: key, ttlSeconds: 60)
             _ = try await engine.execute(ada, reserve)
-            #expect(try await other.execute(ada, reserve).answer?.isReplay == true)
+            #expect(try await other.execute(ada, reserve).answer?.isRepeated == true)
             try await database.moveClock(to: noon.advanced(bySeconds: 60))
             for engine in [engine, other] {
                 #expect(try await engine.execute(ada, reserve) == .failure(.holdExpired))
@@ -96,7 +96,7 @@ struct KeyAttemptTests {
             for instant in [noon.advanced(bySeconds: 60), at("2026-12-02T12:00:00Z")] {
                 try await database.moveClock(to: instant)
                 for operation in [reserve, .commit(key), .consume(3, key: messageKey("m2"))] {
-                    #expect(try await other.execute(ada, operation).answer?.isReplay == true, "\(operation)")
+                    #expect(try await other.execute(ada, operation).answer?.isRepeated == true, "\(operation)")
                 }
                 try await expectNothing(engine)
             }

@@ -78,7 +78,7 @@ struct KeyPathTests {
         }
         #expect(fast == slow, "seed \(seed)")
         let answers = fast.outcomes.compactMap(\.answer)
-        #expect(answers.contains { $0.isReplay } && answers.contains { $0.crossed != nil })
+        #expect(answers.contains { $0.isRepeated } && answers.contains { $0.crossed != nil })
         #expect(fast.outcomes.contains(.failure(.keyConflict)))
     }
 }

@@ -34,7 +34,7 @@ struct KeyPeriodTests {
             try await database.moveClock(to: after)
             for engine in [other, engine] {
                 let again = try #require(try await engine.execute(ada, .consume(7, key: key)).answer)
-                #expect(again.isReplay)
+                #expect(again.isRepeated)
                 #expect(again.snapshot.period == billingPeriod("2026-11"))
                 #expect(again.firstNumbers == first.firstNumbers)
             }
@@ -77,7 +77,7 @@ struct KeyPeriodTests {
                 """
             )
             let answer = try #require(try await engine.outcomes(of: slots)[0].answer)
-            #expect(answer.isReplay && answer.snapshot.used == 7)
+            #expect(answer.isRepeated && answer.snapshot.used == 7)
             #expect(try await database.count(of: ada, period: "2026-11") == 7)
         }
     }

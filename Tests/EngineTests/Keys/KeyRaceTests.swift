@@ -29,7 +29,7 @@ struct KeyRaceTests {
         for (engine, slots) in slots {
             answers.append(try #require(try await engine.outcomes(of: slots)[0].answer))
         }
-        #expect(answers.count { !$0.isReplay } == 1, "counted once: \(operation)")
+        #expect(answers.count { !$0.isRepeated } == 1, "counted once: \(operation)")
         #expect(answers.allSatisfy { $0.firstNumbers == answers[0].firstNumbers }, "answered alike: \(operation)")
         return answers[0]
     }
@@ -119,7 +119,7 @@ struct KeyRaceTests {
                 try await database.psql.execute("commit")
                 var answers: [Answer] = []
                 for (engine, slots) in slots { answers += try await engine.outcomes(of: slots).compactMap(\.answer) }
-                #expect(answers.count { !$0.isReplay } == 1)
+                #expect(answers.count { !$0.isRepeated } == 1)
                 #expect(answers.map(\.snapshot.used) == [4 + 2 * round, 4 + 2 * round])
                 #expect(answers.count == 2 && answers[0].firstNumbers == answers[1].firstNumbers)
             }

@@ -6,7 +6,7 @@ import Usage
 
 extension SlowPathResult {
     fileprivate var status: Answer.Status? { answer?.status }
-    fileprivate var isReplay: Bool { answer?.isReplay == true }
+    fileprivate var isRepeated: Bool { answer?.isRepeated == true }
 }
 
 @Suite("One user's requests on the slow path")
@@ -82,7 +82,7 @@ struct UserTransactionTests {
             user.decide(.reserve(2, key: "k", ttlSeconds: 60)), user.decide(.commit("k")), user.decide(.commit("k")),
         ]
         #expect(results.map(\.status) == [.held, .allowed, .allowed])
-        #expect(results.map(\.isReplay) == [false, false, true])
+        #expect(results.map(\.isRepeated) == [false, false, true])
         #expect(results.map(\.answer?.snapshot.used) == [0, 2, 2])
         #expect(results.map(\.answer?.snapshot.held) == [2, 0, 0])
         #expect(user.newKeys == ["k"] && user.changedKeys.isEmpty)
@@ -94,7 +94,7 @@ struct UserTransactionTests {
     @Test("a key is good for one message: a repetition, another number, another verb, after a release")
     func repetitions() {
         var user = transaction(used: 3, keys: ["k": key(.consume, .counted, 2)])
-        #expect(user.decide(.consume(2, key: "k")).isReplay)
+        #expect(user.decide(.consume(2, key: "k")).isRepeated)
         #expect(user.decide(.consume(1, key: "k")).outcome == .failure(.keyConflict))
         #expect(user.decide(.reserve(2, key: "k", ttlSeconds: 60)).outcome == .failure(.keyConflict))
         #expect(user.decide(.commit("k")).outcome == .failure(.keyConflict))
@@ -103,7 +103,7 @@ struct UserTransactionTests {
         #expect(released.answer?.released == 2 && released.answer?.snapshot.used == 1)
         #expect(user.released == 2 && user.changedKeys == ["k"])
         #expect(user.decide(.consume(2, key: "k")).outcome == .failure(.keyReleased))
-        #expect(user.decide(.release("k")).isReplay)
+        #expect(user.decide(.release("k")).isRepeated)
     }
 
     @Test("a release after a reset takes nothing off the new count")
@@ -121,7 +121,7 @@ struct UserTransactionTests {
         let keys: [MessageKey: UsedKey] = ["k": key(.reserve, .held, 2, in: "2026-10", generation: 4)]
         var user = transaction(used: 1, keys: keys, pastUsage: [october: past])
         let committed = user.decide(.commit("k"))
-        #expect(committed.status == .allowed && !committed.isReplay && committed.messagesCounted == 2)
+        #expect(committed.status == .allowed && !committed.isRepeated && committed.messagesCounted == 2)
         let snapshot = committed.answer?.snapshot
         #expect(snapshot?.period == october && snapshot?.used == 10 && snapshot?.held == 0)
         #expect(user.pastUsage[october]?.isChanged == true && user.pastUsage[october]?.heldInRow == 0)

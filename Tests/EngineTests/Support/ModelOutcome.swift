@@ -111,7 +111,7 @@ extension Answer {
     /// The numbers of the first outcome, which the first answer and its repetitions have in common.
     var firstNumbers: Answer {
         var first = numbers
-        first.isReplay = false
+        first.isRepeated = false
         first.crossed = nil
         return first
     }

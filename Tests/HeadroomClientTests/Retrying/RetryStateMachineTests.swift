@@ -62,7 +62,7 @@ struct RetryStateMachineTests {
     @Test("An answer repeats an earlier call unless an attempt of this one may have taken effect")
     mutating func repetition() {
         var usage = UsageStatus.degraded(.random)
-        usage.isReplayed = true
+        usage.isRepeated = true
         let reply = Exchange.reply(.answer(ReceivedAnswer(status: .allowed, usage: usage)))
         let attempts: [(Exchange, isRepeated: Bool)] = [
             (.lost(wasSent: true, cause: nil), false), (.timedOut, false), (Self.error("UNKNOWN t"), false),
@@ -77,7 +77,7 @@ struct RetryStateMachineTests {
                 Issue.record("no answer after \(attempt)")
                 return
             }
-            #expect(answer.usage.isReplayed == isRepeated, "\(attempt)")
+            #expect(answer.usage.isRepeated == isRepeated, "\(attempt)")
         }
     }
 

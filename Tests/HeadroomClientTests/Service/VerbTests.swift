@@ -111,7 +111,7 @@ struct VerbTests {
                 let user = UserID(UUID())
                 for attempt in 1...3 {
                     let status = try await client.consume(user, key: key).status
-                    #expect(status.used == 1 && status.isReplayed == (attempt > 1), "key \(number)")
+                    #expect(status.used == 1 && status.isRepeated == (attempt > 1), "key \(number)")
                 }
             }
             #expect(throws: InvalidMessageKey.self) { try MessageKey(longID) }
@@ -203,7 +203,7 @@ struct VerbTests {
                 let user = UserID.random
                 for client in [one, other, one, other] {
                     let decision = try await client.consume(user)
-                    #expect(!decision.status.isReplayed)
+                    #expect(!decision.status.isRepeated)
                 }
                 let usage = try await one.usage(of: user)
                 #expect(usage.used == 4)

@@ -10,7 +10,7 @@ extension ReferenceModel {
     ) throws(ChangeError) -> Answer {
         if let granted = grants[user]?[key] {
             guard granted == messages else { throw .grantConflict }
-            return Answer(user: user, status: .ok, snapshot: snapshot(of: user, at: now), isReplay: true)
+            return Answer(user: user, status: .ok, snapshot: snapshot(of: user, at: now), isRepeated: true)
         }
         var snapshot = snapshot(of: user, at: now)
         let granted = (rows[user]?[snapshot.period]?.granted ?? 0) + messages

@@ -139,7 +139,7 @@ extension ReferenceModel {
             status: .ok,
             snapshot: snapshot,
             released: released,
-            isReplay: used.status == .released
+            isRepeated: used.status == .released
         )
     }
 }
@@ -196,6 +196,6 @@ extension ReferenceModel {
         snapshot.held = numbers.held
         snapshot.limit = numbers.limit
         let isHeld = used.verb == .reserve && used.committed == nil
-        return Answer(user: user, status: isHeld ? .held : .allowed, snapshot: snapshot, isReplay: true)
+        return Answer(user: user, status: isHeld ? .held : .allowed, snapshot: snapshot, isRepeated: true)
     }
 }

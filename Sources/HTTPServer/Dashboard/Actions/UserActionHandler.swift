@@ -157,7 +157,7 @@ struct UserActionHandler: Sendable {
         case .answer(let answer):
             result = ActionResult(
                 action: form.action.name,
-                outcome: answer.isReplay ? .repeated : .done,
+                outcome: answer.isRepeated ? .repeated : .done,
                 limit: answer.snapshot.limit ?? 0,
                 caveat: ActionCaveat(form.action, answer.snapshot)
             )
