@@ -152,6 +152,21 @@ struct ReceiptTests {
         }
     }
 
+    @Test("answers a change as unknown if the database that is read afterwards may have lost it")
+    func changeAndReceiptLost() async throws {
+        try await withStore { database, proxy, harness in
+            _ = try await harness.execute(user(1), .consume(7))
+            proxy.arm(.request("name: read_batch"))
+            proxy.refusesConnectionsAfterCut = true
+            let slots = harness.submit([(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))])
+            try await waitUntil("the change is committed and the read of its answer cut") { proxy.cuts == 1 }
+            // As a standby that was promoted without the last commits.
+            try await database.psql.execute("delete from headroom.lane_receipts")
+            proxy.refusesConnections = false
+            #expect(try await harness.outcomes(of: slots) == [.failure(.unknown)])
+        }
+    }
+
     @Test("counts a message once across the end of a month, in the first one")
     func monthEnd() async throws {
         try await withStore { database, proxy, harness in
