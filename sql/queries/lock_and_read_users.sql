@@ -1,6 +1,9 @@
--- Locks users and reads what decides their requests. Parameters and result: headroom.lock_and_read_users.
+-- Locks users and reads what decides their requests. Parameters and result: headroom.lock_and_read_users. The
+-- entitlement is text that write_usage_rows takes as it is.
 select
     (locked.snapshot).*, -- noqa: AL03
-    locked.allowance, locked.usable_until, locked.held_by_keys, locked.holds_end_at,
-    locked.has_subscription, locked.has_subscriber, locked.has_usage_row, locked.generation, locked.is_outdated
+    (locked.entitlement).usable_until, -- noqa: AL03
+    (locked.entitlement).has_subscription, -- noqa: AL03
+    locked.entitlement::text as entitlement, locked.held_by_keys, locked.holds_end_at, locked.has_subscriber,
+    locked.has_usage_row, locked.generation, locked.is_outdated
 from headroom.lock_and_read_users(0::smallint, $1::uuid[], $2::boolean[], $3) as locked;

@@ -6,13 +6,11 @@
 -- message will rewrite a row of the user. renews_at, next_plan, price and currency come from the subscription: only
 -- USAGE needs them, and a longer usage row would make counting slower.
 with usable as materialized (
-    select
-        request.ordinal, request.user_id, usage.message_count as used, usage.held, usage."limit", usage.plan,
-        usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.previous_plan, usage.renews,
-        usage.plan_revision, usage.billing_period, null::text as denial_reason, false as is_stale
+    select request.ordinal::integer, request.user_id, false as is_stale, snapshot.*
     from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
     cross join lateral (
-        select one.* from public.message_usage as one
+        select (one.snapshot).* -- noqa: AL03
+        from headroom.row_snapshots as one
         where one.bucket = headroom.bucket_of(request.user_id) and one.user_id = request.user_id
             and one.billing_period = request.billing_period
             and headroom.is_usable(
@@ -20,14 +18,11 @@ with usable as materialized (
                 (select revised.revision from headroom.plan_revision as revised), headroom.now()
             )
         limit 1
-    ) as usage
+    ) as snapshot
 ),
 derived as materialized (
     select
         others.ordinals[width_bucket(entitlement.user_id, others.users)] as ordinal, entitlement.user_id,
-        snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state, snapshot.started_at,
-        snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.renews, snapshot.plan_revision,
-        snapshot.billing_period, snapshot.denial_reason,
         snapshot.denial_reason is null and exists (
             select from public.message_usage as usage
             where usage.bucket = headroom.bucket_of(entitlement.user_id) and usage.user_id = entitlement.user_id
@@ -36,11 +31,12 @@ derived as materialized (
                     and (usage.usable_until <= headroom.now() or usage.plan_revision <> snapshot.plan_revision)
                     or usage.updated_at > headroom.now() + interval '1 hour'
                 )
-        ) as is_stale
+        ) as is_stale,
+        snapshot.*
     from (
         select
             array_agg(request.user_id order by request.ordinal) as users,
-            array_agg(request.ordinal order by request.ordinal) as ordinals
+            array_agg(request.ordinal::integer order by request.ordinal) as ordinals
         from unnest($1::uuid[]) with ordinality as request (user_id, ordinal)
         where request.ordinal <> all(array(select usable.ordinal from usable))
     ) as others
@@ -50,10 +46,7 @@ derived as materialized (
     where others.users is not null
 )
 select
-    snapshot.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
-    snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.renews,
-    snapshot.plan_revision, headroom.now() as observed_at, snapshot.billing_period, snapshot.denial_reason,
-    snapshot.is_stale, details.renews_at, details.next_plan, details.price, details.currency,
+    snapshot.*, details.renews_at, details.next_plan, details.price, details.currency,
     headroom.manage_address(details.store) as manage
 from (
     select usable.* from usable

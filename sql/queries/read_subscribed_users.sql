@@ -5,20 +5,14 @@
 -- changes_at: when time alone changes the snapshot: the end of the period, trial, grace, access or a hold, or the next
 -- day of a trial. The fingerprint comes from the same database snapshot, so that no change is missed.
 select
-    request.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
-    snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.renews,
-    snapshot.plan_revision, snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason, snapshot.changes_at,
+    request.ordinal::integer, snapshot.*,
     details.renews_at, details.next_plan, details.price, details.currency,
     headroom.manage_address(details.store) as manage,
     present.fingerprint
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
 cross join lateral (
-    select
-        usage.message_count as used, usage.held, usage."limit", usage.plan, usage.state, usage.started_at,
-        usage.resets_at, usage.expires_at, usage.previous_plan, usage.renews, usage.plan_revision,
-        headroom.now() as observed_at,
-        usage.billing_period, null::text as denial_reason, usage.usable_until as changes_at
-    from public.message_usage as usage
+    select (usage.snapshot).*, usage.usable_until as changes_at -- noqa: AL03
+    from headroom.row_snapshots as usage
     where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
         and usage.billing_period = request.billing_period
         and headroom.is_usable(
@@ -27,10 +21,7 @@ cross join lateral (
         )
     union all
     select
-        snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state, snapshot.started_at,
-        snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.renews, snapshot.plan_revision,
-        snapshot.observed_at,
-        snapshot.billing_period, snapshot.denial_reason,
+        snapshot.*,
         least(
             (
                 select entitlement.usable_until

@@ -46,14 +46,11 @@ create type headroom.usage_snapshot as (
 create type headroom.locked_user as (
     -- Before the user's requests.
     snapshot headroom.usage_snapshot,
-    -- The plan's messages per period, without grants and edits of the row.
-    allowance integer,
-    -- Until when a usage row with these values is usable, if no hold ends before.
-    usable_until timestamptz,
+    -- What the usage row is written with: headroom.write_usage_rows.
+    entitlement headroom.entitlement,
     -- All messages that are held, which may be more than fit into "held", and when the first hold ends.
     held_by_keys bigint,
     holds_end_at timestamptz,
-    has_subscription boolean,
     has_subscriber boolean,
     has_usage_row boolean,
     -- Of the usage row; of the row to insert if there is none.
@@ -95,26 +92,30 @@ create type headroom.answer as (
     banner text
 );
 
--- A row of headroom.count_batch: the first row has all counts, each other row the entitlement of a user that its caller
+-- A row of headroom.count_batch: the first row has all counts, each other row the snapshot of a user that its caller
 -- has not cached.
 create type headroom.count_batch_row as (
+    counts bigint array,
     ordinal integer,
-    message_count integer,
-    held integer,
-    "limit" integer,
+    -- The messages that a COMMIT has counted, or a RELEASE has given back.
+    key_messages integer,
+    entitlement_version bigint,
+    -- The columns of headroom.usage_snapshot. The first row has observed_at alone.
     plan text,
     state text,
+    denial_reason text,
+    billing_period text,
+    used integer,
+    held integer,
+    "limit" integer,
     started_at timestamptz,
     resets_at timestamptz,
     expires_at timestamptz,
     previous_plan text,
     renews boolean,
-    plan_revision integer,
     observed_at timestamptz,
-    entitlement_version bigint,
-    -- The messages that a COMMIT has counted, or a RELEASE has given back.
-    key_messages integer,
-    counts bigint array
+    plan_revision integer,
+    messages bigint
 );
 
 -- A key of a request that was counted: headroom.write_counted_keys.

@@ -4,8 +4,8 @@ import Usage
 struct LockedUser {
     /// Before the requests.
     var snapshot: UsageSnapshot
-    /// The plan's messages per period, without grants and edits of the usage row; nil is unlimited.
-    var allowance: Int?
+    /// The record of headroom.entitlement as text, with which the usage row is written.
+    var entitlement: String
     /// Until when the usage row will be usable, if no hold ends earlier.
     var usableUntil: Instant
     /// All messages that are held, which may be more than fit into the usage row.
@@ -17,7 +17,6 @@ struct LockedUser {
     var hasUsageRow: Bool
     /// Of the usage row, or of the row to insert. Nil if creating the subscriber will restore the row of a spent trial.
     var generation: Int64?
-    var planRevision: Int32
     /// Whether the usage row is written even if no request changes it.
     var isOutdated: Bool
 }

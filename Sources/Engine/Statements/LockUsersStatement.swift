@@ -130,13 +130,13 @@ struct LockUsersStatement {
 private struct LockedUserDecoder {
     private let result: QueryResult
     private let snapshots: UsageSnapshotDecoder
-    private let allowance, usableUntil, held, holdsEndAt, hasSubscription, hasSubscriber, hasUsageRow: Int
+    private let entitlement, usableUntil, held, holdsEndAt, hasSubscription, hasSubscriber, hasUsageRow: Int
     private let generation, isOutdated: Int
 
     init(_ result: QueryResult) throws(PostgresError) {
         self.result = result
         snapshots = try UsageSnapshotDecoder(result)
-        allowance = try result.column("allowance")
+        entitlement = try result.column("entitlement")
         usableUntil = try result.column("usable_until")
         held = try result.column("held_by_keys")
         holdsEndAt = try result.column("holds_end_at")
@@ -150,7 +150,7 @@ private struct LockedUserDecoder {
     func user(_ row: Int, _ catalog: PlanCatalog) throws(PostgresError) -> LockedUser {
         LockedUser(
             snapshot: try snapshots.snapshot(row, catalog),
-            allowance: try result.countOrNil(row, allowance, of: StoredColumn("headroom.plans", "allowance")),
+            entitlement: result.text(row, entitlement),
             usableUntil: Instant(microsecondsSince1970: try result.timestamp(row, usableUntil)),
             held: Int(try result.int64(row, held)),
             holdsEndAt: result.isNull(row, holdsEndAt)
@@ -159,7 +159,6 @@ private struct LockedUserDecoder {
             hasSubscriber: try result.bool(row, hasSubscriber),
             hasUsageRow: try result.bool(row, hasUsageRow),
             generation: result.isNull(row, generation) ? nil : try result.int64(row, generation),
-            planRevision: snapshots.planRevision(row) ?? 0,
             isOutdated: try result.bool(row, isOutdated)
         )
     }

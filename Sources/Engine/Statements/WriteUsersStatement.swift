@@ -86,23 +86,13 @@ struct WriteUsersStatement {
         let count = users.count
         let maximum = UsageSnapshot.countMaximum
         var parameters = Parameters(capacity: 512 + count * 256)
-        parameters.append(idsOf: users)
-        parameters.appendTexts(count: count) { users[$0].snapshot.period.label }
+        parameters.appendTexts(count: count) { users[$0].locked.entitlement }
         parameters.appendNullableInt64s(count: count) { users[$0].locked.generation }
         parameters.appendInt32s(count: count) { Int32(users[$0].snapshot.used) }
         parameters.appendInt32s(count: count) { Int32(min(users[$0].snapshot.held, maximum)) }
         parameters.appendInt32s(count: count) { Int32(min(users[$0].released, maximum)) }
         parameters.appendNullableInt32s(count: count) { users[$0].snapshot.limit.map { Int32($0) } }
-        parameters.appendNullableInt32s(count: count) { users[$0].locked.allowance.map { Int32($0) } }
-        parameters.appendTexts(count: count) { users[$0].snapshot.plan.name }
-        parameters.appendTexts(count: count) { users[$0].snapshot.state.rawValue }
-        parameters.appendTimestamps(count: count) { users[$0].snapshot.startedAt.microsecondsSince1970 }
-        parameters.appendTimestamps(count: count) { users[$0].snapshot.resetsAt?.microsecondsSince1970 }
-        parameters.appendTimestamps(count: count) { users[$0].snapshot.expiresAt?.microsecondsSince1970 }
-        parameters.appendTexts(count: count) { users[$0].snapshot.previousPlan }
-        parameters.appendNullableBools(count: count) { users[$0].snapshot.renews }
         parameters.appendTimestamps(count: count) { users[$0].usableUntil.microsecondsSince1970 }
-        parameters.appendInt32s(count: count) { users[$0].locked.planRevision }
         return parameters
     }
 

@@ -17,8 +17,9 @@ struct ReplacedFunctionTests {
     /// Columns of headroom.count_batch_row, with another value in place of one.
     private static func columns(_ replaced: String, _ value: String) -> String {
         [
-            "ordinal", "message_count", "held", "\"limit\"", "plan", "state", "started_at", "resets_at", "expires_at",
-            "previous_plan", "renews", "plan_revision", "observed_at", "entitlement_version", "key_messages", "counts",
+            "counts", "ordinal", "key_messages", "entitlement_version", "plan", "state", "denial_reason",
+            "billing_period", "used", "held", "\"limit\"", "started_at", "resets_at", "expires_at", "previous_plan",
+            "renews", "observed_at", "plan_revision", "messages",
         ].map { $0 == replaced ? value : "sound.\($0)" }.joined(separator: ", ")
     }
 

@@ -33,14 +33,13 @@ struct UserTransactionTests {
         )
         let locked = LockedUser(
             snapshot: snapshot,
-            allowance: limit,
+            entitlement: "",
             usableUntil: at("2026-12-01"),
             held: 0,
             hasSubscription: true,
             hasSubscriber: true,
             hasUsageRow: hasUsageRow,
             generation: 7,
-            planRevision: 1,
             isOutdated: false
         )
         return UserTransaction(user(1), locked, keys: keys, pastUsage: pastUsage)

@@ -1,5 +1,5 @@
 -- Returns what a batch has counted: first a row with the counts of all users, then a row for each of p_returned_users,
--- with the user's entitlement and what is held. Parameters: variables of headroom.count_batch; p_key_messages: null, or
+-- with the snapshot of the user's row. Parameters: variables of headroom.count_batch; p_key_messages: null, or
 -- the messages of each user's key.
 create or replace function headroom.counted_rows(
     p_bucket smallint, p_users uuid[], p_periods text[], p_period_ordinals integer[], p_counts bigint[],
@@ -9,17 +9,14 @@ create or replace function headroom.counted_rows(
 as $$
 begin
     return query select
-        null::integer, null::integer, null::integer, null::integer, null::text, null::text, null::timestamptz,
-        null::timestamptz, null::timestamptz, null::text, null::boolean, null::integer, p_at, null::bigint,
-        null::integer, p_counts;
+        p_counts, null::integer, null::integer, null::bigint,
+        (headroom.build_usage_snapshot(null, null, null, null, p_at)).*;
     if p_returned_users <> '{}' then
         return query
         select
-            width_bucket(usage.user_id, p_users), usage.message_count, usage.held, usage."limit", usage.plan,
-            usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.previous_plan, usage.renews,
-            usage.plan_revision, p_at, usage.entitlement_version,
-            p_key_messages[width_bucket(usage.user_id, p_users)], null::bigint[]
-        from public.message_usage as usage
+            null::bigint[], width_bucket(usage.user_id, p_users), p_key_messages[width_bucket(usage.user_id, p_users)],
+            usage.entitlement_version, (usage.snapshot).*
+        from headroom.row_snapshots as usage
         where usage.bucket = p_bucket and usage.user_id = any(p_returned_users)
             and usage.billing_period = any(p_periods)
             and usage.billing_period = p_periods[p_period_ordinals[width_bucket(usage.user_id, p_users)]];

@@ -17,20 +17,21 @@ declare
             and p_entitlement.allowance is distinct from 0
             then p_entitlement.billing_period
     end;
-    v_has_row boolean;
+    -- Of the row of that period; null without one.
+    v_generation bigint;
     v_unused text[];
 begin
     select
-        coalesce(bool_or(locked.billing_period = v_period), false),
+        max(locked.generation) filter (where locked.billing_period = v_period),
         coalesce(array_agg(locked.billing_period) filter (where headroom.is_unused_usage_row(
             p_user_id, locked.billing_period, locked.message_count, locked.held, locked.released, locked.granted,
             locked.plan, locked.plan_limit, locked."limit"
         )), '{}')
-    into v_has_row, v_unused
+    into v_generation, v_unused
     from (
         select
-            usage.billing_period, usage.message_count, usage.held, usage.released, usage.granted, usage.plan,
-            usage.plan_limit, usage."limit"
+            usage.billing_period, usage.generation, usage.message_count, usage.held, usage.released, usage.granted,
+            usage.plan, usage.plan_limit, usage."limit"
         from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         order by usage.billing_period for update
@@ -54,31 +55,18 @@ begin
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
             and usage.billing_period = any(array_remove(v_unused, v_period));
     end if;
-    if v_period = any(v_unused) then
-        update public.message_usage as usage
-        set held = 0, "limit" = p_entitlement.allowance, plan_limit = p_entitlement.allowance,
-            plan = p_entitlement.plan, state = p_entitlement.state, started_at = p_entitlement.started_at,
-            resets_at = p_entitlement.resets_at, expires_at = p_entitlement.expires_at,
-            previous_plan = p_entitlement.previous_plan, renews = p_entitlement.renews,
-            usable_until = p_entitlement.usable_until, plan_revision = p_entitlement.plan_revision
-        where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
-            and usage.billing_period = v_period;
-    elsif v_period is not null and not v_has_row then
+    if v_period = any(v_unused) or v_period is not null and v_generation is null then
         begin
-            insert into public.message_usage (
-                bucket, user_id, billing_period, updated_at, "limit", plan_limit, plan, state, started_at, resets_at,
-                expires_at, previous_plan, renews, usable_until, plan_revision
-            ) values (
-                headroom.bucket_of(p_user_id), p_user_id, v_period, headroom.now(), p_entitlement.allowance,
-                p_entitlement.allowance, p_entitlement.plan, p_entitlement.state, p_entitlement.started_at,
-                p_entitlement.resets_at, p_entitlement.expires_at, p_entitlement.previous_plan, p_entitlement.renews,
-                p_entitlement.usable_until, p_entitlement.plan_revision
-            )
-            on conflict (user_id, billing_period) do nothing;
+            perform headroom.write_usage_rows(
+                headroom.bucket_of(p_user_id), array[p_entitlement],
+                array[coalesce(v_generation, nextval('headroom.generations'))], array[0], array[0], array[0],
+                array[p_entitlement.allowance], array[p_entitlement.usable_until]
+            );
         exception
-            when foreign_key_violation then
-                -- A foreign key of an adopted table refuses a user that the other table does not contain yet. The
-                -- subscription is kept, and the first message creates the row.
+            when foreign_key_violation or serialization_failure or sqlstate 'HR011' then
+                -- The subscription is kept without the row. A foreign key of an adopted table refuses a user that the
+                -- other table does not contain yet, or an older client has inserted the row meanwhile: the next message
+                -- writes it. Or a trigger discards it: the next message is refused with the reason.
                 null;
         end;
     end if;

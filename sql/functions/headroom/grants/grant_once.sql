@@ -68,15 +68,12 @@ begin
     if greatest(coalesce(v_row.granted, 0), v_limit)::bigint + p_messages > 2147483647 then
         raise exception 'the limit would be more than 2147483647' using errcode = 'numeric_value_out_of_range';
     end if;
-    update public.message_usage
-    set granted = coalesce(granted, 0) + p_messages,
-        "limit" = v_limit + p_messages, plan_limit = v_entitlement.allowance,
-        plan = v_entitlement.plan, state = v_entitlement.state, started_at = v_entitlement.started_at,
-        resets_at = v_entitlement.resets_at, expires_at = v_entitlement.expires_at,
-        previous_plan = v_entitlement.previous_plan, renews = v_entitlement.renews,
-        plan_revision = v_entitlement.plan_revision,
-        -- The next message, which may be the first one of a trial, decides whether the row can be used.
-        usable_until = '-infinity'
+    -- The next message, which may be the first one of a trial, decides whether the row can be used.
+    perform headroom.write_usage_rows(
+        headroom.bucket_of(p_user_id), array[v_entitlement], array[v_row.generation], array[v_row.message_count],
+        array[v_row.held], array[0], array[v_limit + p_messages], array['-infinity'::timestamptz]
+    );
+    update public.message_usage set granted = coalesce(granted, 0) + p_messages
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
         and billing_period = v_entitlement.billing_period;
     perform headroom.record_change(

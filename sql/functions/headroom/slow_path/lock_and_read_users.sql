@@ -48,8 +48,7 @@ begin
                 usage.plan, usage.plan_limit, usage."limit", usage.granted, derived.allowance
             ), v_now
         ) as snapshot,
-        derived.allowance, derived.usable_until, coalesce(holds.held, 0) as held_by_keys,
-        holds.ends_at as holds_end_at, derived.has_subscription,
+        derived as entitlement, coalesce(holds.held, 0) as held_by_keys, holds.ends_at as holds_end_at,
         v_subscribers[width_bucket(derived.user_id, v_subscribers)] is not distinct from derived.user_id
             as has_subscriber,
         usage.user_id is not null as has_usage_row,

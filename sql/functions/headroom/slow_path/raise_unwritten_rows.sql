@@ -1,7 +1,7 @@
 -- Raises the error about usage rows that headroom.write_usage_rows has not written: serialization_failure if another
 -- session has inserted one of them, else HR011. Parameters as there.
 create or replace function headroom.raise_unwritten_rows(
-    p_bucket smallint, p_users uuid[], p_periods text[], p_generations bigint[]
+    p_bucket smallint, p_entitlements headroom.entitlement[], p_generations bigint[]
 ) returns void
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -11,12 +11,12 @@ declare
     v_expected bigint;
 begin
     for v_user, v_generation, v_expected in
-        select request.user_id, usage.generation, request.generation
-        from unnest(p_users, p_periods, p_generations) as request (user_id, billing_period, generation)
+        select derived.user_id, usage.generation, p_generations[derived.ordinality]
+        from unnest(p_entitlements) with ordinality as derived
         left join lateral (
             select one.generation from public.message_usage as one
-            where one.bucket = p_bucket and one.user_id = request.user_id
-                and one.billing_period = request.billing_period
+            where one.bucket = p_bucket and one.user_id = derived.user_id
+                and one.billing_period = derived.billing_period
             limit 1
         ) as usage on true
     loop
@@ -28,6 +28,6 @@ begin
         end if;
     end loop;
     -- A row was not updated; which one is not known. The service finds it by executing parts of the batch.
-    perform headroom.raise_discarded_row('public.message_usage', p_users[1]);
+    perform headroom.raise_discarded_row('public.message_usage', (p_entitlements[1]).user_id);
 end
 $$;

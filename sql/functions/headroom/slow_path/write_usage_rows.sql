@@ -1,16 +1,14 @@
 -- Writes usage rows with the users' present entitlements, so that the next messages take the fast path. The caller has
--- locked the rows that exist (headroom.lock_and_read_users). Raises serialization_failure if another session has
--- inserted a row meanwhile, and HR011 if a row does not take the values.
+-- locked the rows that exist. Raises serialization_failure if another session has inserted a row meanwhile, and HR011
+-- if a row does not take the values.
 --
--- p_users is ascending without duplicates. Each of the other arrays has one element per user. p_generations: that of
--- the row; a row with another one was written by another session. Null for the row that was restored with the
--- subscriber. p_counts, p_held: the columns' new values. p_released: messages to add to the column. The others are
--- columns.
+-- p_entitlements: of users in ascending order, each once, all in one bucket; the row is that of the entitlement's
+-- period. Each of the other arrays has one element per user. p_generations: that of the row, or of the row to insert; a
+-- row with another one was written by another session. Null for the row that was restored with the subscriber.
+-- p_counts, p_held, p_limits, p_usable_until: the columns' new values. p_released: messages to add to the column.
 create or replace function headroom.write_usage_rows(
-    p_bucket smallint, p_users uuid[], p_periods text[], p_generations bigint[], p_counts integer[], p_held integer[],
-    p_released integer[], p_limits integer[], p_allowances integer[], p_plans text[], p_states text[],
-    p_started_at timestamptz[], p_resets_at timestamptz[], p_expires_at timestamptz[], p_previous_plans text[],
-    p_renews boolean[], p_usable_until timestamptz[], p_plan_revisions integer[]
+    p_bucket smallint, p_entitlements headroom.entitlement[], p_generations bigint[], p_counts integer[],
+    p_held integer[], p_released integer[], p_limits integer[], p_usable_until timestamptz[]
 ) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -24,22 +22,17 @@ begin
         plan, state, started_at, resets_at, expires_at, previous_plan, renews, usable_until, plan_revision
     )
     select
-        p_bucket, changed.user_id, changed.billing_period,
-        coalesce(changed.generation, (
+        p_bucket, derived.user_id, derived.billing_period,
+        coalesce(p_generations[derived.ordinality], (
             select restored.generation from public.message_usage as restored
-            where restored.bucket = p_bucket and restored.user_id = changed.user_id
-                and restored.billing_period = changed.billing_period
+            where restored.bucket = p_bucket and restored.user_id = derived.user_id
+                and restored.billing_period = derived.billing_period
         )),
-        changed.message_count, changed.held, changed.released, v_now, changed."limit", changed.allowance, changed.plan,
-        changed.state, changed.started_at, changed.resets_at, changed.expires_at, changed.previous_plan,
-        changed.renews, changed.usable_until, changed.plan_revision
-    from unnest(
-        p_users, p_periods, p_generations, p_counts, p_held, p_released, p_limits, p_allowances, p_plans, p_states,
-        p_started_at, p_resets_at, p_expires_at, p_previous_plans, p_renews, p_usable_until, p_plan_revisions
-    ) as changed (
-        user_id, billing_period, generation, message_count, held, released, "limit", allowance, plan, state, started_at,
-        resets_at, expires_at, previous_plan, renews, usable_until, plan_revision
-    )
+        p_counts[derived.ordinality], p_held[derived.ordinality], p_released[derived.ordinality], v_now,
+        p_limits[derived.ordinality], derived.allowance, derived.plan, derived.state, derived.started_at,
+        derived.resets_at, derived.expires_at, derived.previous_plan, derived.renews,
+        p_usable_until[derived.ordinality], derived.plan_revision
+    from unnest(p_entitlements) with ordinality as derived
     on conflict (user_id, billing_period) do update
     set message_count = excluded.message_count, held = excluded.held,
         released = least(usage.released::bigint + excluded.released, 2147483647),
@@ -55,8 +48,8 @@ begin
         entitlement_version = excluded.entitlement_version
     where usage.generation = excluded.generation;
     get diagnostics v_written = row_count;
-    if v_written < cardinality(p_users) then
-        perform headroom.raise_unwritten_rows(p_bucket, p_users, p_periods, p_generations);
+    if v_written < cardinality(p_entitlements) then
+        perform headroom.raise_unwritten_rows(p_bucket, p_entitlements, p_generations);
     end if;
 end
 $$;

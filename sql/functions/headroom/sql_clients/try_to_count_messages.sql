@@ -20,7 +20,7 @@ begin
     if v_is_allowed then
         v_snapshot.used := least(v_snapshot.used::bigint + p_messages, 2147483647);
         v_snapshot.messages := p_messages;
-        if not v_user.has_subscription then
+        if not (v_user.entitlement).has_subscription then
             perform headroom.create_first_subscriptions(
                 v_bucket, array[p_user_id], array[v_snapshot.plan], array[v_snapshot.started_at],
                 array[(select plans.cycle = 'trial' from headroom.plans as plans where plans.plan = v_snapshot.plan)],
@@ -30,15 +30,13 @@ begin
     end if;
     if v_is_allowed or v_user.is_outdated then
         perform headroom.write_usage_rows(
-            v_bucket, array[p_user_id], array[v_snapshot.billing_period], array[v_user.generation],
-            array[v_snapshot.used], array[v_snapshot.held], array[0], array[v_snapshot."limit"],
-            array[v_user.allowance], array[v_snapshot.plan], array[v_snapshot.state], array[v_snapshot.started_at],
-            array[v_snapshot.resets_at], array[v_snapshot.expires_at], array[v_snapshot.previous_plan],
-            array[v_snapshot.renews],
+            v_bucket, array[v_user.entitlement], array[v_user.generation], array[v_snapshot.used],
+            array[v_snapshot.held], array[0], array[v_snapshot."limit"],
             array[case
-                when v_is_allowed or v_user.has_subscription then least(v_user.usable_until, v_user.holds_end_at)
+                when v_is_allowed or (v_user.entitlement).has_subscription
+                    then least((v_user.entitlement).usable_until, v_user.holds_end_at)
                 else '-infinity'
-            end], array[v_snapshot.plan_revision]
+            end]
         );
         if not v_user.has_usage_row and v_user.has_subscriber and headroom.is_month(v_snapshot.billing_period) then
             perform headroom.end_earlier_months(

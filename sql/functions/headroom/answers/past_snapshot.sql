@@ -1,0 +1,22 @@
+-- Returns the usage snapshot of a billing period other than the current one; no row without a usage row. The plan is
+-- the one under which messages were last counted. The snapshot shows the period as over, even if it never resets, such
+-- as a trial that became a subscription.
+create or replace function headroom.past_snapshot(p_user_id uuid, p_billing_period text)
+    returns setof headroom.usage_snapshot
+    language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_snapshot headroom.usage_snapshot;
+begin
+    select (usage.snapshot).* into v_snapshot from headroom.row_snapshots as usage
+    where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+        and usage.billing_period = p_billing_period;
+    if not found then
+        return;
+    end if;
+    v_snapshot.held := headroom.held_messages(p_user_id, p_billing_period, v_snapshot.held);
+    v_snapshot.resets_at := least(v_snapshot.resets_at, v_snapshot.observed_at);
+    select revised.revision into v_snapshot.plan_revision from headroom.plan_revision as revised;
+    return next v_snapshot;
+end
+$$;

@@ -1,0 +1,17 @@
+-- Usage rows, each with the usage snapshot that it has by itself: the user's present one while the row is usable
+-- (headroom.is_usable). PostgreSQL inlines the view, so that (….snapshot).* reads the columns only. The other columns
+-- are for conditions.
+--
+-- Only older clients write rows without a plan; they count as the plan paid.
+create or replace view headroom.row_snapshots as
+select
+    usage.bucket, usage.user_id, usage.billing_period, usage.updated_at, usage.usable_until, usage.plan_revision,
+    usage.entitlement_version,
+    row(
+        coalesce(usage.plan, 'paid'), coalesce(usage.state, 'active'), null, usage.billing_period, usage.message_count,
+        usage.held, usage."limit", coalesce(usage.started_at, usage.updated_at), usage.resets_at, usage.expires_at,
+        usage.previous_plan, usage.renews, headroom.now(), usage.plan_revision, 0
+    )::headroom.usage_snapshot as snapshot
+from public.message_usage as usage;
+comment on view headroom.row_snapshots is 'Usage rows, each with the usage snapshot that it has by itself.';
+grant select on headroom.row_snapshots to headroom_service;
