@@ -226,6 +226,21 @@ class AdoptionThatIsRefused(Case):
             "keeps FORGET from deleting rows", "alter table public.notes drop constraint of_usage",
         )  # fmt: skip
 
+    def test_columns_with_the_names_of_all_that_headroom_adds(self):
+        own = {"user_id", "billing_period", "message_count", "limit", "updated_at"}
+        migrated, url = self.prepare()
+        self.assertEqual(command("migrate", database_url=url).returncode, 0)
+        names = migrated.value(
+            "select string_agg(attname, ',') from pg_attribute"
+            " where attrelid = 'message_usage'::regclass and attnum > 0 and not attisdropped"
+        )
+        added = set(names.split(",")) - own
+        self.assertIn("previous_plan", added)
+        session, url = self.prepare(self.TABLE.format("".join(f", {name} text" for name in sorted(added))))
+        error = self.assert_refused(url, session)
+        for name in added:
+            self.assertIn(f"message_usage.{name} has the name of a column of Headroom's", error)
+
     def test_a_column_with_a_name_of_headrooms(self):
         self.check(
             [self.TABLE.format(", plan text")], "message_usage.plan has the name of a column of Headroom's",
