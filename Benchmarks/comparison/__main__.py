@@ -21,7 +21,7 @@ from .bench import Bench, Options
 from .machine import print_progress
 from .peers import redis_version
 from .report import print_report
-from .scenarios import QUICK, SCENARIOS, STAGES, USUAL, samples_wanted
+from .scenarios import QUICK, SCENARIOS, STAGES, USUAL, measurements_wanted
 from .titles import USERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,12 +55,12 @@ def number(highest: int) -> Any:
     return parse
 
 
-def row_names(text: str) -> tuple[str, ...]:
-    known = [row.name for row in SCENARIOS]
+def scenario_names(text: str) -> tuple[str, ...]:
+    known = [scenario.name for scenario in SCENARIOS]
     names = text.split(",")
     for name in names:
         if name not in known:
-            raise argparse.ArgumentTypeError(f"no row is called {name!r}; there are {', '.join(known)}")
+            raise argparse.ArgumentTypeError(f"no scenario is called {name!r}; there are {', '.join(known)}")
     return tuple(name for name in known if name in names)
 
 
@@ -68,9 +68,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="script/bench", description="Measures Headroom beside what one would write instead."
     )
-    parser.add_argument("--quick", action="store_true", help=f"a round of the rows {', '.join(QUICK)}; two minutes")
+    parser.add_argument("--quick", action="store_true", help=f"a round of the scenarios {', '.join(QUICK)}; two minutes")
     parser.add_argument(
-        "--only", type=row_names, metavar="ROW[,ROW]", help="these rows: " + ", ".join(row.name for row in SCENARIOS)
+        "--only",
+        type=scenario_names,
+        metavar="NAME[,NAME]",
+        help="these scenarios: " + ", ".join(scenario.name for scenario in SCENARIOS),
     )
     parser.add_argument("--rounds", type=number(20), metavar="N", help="rounds (default 3; with --quick 1), 1 to 20")
     parser.add_argument(
@@ -99,10 +102,10 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--headroom", type=Path, default=ROOT / ".build/release/headroom", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.quick and (chosen.only or chosen.soak):
-        parser.error("--quick has rows of its own; leave it out")
+        parser.error("--quick has scenarios of its own; leave it out")
     if chosen.only and ("soak" in chosen.only) != bool(chosen.soak):
         if not chosen.soak:
-            parser.error("the row soak needs --soak MINUTES")
+            parser.error("the scenario soak needs --soak MINUTES")
         chosen.only += ("soak",)
     chosen.names = chosen.only or (QUICK if chosen.quick else ("soak",) if chosen.soak else USUAL)
     chosen.rounds = chosen.rounds or (1 if chosen.quick else 3)
@@ -113,7 +116,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 def minutes_needed(chosen: argparse.Namespace) -> float:
     seconds = 60.0 * (chosen.soak or 0) + 30
     for stage in STAGES:
-        wanted = samples_wanted(chosen.names, stage) - {"function_best", "function_one_user", "soak_minute"}
+        wanted = measurements_wanted(chosen.names, stage) - {"function_best", "function_one_user", "soak_minute"}
         if wanted:
             once, each = SET_UP[stage]
             seconds += once + chosen.rounds * (each + len(wanted) * (chosen.seconds + 1.2))
@@ -143,7 +146,7 @@ def measure(chosen: argparse.Namespace) -> result.Result:
         }
         new = result.empty()
         for stage in STAGES:
-            bench.wanted = samples_wanted(chosen.names, stage)
+            bench.wanted = measurements_wanted(chosen.names, stage)
             if not bench.wanted:
                 continue
             bench.samples = []
@@ -152,9 +155,9 @@ def measure(chosen: argparse.Namespace) -> result.Result:
             about = {"date": now, "commit": machine.commit_of(ROOT), **run}
             if stage == "soak":
                 about |= {"rounds": options.soak_minutes, "seconds": 60}
-            for row in SCENARIOS:
-                if row.stage == stage and row.name in chosen.names and bench.samples:
-                    new["rows"][row.name] = result.row_result(row, bench.samples, about)
+            for scenario in SCENARIOS:
+                if scenario.stage == stage and scenario.name in chosen.names and bench.samples:
+                    new["scenarios"][scenario.name] = result.scenario_result(scenario, bench.samples, about)
         if bench.headroom.counts() != bench.headroom.sent:
             raise Failure("at the end message_count does not add up to the messages sent")
         print_progress(f"{bench.headroom.sent:,} messages were allowed, and message_count adds up to {bench.headroom.sent:,}")

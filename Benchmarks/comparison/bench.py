@@ -17,8 +17,8 @@ from .generators import HeadroomBench, Pgbench, RedisBenchmark
 from .machine import print_progress
 from .peers import CountingPeer, Headroom, Postgres, Redis
 from .renewals import Renewals
-from .scenarios import samples_wanted
-from .titles import USERS
+from .scenarios import measurements_wanted
+from .titles import USERS, clients_name
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Bench:
         self.postgres.prepare_function(USERS)
         self.headroom.prepare(USERS)
         databases = ["bench"]
-        if any(name.startswith("ceiling") for name in samples_wanted(self.options.names, "main")):
+        if any(name.startswith("ceiling") for name in measurements_wanted(self.options.names, "main")):
             self.ceiling.prepare(USERS)
             self.ceiling.start()
             databases.append(self.ceiling.database)
@@ -112,7 +112,7 @@ class Bench:
 
     def best(self, name: str, best_name: str, clients: tuple[int, ...]) -> None:
         """The best of a round's client counts represents the round."""
-        counts = {count: self.latest(f"{name}_{count}") for count in clients}
+        counts = {count: self.latest(f"{name}_{clients_name(count)}") for count in clients}
         best = max(counts, key=lambda count: counts[count]["per_second"])
         values = {key: value for key, value in counts[best].items() if key not in ("name", "round")}
         self.record(best_name, {**values, "clients": best})

@@ -66,13 +66,13 @@ def _command(*names: str) -> str:
     return f"`script/bench {how} --publish`"
 
 
-def medians(result: Result, row: str) -> dict[str, Sample]:
-    found: dict[str, Sample] = result["rows"].get(row, {}).get("medians", {})
+def medians(result: Result, scenario: str) -> dict[str, Sample]:
+    found: dict[str, Sample] = result["scenarios"].get(scenario, {}).get("medians", {})
     return found
 
 
-def rates(result: Result, row: str, names: Sequence[str]) -> list[list[str]]:
-    found = medians(result, row)
+def rates(result: Result, scenario: str, names: Sequence[str]) -> list[list[str]]:
+    found = medians(result, scenario)
     return [
         [
             TITLES[name],
@@ -85,11 +85,11 @@ def rates(result: Result, row: str, names: Sequence[str]) -> list[list[str]]:
     ]
 
 
-def ratios(result: Result, *rows: str) -> str:
+def ratios(result: Result, *scenarios: str) -> str:
     lines = [
         [ratio["title"], short(ratio["median"]), ", ".join(short(value) for value in ratio["rounds"])]
-        for row in rows
-        for ratio in result["rows"].get(row, {}).get("ratios", {}).values()
+        for scenario in scenarios
+        for ratio in result["scenarios"].get(scenario, {}).get("ratios", {}).values()
     ]
     return table(["ratio", "median", "rounds"], lines)
 
@@ -101,7 +101,7 @@ def image(name: str, alt: str) -> str:
 # The blocks -----------------------------------------------------------------------------------------------------------
 
 PEERS = (
-    ("throughput", ("function_best", "redis_1", "redis_16", "headroom_1", "headroom_16")),
+    ("throughput", ("function_best", "redis_64x1", "redis_64x16", "headroom_64x1", "headroom_64x16")),
     ("zipf", ("redis_zipf", "headroom_zipf")),
     ("one_user", ("function_one_user", "redis_one_user", "headroom_one_user")),
 )
@@ -109,13 +109,13 @@ PEERS = (
 
 def machine(result: Result) -> str:
     runs: dict[tuple[Any, ...], list[str]] = {}
-    for name, row in result["rows"].items():
-        here, versions = row["machine"], row["versions"]
+    for name, scenario in result["scenarios"].items():
+        here, versions = scenario["machine"], scenario["versions"]
         run = (
-            row["date"][:10],
-            row["commit"],
-            row["rounds"],
-            row["seconds"],
+            scenario["date"][:10],
+            scenario["commit"],
+            scenario["rounds"],
+            scenario["seconds"],
             here["cores"],
             here["processor"],
             here["kernel"],
@@ -125,10 +125,10 @@ def machine(result: Result) -> str:
         )
         runs.setdefault(run, []).append(name)
     if not runs:
-        return unmeasured(*(row.name for row in SCENARIOS if row.name != "soak"))
+        return unmeasured(*(scenario.name for scenario in SCENARIOS if scenario.name != "soak"))
     lines = []
     for (date, commit, count, seconds, cores, processor, kernel, disk, postgres, redis), names in runs.items():
-        what = "all rows" if len(runs) == 1 else "rows " + ", ".join(f"`{name}`" for name in names)
+        what = "all scenarios" if len(runs) == 1 else "scenarios " + ", ".join(f"`{name}`" for name in names)
         rounds = "a round" if count == 1 else f"{count} rounds"
         lines.append(
             f"- {date}, commit `{commit}`, {rounds} of {seconds:g} s a measurement: {cores} cores ({processor}), Linux "
@@ -139,18 +139,18 @@ def machine(result: Result) -> str:
 
 def goals(result: Result) -> str:
     lines = []
-    for row in result["rows"].values():
-        for goal in row["goals"]:
+    for scenario in result["scenarios"].values():
+        for goal in scenario["goals"]:
             word, bound = ("at least", goal["at_least"]) if "at_least" in goal else ("at most", goal["at_most"])
             unit = f" {goal['unit']}" if goal["unit"] else ""
             reached = "yes" if goal["reached"] else "**no**"
             lines.append([goal["title"], f"{word} {bound:g}{unit}", short(goal["value"]) + unit, reached])
-    names = [row.name for row in SCENARIOS if row.goals]
+    names = [scenario.name for scenario in SCENARIOS if scenario.goals]
     return table(["goal", "bound", "measured", "reached"], lines) if lines else unmeasured(*names)
 
 
 def peers(result: Result) -> str:
-    lines = [line for row, names in PEERS for line in rates(result, row, names)]
+    lines = [line for scenario, names in PEERS for line in rates(result, scenario, names)]
     if not lines:
         return unmeasured("throughput", "zipf", "one_user")
     found = medians(result, "throughput")
@@ -161,7 +161,7 @@ def peers(result: Result) -> str:
         (
             image("peers", alt),
             table(["", "per second", "p50 ms", "p99 ms"], lines),
-            ratios(result, *(row for row, _ in PEERS)),
+            ratios(result, *(scenario for scenario, _ in PEERS)),
         )
     )
 
@@ -199,7 +199,7 @@ def latency(result: Result) -> str:
             *(short(found[name].get(field)) for field in ("p50_ms", "p99_ms", "p99_9_ms", "max_ms")),
         ]
         for found, names in (
-            (single, ("function_1", "headroom_single")),
+            (single, ("function_1_client", "headroom_single")),
             (half, ("headroom_half_load", "headroom_half_single")),
         )
         for name in names
@@ -213,14 +213,14 @@ def latency(result: Result) -> str:
     return image("latency", alt) + "\n\n" + table(["", "per second", "p50 ms", "p99 ms", "p99.9 ms", "most ms"], lines)
 
 
-def table_of(row: str) -> Callable[[Result], str]:
-    """A function that renders a row as its measurements and ratios."""
+def table_of(scenario: str) -> Callable[[Result], str]:
+    """A function that renders a scenario as its measurements and ratios."""
 
     def render(result: Result) -> str:
-        if row not in result["rows"]:
-            return unmeasured(row)
-        lines = rates(result, row, scenario_named(row).samples)
-        return table(["", "per second", "p50 ms", "p99 ms"], lines) + "\n\n" + ratios(result, row)
+        if scenario not in result["scenarios"]:
+            return unmeasured(scenario)
+        lines = rates(result, scenario, scenario_named(scenario).measurements)
+        return table(["", "per second", "p50 ms", "p99 ms"], lines) + "\n\n" + ratios(result, scenario)
 
     return render
 
@@ -282,10 +282,10 @@ CURVES = (
 
 def curves(result: Result) -> str:
     parts, alts = [], []
-    for row, what, prefix, counts in CURVES:
-        found = medians(result, row)
+    for scenario, what, prefix, counts in CURVES:
+        found = medians(result, scenario)
         if not found:
-            parts.append(unmeasured(row))
+            parts.append(unmeasured(scenario))
             continue
         here = [(count, found[f"{prefix}{count}"]) for count in counts if f"{prefix}{count}" in found]
         head = [what, "per second", "p99 ms", "batch", "WAL bytes"]
@@ -308,16 +308,16 @@ def curves(result: Result) -> str:
         rate, most = whole(first["per_second"]), whole(last["per_second"])
         alts.append(f"over {what} {rate} at {whole(low)} and {most} at {whole(high)}")
     if not alts:
-        return unmeasured(*(row for row, *_ in CURVES))
-    if "rows" in result["rows"]:
+        return unmeasured(*(scenario for scenario, *_ in CURVES))
+    if "rows" in result["scenarios"]:
         parts.append(ratios(result, "rows"))
     return "\n\n".join((image("curves", "Line charts of messages a second: " + "; ".join(alts)), *parts))
 
 
 def soak(result: Result) -> str:
-    if "soak" not in result["rows"]:
+    if "soak" not in result["scenarios"]:
         return unmeasured("soak")
-    minutes = result["rows"]["soak"]["samples"]
+    minutes = result["scenarios"]["soak"]["samples"]
     shown = sorted({0, len(minutes) // 4, len(minutes) // 2, len(minutes) * 3 // 4, len(minutes) - 1})
     lines = [
         [

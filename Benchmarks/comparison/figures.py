@@ -69,11 +69,11 @@ def _median_of_objects(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def ratio(samples: Sequence[Sample], above: str, below: str, field: str = "per_second") -> dict[str, Any] | None:
+def ratio(samples: Sequence[Sample], numerator: str, denominator: str, field: str = "per_second") -> dict[str, Any] | None:
     """The median of the rounds' ratios, not the ratio of medians: a slow round slows both numbers."""
-    belows = {sample["round"]: sample for sample in named(samples, below)}
+    denominators = {sample["round"]: sample for sample in named(samples, denominator)}
     rounds = [
-        sample[field] / belows[sample["round"]][field] for sample in named(samples, above) if sample["round"] in belows
+        sample[field] / denominators[sample["round"]][field] for sample in named(samples, numerator) if sample["round"] in denominators
     ]
     if not rounds:
         return None

@@ -15,7 +15,7 @@ from .figures import Sample
 from .generators import InTurn
 from .machine import compiled, print_progress
 from .peers import ALLOWANCE, Headroom, users_sql
-from .titles import NEW_USERS, ROTATION_USERS, USERS
+from .titles import NEW_USERS, ROTATION_USERS, USERS, load_name
 
 #: A slow first message is a figure, and no failure of the run: 1,024 in flight would be refused below 2,000 a second.
 PATIENT = ("--queue-wait-ms=30000", "--request-timeout-ms=60000")
@@ -56,8 +56,8 @@ def restart_stage(bench: Bench) -> None:
             def once(pipeline: int = pipeline) -> Sample:
                 return load.measure(service.port, USERS, pipeline)
 
-            bench.by_passes(f"headroom_cold_{kind}_{pipeline}", service, once, restart)
-            bench.by_passes(f"headroom_warm_{kind}_{pipeline}", service, once)
+            bench.by_passes(f"headroom_cold_{kind}_{load_name(pipeline)}", service, once, restart)
+            bench.by_passes(f"headroom_warm_{kind}_{load_name(pipeline)}", service, once)
 
     with bench.separate_service("own_periods", *PATIENT) as service:
         prepare_own_periods(service)

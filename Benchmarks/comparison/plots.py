@@ -76,8 +76,8 @@ def bars(axes: Any, names: Sequence[str], values: Sequence[float], words: Sequen
 
 
 def peers(result: Result) -> Any:
-    found = {name: sample for row, _ in PEERS for name, sample in medians(result, row).items()}
-    names = [name for _, row in PEERS for name in row if name in found]
+    found = {name: sample for scenario, _ in PEERS for name, sample in medians(result, scenario).items()}
+    names = [name for _, measurements in PEERS for name in measurements if name in found]
     if not names:
         return None
     figure, axes = pyplot.subplots(figsize=(7, 0.35 * len(names) + 0.5))
@@ -91,7 +91,7 @@ def latency(result: Result) -> Any:
     parts = [
         (name, found[name])
         for found, names in (
-            (medians(result, "one_at_a_time"), ("function_1", "headroom_single")),
+            (medians(result, "one_at_a_time"), ("function_1_client", "headroom_single")),
             (medians(result, "half_load"), ("headroom_half_load", "headroom_half_single")),
         )
         for name in names
@@ -123,7 +123,9 @@ def thousands(axes: Any) -> None:
 
 def curves(result: Result) -> Any:
     parts = [
-        (what, prefix, counts, medians(result, row)) for row, what, prefix, counts in CURVES if row in result["rows"]
+        (what, prefix, counts, medians(result, scenario))
+        for scenario, what, prefix, counts in CURVES
+        if scenario in result["scenarios"]
     ]
     if not parts:
         return None
@@ -145,7 +147,7 @@ def curves(result: Result) -> Any:
 
 
 def soak(result: Result) -> Any:
-    minutes = result["rows"].get("soak", {}).get("samples", [])
+    minutes = result["scenarios"].get("soak", {}).get("samples", [])
     if not minutes:
         return None
     times = [minute["round"] for minute in minutes]

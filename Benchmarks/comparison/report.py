@@ -11,15 +11,17 @@ WIDTH = 76
 
 def lines_of(result: Result) -> list[str]:
     lines = []
-    for name, row in result["rows"].items():
-        rounds = "a round" if row["rounds"] == 1 else f"median of {row['rounds']}"
-        title = f"{name}: {row['title']}, {rounds}"
+    for name, scenario in result["scenarios"].items():
+        rounds = "a round" if scenario["rounds"] == 1 else f"median of {scenario['rounds']}"
+        title = f"{name}: {scenario['title']}, {rounds}"
         lines.append(f"{title:<{WIDTH}} {'per second':>12} {'p50 ms':>9} {'p99 ms':>9}")
-        for sample, values in row["medians"].items():
+        for measurement, values in scenario["medians"].items():
             rate, p50, p99 = values["per_second"], values.get("p50_ms"), values.get("p99_ms")
-            lines.append(f"  {TITLES[sample]:<{WIDTH - 2}} {whole(rate):>12} {short(p50):>9} {short(p99):>9}")
-        lines += [f"  {ratio['title']:<{WIDTH - 2}} {short(ratio['median']):>12}" for ratio in row["ratios"].values()]
-        for goal in row["goals"]:
+            lines.append(f"  {TITLES[measurement]:<{WIDTH - 2}} {whole(rate):>12} {short(p50):>9} {short(p99):>9}")
+        lines += [
+            f"  {ratio['title']:<{WIDTH - 2}} {short(ratio['median']):>12}" for ratio in scenario["ratios"].values()
+        ]
+        for goal in scenario["goals"]:
             bound = f">= {goal['at_least']:g}" if "at_least" in goal else f"<= {goal['at_most']:g}"
             words = f"goal: {goal['title']} {bound} {goal['unit']}".rstrip()
             lines.append(

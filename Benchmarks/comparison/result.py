@@ -1,4 +1,4 @@
-"""The result as JSON: rows with samples and derived figures. README.md describes the format."""
+"""The result as JSON: scenarios with samples and derived figures. README.md describes the format."""
 
 from __future__ import annotations
 
@@ -19,35 +19,40 @@ Result = dict[str, Any]
 
 
 def empty() -> Result:
-    return {"schema": SCHEMA, "rows": {}}
+    return {"schema": SCHEMA, "scenarios": {}}
 
 
-def row_result(row: Scenario, samples: Sequence[Sample], run: dict[str, Any]) -> dict[str, Any]:
-    """One row: date, machine and method of the measurement, its samples and derived figures."""
-    own = [sample for sample in samples if sample["name"] in row.samples]
+def scenario_result(scenario: Scenario, samples: Sequence[Sample], run: dict[str, Any]) -> dict[str, Any]:
+    """One scenario: date, machine and method of the measurement, its samples and derived figures."""
+    own = [sample for sample in samples if sample["name"] in scenario.measurements]
     counted = sum(sample.get("messages", 0) for sample in own if sample["name"].startswith(("headroom", "soak")))
-    return {"title": row.title, **run, "messages_counted": counted, **row.judge(own), "samples": own}
+    return {"title": scenario.title, **run, "messages_counted": counted, **scenario.judge(own), "samples": own}
 
 
 def merged(old: Result, new: Result) -> Result:
-    """The rows of the new result and the missing ones of the old result, in the default order."""
-    rows = {**old["rows"], **new["rows"]}
-    return {"schema": SCHEMA, "rows": {row.name: rows[row.name] for row in SCENARIOS if row.name in rows}}
+    """The scenarios of the new result and the missing ones of the old result, in the default order."""
+    scenarios = {**old["scenarios"], **new["scenarios"]}
+    in_order = {scenario.name: scenarios[scenario.name] for scenario in SCENARIOS if scenario.name in scenarios}
+    return {"schema": SCHEMA, "scenarios": in_order}
 
 
 def judged_anew(result: Result) -> Result:
     """Derives all figures from the samples again, with the current ratios and goals."""
-    rows = {}
-    for name, row in result["rows"].items():
-        rows[name] = {**row, "title": scenario_named(name).title, **scenario_named(name).judge(row["samples"])}
-    return {"schema": SCHEMA, "rows": rows}
+    judged = {}
+    for name, scenario in result["scenarios"].items():
+        judged[name] = {
+            **scenario,
+            "title": scenario_named(name).title,
+            **scenario_named(name).judge(scenario["samples"]),
+        }
+    return {"schema": SCHEMA, "scenarios": judged}
 
 
 def check(result: Result) -> None:
     """Checks that the derived figures match the samples."""
-    for name, row in judged_anew(result)["rows"].items():
-        for part, value in row.items():
-            if result["rows"][name][part] != value:
+    for name, scenario in judged_anew(result)["scenarios"].items():
+        for part, value in scenario.items():
+            if result["scenarios"][name][part] != value:
                 raise Failure(f"the {part} of {name} does not follow from its samples")
 
 

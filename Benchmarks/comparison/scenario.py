@@ -12,18 +12,18 @@ from .figures import Sample
 
 @dataclass(frozen=True)
 class Ratio:
-    """A field of the measurement `above` divided by that of the measurement `below`."""
+    """A field of one measurement divided by that of another."""
 
     name: str
     title: str
-    above: str
-    below: str
+    numerator: str
+    denominator: str
     field: str = "per_second"
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A target value: for a field's median in the measurement `of`, or, without a field, for the ratio `of`."""
+    """A target value: for the median of a field of the measurement `of`, or, without a field, for the ratio `of`."""
 
     name: str
     title: str
@@ -60,21 +60,21 @@ class Goal:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A scenario of the comparison, not a row of a table in PostgreSQL."""
+    """A part of the comparison: what is measured, and what the figures are compared with."""
 
     name: str
     #: The part of the run that takes the measurements. Scenarios of one stage share them.
     stage: str
     title: str
-    #: The names of its measurements.
-    samples: tuple[str, ...]
+    #: Their names. A measurement has one sample in each round.
+    measurements: tuple[str, ...]
     ratios: tuple[Ratio, ...] = ()
     goals: tuple[Goal, ...] = ()
 
     def judge(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Returns the medians and ratios of the samples, and whether each goal is reached."""
         medians = figures.medians(samples)
-        found = ((ratio, figures.ratio(samples, ratio.above, ratio.below, ratio.field)) for ratio in self.ratios)
-        ratios = {ratio.name: {"title": ratio.title, **value} for ratio, value in found if value}
+        computed = ((ratio, figures.ratio(samples, ratio.numerator, ratio.denominator, ratio.field)) for ratio in self.ratios)
+        ratios = {ratio.name: {"title": ratio.title, **figure} for ratio, figure in computed if figure}
         goals = [judged for judged in (goal.judge(medians, ratios) for goal in self.goals) if judged]
         return {"medians": medians, "ratios": ratios, "goals": goals}

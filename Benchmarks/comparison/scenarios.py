@@ -1,4 +1,4 @@
-"""The scenarios of the comparison, each a row of the printed result: measurements with their ratios and goals."""
+"""The scenarios of the comparison: their measurements, ratios and goals."""
 
 from __future__ import annotations
 
@@ -18,173 +18,289 @@ from .titles import (
     PROTECTIONS,
     ROTATION_USERS,
     USERS,
+    clients_name,
+    load_name,
 )
 
 SCENARIOS = (
     Scenario(
-        "function",
-        "main",
-        "the plpgsql function",
-        (
-            "function_1",
-            *(f"function_{clients}" for clients in CLIENTS),
+        name="function",
+        stage="main",
+        title="the plpgsql function",
+        measurements=(
+            "function_1_client",
+            *(f"function_{clients_name(clients)}" for clients in CLIENTS),
             "function_best",
-            *(f"function_one_user_{clients}" for clients in ONE_USER_CLIENTS),
+            *(f"function_one_user_{clients_name(clients)}" for clients in ONE_USER_CLIENTS),
             "function_one_user",
         ),
-        (Ratio("one_user_to_uniform", "function, one user / 100,000 users", "function_one_user", "function_best"),),
+        ratios=(
+            Ratio(
+                name="one_user_to_uniform",
+                title="function, one user / 100,000 users",
+                numerator="function_one_user",
+                denominator="function_best",
+            ),
+        ),
     ),
     Scenario(
-        "throughput",
-        "main",
-        "64 connections, 1 and 16 requests in flight, 100,000 users",
-        (
-            *(f"function_{clients}" for clients in CLIENTS),
+        name="throughput",
+        stage="main",
+        title="64 connections, 1 and 16 requests in flight, 100,000 users",
+        measurements=(
+            *(f"function_{clients_name(clients)}" for clients in CLIENTS),
             "function_best",
-            "redis_1",
-            "headroom_1",
-            "redis_16",
-            "headroom_16",
+            "redis_64x1",
+            "headroom_64x1",
+            "redis_64x16",
+            "headroom_64x16",
         ),
-        (
-            Ratio("headroom_1_to_function", "Headroom 64 × 1 / function", "headroom_1", "function_best"),
-            Ratio("headroom_16_to_function", "Headroom 64 × 16 / function", "headroom_16", "function_best"),
-            Ratio("headroom_1_to_redis_1", "Headroom / Redis, 64 × 1", "headroom_1", "redis_1"),
-            Ratio("headroom_16_to_redis_16", "Headroom / Redis, 64 × 16", "headroom_16", "redis_16"),
+        ratios=(
+            Ratio(
+                name="headroom_to_function_64x1",
+                title="Headroom 64 × 1 / function",
+                numerator="headroom_64x1",
+                denominator="function_best",
+            ),
+            Ratio(
+                name="headroom_to_function_64x16",
+                title="Headroom 64 × 16 / function",
+                numerator="headroom_64x16",
+                denominator="function_best",
+            ),
+            Ratio(
+                name="headroom_to_redis_64x1",
+                title="Headroom / Redis, 64 × 1",
+                numerator="headroom_64x1",
+                denominator="redis_64x1",
+            ),
+            Ratio(
+                name="headroom_to_redis_64x16",
+                title="Headroom / Redis, 64 × 16",
+                numerator="headroom_64x16",
+                denominator="redis_64x16",
+            ),
         ),
-        (
-            Goal("function_1", "Headroom 64 × 1 / function", "headroom_1_to_function", at_least=2.5),
-            Goal("function_16", "Headroom 64 × 16 / function", "headroom_16_to_function", at_least=7.5),
-            Goal("redis_16", "Headroom / Redis, 64 × 16", "headroom_16_to_redis_16", at_least=0.8),
+        goals=(
+            Goal(
+                name="function_64x1", title="Headroom 64 × 1 / function", of="headroom_to_function_64x1", at_least=2.5
+            ),
+            Goal(
+                name="function_64x16",
+                title="Headroom 64 × 16 / function",
+                of="headroom_to_function_64x16",
+                at_least=7.5,
+            ),
+            Goal(name="redis_64x16", title="Headroom / Redis, 64 × 16", of="headroom_to_redis_64x16", at_least=0.8),
         ),
     ),
     Scenario(
-        "ceiling",
-        "main",
-        "the C ceiling",
-        (
-            "ceiling_1",
-            "headroom_1",
-            "ceiling_16",
-            "headroom_16",
+        name="ceiling",
+        stage="main",
+        title="the C ceiling",
+        measurements=(
+            "ceiling_64x1",
+            "headroom_64x1",
+            "ceiling_64x16",
+            "headroom_64x16",
             "ceiling_one_user",
             "headroom_one_user",
             "ceiling_single",
             "headroom_single",
         ),
-        (
-            Ratio("headroom_1_to_ceiling", "Headroom / ceiling, 64 × 1", "headroom_1", "ceiling_1"),
-            Ratio("headroom_16_to_ceiling", "Headroom / ceiling, 64 × 16", "headroom_16", "ceiling_16"),
+        ratios=(
             Ratio(
-                "headroom_one_user_to_ceiling",
-                "Headroom / ceiling, 64 × 16, one user",
-                "headroom_one_user",
-                "ceiling_one_user",
+                name="headroom_to_ceiling_64x1",
+                title="Headroom / ceiling, 64 × 1",
+                numerator="headroom_64x1",
+                denominator="ceiling_64x1",
             ),
             Ratio(
-                "ceiling_single_to_headroom",
-                "ceiling / Headroom, one at a time, p50",
-                "ceiling_single",
-                "headroom_single",
-                "p50_ms",
+                name="headroom_to_ceiling_64x16",
+                title="Headroom / ceiling, 64 × 16",
+                numerator="headroom_64x16",
+                denominator="ceiling_64x16",
+            ),
+            Ratio(
+                name="headroom_one_user_to_ceiling",
+                title="Headroom / ceiling, 64 × 16, one user",
+                numerator="headroom_one_user",
+                denominator="ceiling_one_user",
+            ),
+            Ratio(
+                name="ceiling_single_to_headroom",
+                title="ceiling / Headroom, one at a time, p50",
+                numerator="ceiling_single",
+                denominator="headroom_single",
+                field="p50_ms",
             ),
         ),
-        (
-            Goal("ceiling_1", "Headroom / ceiling, 64 × 1", "headroom_1_to_ceiling", at_least=0.85),
-            Goal("ceiling_16", "Headroom / ceiling, 64 × 16", "headroom_16_to_ceiling", at_least=0.85),
-            Goal("ceiling_one_user", "Headroom / ceiling, one user", "headroom_one_user_to_ceiling", at_least=0.7),
+        goals=(
+            Goal(name="ceiling_64x1", title="Headroom / ceiling, 64 × 1", of="headroom_to_ceiling_64x1", at_least=0.85),
             Goal(
-                "ceiling_single", "p50, one at a time, ceiling / Headroom", "ceiling_single_to_headroom", at_least=0.6
+                name="ceiling_64x16", title="Headroom / ceiling, 64 × 16", of="headroom_to_ceiling_64x16", at_least=0.85
+            ),
+            Goal(
+                name="ceiling_one_user",
+                title="Headroom / ceiling, one user",
+                of="headroom_one_user_to_ceiling",
+                at_least=0.7,
+            ),
+            Goal(
+                name="ceiling_single",
+                title="p50, one at a time, ceiling / Headroom",
+                of="ceiling_single_to_headroom",
+                at_least=0.6,
             ),
         ),
     ),
     Scenario(
-        "zipf",
-        "main",
-        "64 × 16, users by Zipf's law",
-        ("redis_zipf", "headroom_zipf"),
-        (Ratio("headroom_zipf_to_redis_zipf", "Headroom / Redis, 64 × 16, Zipf", "headroom_zipf", "redis_zipf"),),
-        (Goal("zipf", "Headroom / Redis, 64 × 16, Zipf", "headroom_zipf_to_redis_zipf", at_least=1),),
+        name="zipf",
+        stage="main",
+        title="64 × 16, users by Zipf's law",
+        measurements=("redis_zipf", "headroom_zipf"),
+        ratios=(
+            Ratio(
+                name="headroom_zipf_to_redis_zipf",
+                title="Headroom / Redis, 64 × 16, Zipf",
+                numerator="headroom_zipf",
+                denominator="redis_zipf",
+            ),
+        ),
+        goals=(
+            Goal(name="zipf", title="Headroom / Redis, 64 × 16, Zipf", of="headroom_zipf_to_redis_zipf", at_least=1),
+        ),
     ),
     Scenario(
-        "one_user",
-        "main",
-        "64 × 16, all on one user",
-        (
-            *(f"function_one_user_{clients}" for clients in ONE_USER_CLIENTS),
+        name="one_user",
+        stage="main",
+        title="64 × 16, all on one user",
+        measurements=(
+            *(f"function_one_user_{clients_name(clients)}" for clients in ONE_USER_CLIENTS),
             "function_one_user",
             "redis_one_user",
             "headroom_one_user",
         ),
-        (
+        ratios=(
             Ratio(
-                "headroom_one_user_to_function",
-                "Headroom / function, one user",
-                "headroom_one_user",
-                "function_one_user",
+                name="headroom_one_user_to_function",
+                title="Headroom / function, one user",
+                numerator="headroom_one_user",
+                denominator="function_one_user",
             ),
-            Ratio("headroom_one_user_to_redis", "Headroom / Redis, one user", "headroom_one_user", "redis_one_user"),
+            Ratio(
+                name="headroom_one_user_to_redis",
+                title="Headroom / Redis, one user",
+                numerator="headroom_one_user",
+                denominator="redis_one_user",
+            ),
         ),
-        (Goal("one_user", "Headroom / function, one user", "headroom_one_user_to_function", at_least=100),),
-    ),
-    Scenario(
-        "keys",
-        "main",
-        "64 × 16, a new key on every request",
-        ("headroom_keys_0", "headroom_keys_1"),
-        (Ratio("keys_to_no_keys", "a key on every request / none", "headroom_keys_1", "headroom_keys_0"),),
-        (Goal("keys", "a key on every request / none", "keys_to_no_keys", at_least=0.65),),
-    ),
-    Scenario(
-        "holds",
-        "holds",
-        "RESERVE and COMMIT in turn, 64 connections",
-        tuple(f"headroom_{kind}_{pipeline}" for pipeline in HOLDS for kind in ("keyed", "holds")),
-        tuple(
-            Ratio(f"holds_{pipeline}", title, f"headroom_holds_{pipeline}", f"headroom_keyed_{pipeline}")
-            for pipeline, title in HOLDS.items()
-        ),
-        tuple(Goal(f"holds_{pipeline}", title, f"holds_{pipeline}", at_least=0.7) for pipeline, title in HOLDS.items()),
-    ),
-    Scenario(
-        "one_at_a_time",
-        "main",
-        "one connection, one request at a time",
-        ("function_1", "headroom_single"),
-        (Ratio("single_p50_to_function", "Headroom / function, p50", "headroom_single", "function_1", "p50_ms"),),
-        (Goal("single_p50", "p50, one at a time, Headroom / function", "single_p50_to_function", at_most=2),),
-    ),
-    Scenario(
-        "half_load",
-        "main",
-        "half of the most, open loop",
-        ("headroom_16", "headroom_half_load", "headroom_1", "headroom_half_single"),
-        (),
-        (
-            Goal("half_load_p99", "p99 at half load of 64 × 16", "headroom_half_load", "p99_ms", at_most=5, unit="ms"),
+        goals=(
             Goal(
-                "half_load_p99_9",
-                "p99.9 at half load of 64 × 16",
-                "headroom_half_load",
-                "p99_9_ms",
+                name="one_user", title="Headroom / function, one user", of="headroom_one_user_to_function", at_least=100
+            ),
+        ),
+    ),
+    Scenario(
+        name="keys",
+        stage="main",
+        title="64 × 16, a new key on every request",
+        measurements=("headroom_without_keys", "headroom_with_keys"),
+        ratios=(
+            Ratio(
+                name="keys_to_no_keys",
+                title="a key on every request / none",
+                numerator="headroom_with_keys",
+                denominator="headroom_without_keys",
+            ),
+        ),
+        goals=(Goal(name="keys", title="a key on every request / none", of="keys_to_no_keys", at_least=0.65),),
+    ),
+    Scenario(
+        name="holds",
+        stage="holds",
+        title="RESERVE and COMMIT in turn, 64 connections",
+        measurements=tuple(
+            f"headroom_{kind}_{load_name(pipeline)}" for pipeline in HOLDS for kind in ("keyed", "holds")
+        ),
+        ratios=tuple(
+            (
+                Ratio(
+                    name=f"holds_{load_name(pipeline)}",
+                    title=title,
+                    numerator=f"headroom_holds_{load_name(pipeline)}",
+                    denominator=f"headroom_keyed_{load_name(pipeline)}",
+                )
+                for pipeline, title in HOLDS.items()
+            )
+        ),
+        goals=tuple(
+            (
+                Goal(name=f"holds_{load_name(pipeline)}", title=title, of=f"holds_{load_name(pipeline)}", at_least=0.7)
+                for pipeline, title in HOLDS.items()
+            )
+        ),
+    ),
+    Scenario(
+        name="one_at_a_time",
+        stage="main",
+        title="one connection, one request at a time",
+        measurements=("function_1_client", "headroom_single"),
+        ratios=(
+            Ratio(
+                name="single_p50_to_function",
+                title="Headroom / function, p50",
+                numerator="headroom_single",
+                denominator="function_1_client",
+                field="p50_ms",
+            ),
+        ),
+        goals=(
+            Goal(
+                name="single_p50",
+                title="p50, one at a time, Headroom / function",
+                of="single_p50_to_function",
+                at_most=2,
+            ),
+        ),
+    ),
+    Scenario(
+        name="half_load",
+        stage="main",
+        title="half of the most, open loop",
+        measurements=("headroom_64x16", "headroom_half_load", "headroom_64x1", "headroom_half_single"),
+        goals=(
+            Goal(
+                name="half_load_p99",
+                title="p99 at half load of 64 × 16",
+                of="headroom_half_load",
+                field="p99_ms",
+                at_most=5,
+                unit="ms",
+            ),
+            Goal(
+                name="half_load_p99_9",
+                title="p99.9 at half load of 64 × 16",
+                of="headroom_half_load",
+                field="p99_9_ms",
                 at_most=20,
                 unit="ms",
             ),
             Goal(
-                "half_single_p99",
-                "p99 at half load of 64 × 1",
-                "headroom_half_single",
-                "p99_ms",
+                name="half_single_p99",
+                title="p99 at half load of 64 × 1",
+                of="headroom_half_single",
+                field="p99_ms",
                 at_most=2.5,
                 unit="ms",
             ),
         ),
     ),
     Scenario(
-        "slow_disk",
-        "slow_disk",
-        f"a disk that takes {FLUSH_MILLISECONDS} ms to flush",
-        (
+        name="slow_disk",
+        stage="slow_disk",
+        title=f"a disk that takes {FLUSH_MILLISECONDS} ms to flush",
+        measurements=(
             "function_undisturbed",
             "redis_undisturbed",
             "headroom_undisturbed",
@@ -192,83 +308,127 @@ SCENARIOS = (
             "redis_slow_disk",
             "headroom_slow_disk",
         ),
-        (
+        ratios=(
             Ratio(
-                "function_slow_disk", "function, slow disk / undisturbed", "function_slow_disk", "function_undisturbed"
+                name="function_slow_disk",
+                title="function, slow disk / undisturbed",
+                numerator="function_slow_disk",
+                denominator="function_undisturbed",
             ),
-            Ratio("redis_slow_disk", "Redis, slow disk / undisturbed", "redis_slow_disk", "redis_undisturbed"),
             Ratio(
-                "headroom_slow_disk", "Headroom, slow disk / undisturbed", "headroom_slow_disk", "headroom_undisturbed"
+                name="redis_slow_disk",
+                title="Redis, slow disk / undisturbed",
+                numerator="redis_slow_disk",
+                denominator="redis_undisturbed",
+            ),
+            Ratio(
+                name="headroom_slow_disk",
+                title="Headroom, slow disk / undisturbed",
+                numerator="headroom_slow_disk",
+                denominator="headroom_undisturbed",
             ),
         ),
-        (Goal("slow_disk", "rate, slow disk / undisturbed", "headroom_slow_disk", at_least=0.6),),
+        goals=(Goal(name="slow_disk", title="rate, slow disk / undisturbed", of="headroom_slow_disk", at_least=0.6),),
     ),
     Scenario(
-        "idle",
-        "idle",
-        f"{IDLE_CONNECTIONS:,} idle connections",
-        ("headroom_alone", "headroom_among_idle"),
-        (Ratio("idle", "among idle connections / alone", "headroom_among_idle", "headroom_alone"),),
-        (
-            Goal("idle", "rate, among idle connections / alone", "idle", at_least=0.9),
+        name="idle",
+        stage="idle",
+        title=f"{IDLE_CONNECTIONS:,} idle connections",
+        measurements=("headroom_alone", "headroom_among_idle"),
+        ratios=(
+            Ratio(
+                name="idle",
+                title="among idle connections / alone",
+                numerator="headroom_among_idle",
+                denominator="headroom_alone",
+            ),
+        ),
+        goals=(
+            Goal(name="idle", title="rate, among idle connections / alone", of="idle", at_least=0.9),
             Goal(
-                "idle_memory",
-                f"resident memory with {IDLE_CONNECTIONS:,} connections",
-                "headroom_among_idle",
-                "resident_highest_mb",
+                name="idle_memory",
+                title=f"resident memory with {IDLE_CONNECTIONS:,} connections",
+                of="headroom_among_idle",
+                field="resident_highest_mb",
                 at_most=150,
                 unit="MB",
             ),
         ),
     ),
     Scenario(
-        "http",
-        "http",
-        "with load on the HTTP server",
-        ("headroom_quiet_full", "headroom_visited_full", "headroom_quiet_half", "headroom_visited_half"),
-        (
-            Ratio("http_rate", "rate, visited / quiet, 64 × 16", "headroom_visited_full", "headroom_quiet_full"),
+        name="http",
+        stage="http",
+        title="with load on the HTTP server",
+        measurements=("headroom_quiet_full", "headroom_visited_full", "headroom_quiet_half", "headroom_visited_half"),
+        ratios=(
             Ratio(
-                "http_p99",
-                "p99, visited / quiet, open loop at half of it",
-                "headroom_visited_half",
-                "headroom_quiet_half",
-                "p99_ms",
+                name="http_rate",
+                title="rate, visited / quiet, 64 × 16",
+                numerator="headroom_visited_full",
+                denominator="headroom_quiet_full",
+            ),
+            Ratio(
+                name="http_p99",
+                title="p99, visited / quiet, open loop at half of it",
+                numerator="headroom_visited_half",
+                denominator="headroom_quiet_half",
+                field="p99_ms",
             ),
         ),
-        (Goal("http_p99", "p99 at half load, with HTTP requests / without", "http_p99", at_most=1.5),),
-    ),
-    Scenario(
-        "renewals",
-        "renewals",
-        "renewals of subscriptions",
-        ("renewals_alone", "headroom_unrenewed_full", "headroom_unrenewed_half", "headroom_renewed_half"),
-        (
-            Ratio(
-                "renewed_p99",
-                "p99, 200 renewals a second / none, open loop at half of 64 × 16",
-                "headroom_renewed_half",
-                "headroom_unrenewed_half",
-                "p99_ms",
-            ),
-        ),
-        (
-            Goal("renewals", "renewals on 8 connections", "renewals_alone", "per_second", at_least=1000, unit="/s"),
-            Goal("renewal", "a renewal in PostgreSQL", "renewals_alone", "postgres_ms", at_most=0.8, unit="ms"),
-            Goal("renewed_p99", "p99 at half load, 200 renewals a second / none", "renewed_p99", at_most=1.5),
+        goals=(
+            Goal(name="http_p99", title="p99 at half load, with HTTP requests / without", of="http_p99", at_most=1.5),
         ),
     ),
     Scenario(
-        "protected",
-        "protected",
-        "tokens and TLS, 64 connections, 1 and 16 requests in flight",
-        tuple(f"headroom_{kind}_{pipeline}" for pipeline in (1, 16) for kind in PROTECTIONS),
-        tuple(
+        name="renewals",
+        stage="renewals",
+        title="renewals of subscriptions",
+        measurements=("renewals_alone", "headroom_unrenewed_full", "headroom_unrenewed_half", "headroom_renewed_half"),
+        ratios=(
             Ratio(
-                f"{kind}_{pipeline}",
-                f"{PROTECTIONS[kind]} / open, 64 × {pipeline}",
-                f"headroom_{kind}_{pipeline}",
-                f"headroom_open_{pipeline}",
+                name="renewed_p99",
+                title="p99, 200 renewals a second / none, open loop at half of 64 × 16",
+                numerator="headroom_renewed_half",
+                denominator="headroom_unrenewed_half",
+                field="p99_ms",
+            ),
+        ),
+        goals=(
+            Goal(
+                name="renewals",
+                title="renewals on 8 connections",
+                of="renewals_alone",
+                field="per_second",
+                at_least=1000,
+                unit="/s",
+            ),
+            Goal(
+                name="renewal",
+                title="a renewal in PostgreSQL",
+                of="renewals_alone",
+                field="postgres_ms",
+                at_most=0.8,
+                unit="ms",
+            ),
+            Goal(
+                name="renewed_p99",
+                title="p99 at half load, 200 renewals a second / none",
+                of="renewed_p99",
+                at_most=1.5,
+            ),
+        ),
+    ),
+    Scenario(
+        name="protected",
+        stage="protected",
+        title="tokens and TLS, 64 connections, 1 and 16 requests in flight",
+        measurements=tuple(f"headroom_{kind}_{load_name(pipeline)}" for pipeline in (1, 16) for kind in PROTECTIONS),
+        ratios=tuple(
+            Ratio(
+                name=f"{kind}_{load_name(pipeline)}",
+                title=f"{PROTECTIONS[kind]} / open, 64 × {pipeline}",
+                numerator=f"headroom_{kind}_{load_name(pipeline)}",
+                denominator=f"headroom_open_{load_name(pipeline)}",
             )
             for pipeline in (1, 16)
             for kind in PROTECTIONS
@@ -276,113 +436,174 @@ SCENARIOS = (
         ),
     ),
     Scenario(
-        "cold",
-        "restart",
-        "just after a restart",
-        tuple(
-            f"headroom_{kind}_{period}_{pipeline}"
+        name="cold",
+        stage="restart",
+        title="just after a restart",
+        measurements=tuple(
+            f"headroom_{kind}_{period}_{load_name(pipeline)}"
             for period in PERIODS
             for pipeline in (1, 16)
             for kind in ("cold", "warm")
         ),
-        tuple(
-            Ratio(
-                f"cold_{period}_{pipeline}",
-                f"just after a restart / long after, 64 × {pipeline}, {words}",
-                f"headroom_cold_{period}_{pipeline}",
-                f"headroom_warm_{period}_{pipeline}",
+        ratios=tuple(
+            (
+                Ratio(
+                    name=f"cold_{period}_{load_name(pipeline)}",
+                    title=f"just after a restart / long after, 64 × {pipeline}, {words}",
+                    numerator=f"headroom_cold_{period}_{load_name(pipeline)}",
+                    denominator=f"headroom_warm_{period}_{load_name(pipeline)}",
+                )
+                for period, words in PERIODS.items()
+                for pipeline in (1, 16)
             )
-            for period, words in PERIODS.items()
-            for pipeline in (1, 16)
         ),
-        tuple(
-            Goal(
-                f"cold_{period}_{pipeline}",
-                f"rate, just after a restart / long after, 64 × {pipeline}, {words}",
-                f"cold_{period}_{pipeline}",
-                at_least=0.8,
+        goals=tuple(
+            (
+                Goal(
+                    name=f"cold_{period}_{load_name(pipeline)}",
+                    title=f"rate, just after a restart / long after, 64 × {pipeline}, {words}",
+                    of=f"cold_{period}_{load_name(pipeline)}",
+                    at_least=0.8,
+                )
+                for period, words in PERIODS.items()
+                for pipeline in (1, 16)
             )
-            for period, words in PERIODS.items()
-            for pipeline in (1, 16)
         ),
     ),
     Scenario(
-        "new_users",
-        "restart",
-        "each user new",
-        ("headroom_warm_own_16", "headroom_new_users", "headroom_new_users_limited"),
-        (Ratio("new_users", "new users / known users", "headroom_new_users", "headroom_warm_own_16"),),
-        (
-            Goal("new_users", "rate, new users / known users", "new_users", at_least=0.35),
-            Goal("new_users_refused", "new users refused, 64 × 16", "headroom_new_users_limited", "refused", at_most=0),
-        ),
-    ),
-    Scenario(
-        "new_month",
-        "month",
-        "each user's first message of a month",
-        ("headroom_within_month", "headroom_new_month"),
-        (Ratio("new_month", "first messages of a month / later ones", "headroom_new_month", "headroom_within_month"),),
-        (Goal("new_month", "rate, first messages of a month / later ones", "new_month", at_least=0.5),),
-    ),
-    Scenario(
-        "plan_edit",
-        "plan_edit",
-        "each user's first message after an edit of the plan",
-        ("headroom_before_edit", "headroom_after_edit"),
-        (Ratio("plan_edit", "just after an edit of the plan / before", "headroom_after_edit", "headroom_before_edit"),),
-        (Goal("plan_edit", "rate, just after an edit of the plan / before", "plan_edit", at_least=0.5),),
-    ),
-    Scenario(
-        "rotation",
-        "rotation",
-        "more users in turn than are cached",
-        ("headroom_rotation", "headroom_rotation_cached"),
-        (
+        name="new_users",
+        stage="restart",
+        title="each user new",
+        measurements=("headroom_warm_own_64x16", "headroom_new_users", "headroom_new_users_limited"),
+        ratios=(
             Ratio(
-                "rotation",
-                f"{ROTATION_USERS:,} users in turn / {USERS:,}",
-                "headroom_rotation",
-                "headroom_rotation_cached",
+                name="new_users",
+                title="new users / known users",
+                numerator="headroom_new_users",
+                denominator="headroom_warm_own_64x16",
             ),
         ),
-        (Goal("rotation", f"rate, {ROTATION_USERS:,} users in turn / {USERS:,}", "rotation", at_least=0.8),),
+        goals=(
+            Goal(name="new_users", title="rate, new users / known users", of="new_users", at_least=0.35),
+            Goal(
+                name="new_users_refused",
+                title="new users refused, 64 × 16",
+                of="headroom_new_users_limited",
+                field="refused",
+                at_most=0,
+            ),
+        ),
     ),
     Scenario(
-        "connections",
-        "curves",
-        "over connections, 16 in flight on each",
-        tuple(f"headroom_connections_{count}" for count in CURVE_CONNECTIONS),
+        name="new_month",
+        stage="month",
+        title="each user's first message of a month",
+        measurements=("headroom_within_month", "headroom_new_month"),
+        ratios=(
+            Ratio(
+                name="new_month",
+                title="first messages of a month / later ones",
+                numerator="headroom_new_month",
+                denominator="headroom_within_month",
+            ),
+        ),
+        goals=(
+            Goal(name="new_month", title="rate, first messages of a month / later ones", of="new_month", at_least=0.5),
+        ),
     ),
-    Scenario("users", "curves", "64 × 16 over users", tuple(f"headroom_users_{count}" for count in CURVE_USERS)),
+    Scenario(
+        name="plan_edit",
+        stage="plan_edit",
+        title="each user's first message after an edit of the plan",
+        measurements=("headroom_before_edit", "headroom_after_edit"),
+        ratios=(
+            Ratio(
+                name="plan_edit",
+                title="just after an edit of the plan / before",
+                numerator="headroom_after_edit",
+                denominator="headroom_before_edit",
+            ),
+        ),
+        goals=(
+            Goal(name="plan_edit", title="rate, just after an edit of the plan / before", of="plan_edit", at_least=0.5),
+        ),
+    ),
+    Scenario(
+        name="rotation",
+        stage="rotation",
+        title="more users in turn than are cached",
+        measurements=("headroom_rotation", "headroom_rotation_cached"),
+        ratios=(
+            Ratio(
+                name="rotation",
+                title=f"{ROTATION_USERS:,} users in turn / {USERS:,}",
+                numerator="headroom_rotation",
+                denominator="headroom_rotation_cached",
+            ),
+        ),
+        goals=(
+            Goal(
+                name="rotation",
+                title=f"rate, {ROTATION_USERS:,} users in turn / {USERS:,}",
+                of="rotation",
+                at_least=0.8,
+            ),
+        ),
+    ),
+    Scenario(
+        name="connections",
+        stage="curves",
+        title="over connections, 16 in flight on each",
+        measurements=tuple(f"headroom_connections_{count}" for count in CURVE_CONNECTIONS),
+    ),
+    Scenario(
+        name="users",
+        stage="curves",
+        title="64 × 16 over users",
+        measurements=tuple(f"headroom_users_{count}" for count in CURVE_USERS),
+    ),
     # The last of the default scenarios, because the disk stays busy with its writes for a while.
     Scenario(
-        "rows",
-        "rows",
-        f"{CURVE_ROWS[-1]:,} users and rows",
-        tuple(f"headroom_rows_{count}{when}" for when in ("", "_fresh") for count in CURVE_ROWS),
-        tuple(
+        name="rows",
+        stage="rows",
+        title=f"{CURVE_ROWS[-1]:,} users and rows",
+        measurements=tuple(f"headroom_rows_{count}{when}" for when in ("", "_fresh") for count in CURVE_ROWS),
+        ratios=tuple(
             Ratio(
-                f"rows_{count}{when}",
-                f"{count:,} rows / {CURVE_ROWS[0]:,}{', just after a checkpoint' if when else ''}",
-                f"headroom_rows_{count}{when}",
-                f"headroom_rows_{CURVE_ROWS[0]}{when}",
+                name=f"rows_{count}{when}",
+                title=f"{count:,} rows / {CURVE_ROWS[0]:,}{(', just after a checkpoint' if when else '')}",
+                numerator=f"headroom_rows_{count}{when}",
+                denominator=f"headroom_rows_{CURVE_ROWS[0]}{when}",
             )
             for when in ("", "_fresh")
             for count in CURVE_ROWS[1:]
         ),
-        (Goal("rows", f"rate, {CURVE_ROWS[-1]:,} rows / {CURVE_ROWS[0]:,}", f"rows_{CURVE_ROWS[-1]}", at_least=0.75),),
+        goals=(
+            Goal(
+                name="rows",
+                title=f"rate, {CURVE_ROWS[-1]:,} rows / {CURVE_ROWS[0]:,}",
+                of=f"rows_{CURVE_ROWS[-1]}",
+                at_least=0.75,
+            ),
+        ),
     ),
-    Scenario("soak", "soak", "full load for long, 64 × 16, 100,000 users", ("soak_minute",)),
+    Scenario(
+        name="soak", stage="soak", title="full load for long, 64 × 16, 100,000 users", measurements=("soak_minute",)
+    ),
 )
-STAGES = tuple(dict.fromkeys(row.stage for row in SCENARIOS))
+STAGES = tuple(dict.fromkeys(scenario.stage for scenario in SCENARIOS))
 QUICK = ("function", "throughput", "ceiling", "one_user")
-USUAL = tuple(row.name for row in SCENARIOS if row.name != "soak")
+USUAL = tuple(scenario.name for scenario in SCENARIOS if scenario.name != "soak")
 
 
 def scenario_named(name: str) -> Scenario:
-    return next(row for row in SCENARIOS if row.name == name)
+    return next(scenario for scenario in SCENARIOS if scenario.name == name)
 
 
-def samples_wanted(names: Sequence[str], stage: str) -> set[str]:
-    return {sample for row in SCENARIOS if row.stage == stage and row.name in names for sample in row.samples}
+def measurements_wanted(names: Sequence[str], stage: str) -> set[str]:
+    return {
+        measurement
+        for scenario in SCENARIOS
+        if scenario.stage == stage and scenario.name in names
+        for measurement in scenario.measurements
+    }

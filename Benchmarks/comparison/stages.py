@@ -1,4 +1,4 @@
-"""How the rows are measured: each stage sets up what its rows need and measures them in turn, round by round."""
+"""How the scenarios are measured: each stage sets up what its scenarios need, and measures them in turn, round by round."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ from .titles import (
     ONE_USER_CLIENTS,
     PROTECTIONS,
     USERS,
+    clients_name,
+    load_name,
 )
 
 ANY_USER = "00000000-0000-4000-8000-__rand_int__"
@@ -43,7 +45,7 @@ def main_stage(bench: Bench) -> None:
 
 def _main_round(bench: Bench) -> None:
     headroom, ceiling, redis = bench.headroom, bench.ceiling, bench.redis
-    bench.by_pgbench("function_1", "function", 1)
+    bench.by_pgbench("function_1_client", "function", 1)
     bench.by_headroom_bench("ceiling_single", ceiling, USERS, connections=1, pipeline=1)
     bench.by_headroom_bench("headroom_single", headroom, USERS, connections=1, pipeline=1)
     for name, best, counts in (
@@ -51,17 +53,17 @@ def _main_round(bench: Bench) -> None:
         ("function_one_user", "function_one_user", ONE_USER_CLIENTS),
     ):
         for clients in counts:
-            bench.by_pgbench(f"{name}_{clients}", name, clients)
+            bench.by_pgbench(f"{name}_{clients_name(clients)}", name, clients)
         if bench.is_wanted(best):
             bench.best(name, best, counts)
     any_key = redis.request("usage:__rand_int__")
     for pipeline in (1, 16):
-        bench.by_redis_benchmark(f"redis_{pipeline}", pipeline, USERS, any_key, redis)
-        bench.by_redis_benchmark(f"ceiling_{pipeline}", pipeline, USERS, ["CONSUME", ANY_USER], ceiling)
-        bench.by_redis_benchmark(f"headroom_{pipeline}", pipeline, USERS, ["CONSUME", ANY_USER], headroom)
+        bench.by_redis_benchmark(f"redis_{load_name(pipeline)}", pipeline, USERS, any_key, redis)
+        bench.by_redis_benchmark(f"ceiling_{load_name(pipeline)}", pipeline, USERS, ["CONSUME", ANY_USER], ceiling)
+        bench.by_redis_benchmark(f"headroom_{load_name(pipeline)}", pipeline, USERS, ["CONSUME", ANY_USER], headroom)
     # An open loop sends each message when it is due, so it is comparable to no pipelining; the more are due at once, the
     # more are sent in one write.
-    for name, most in (("headroom_half_load", "headroom_16"), ("headroom_half_single", "headroom_1")):
+    for name, most in (("headroom_half_load", "headroom_64x16"), ("headroom_half_single", "headroom_64x1")):
         if bench.is_wanted(name):
             bench.by_headroom_bench(name, headroom, USERS, rate=bench.latest(most)["per_second"] / 2)
     command = " ".join(redis.request("usage:{user}"))
@@ -70,9 +72,9 @@ def _main_round(bench: Bench) -> None:
     bench.by_redis_benchmark("redis_one_user", 16, 1, redis.request(f"usage:{numbered_user(0)}"), redis)
     bench.by_redis_benchmark("ceiling_one_user", 16, 1, ["CONSUME", numbered_user(0)], ceiling)
     bench.by_redis_benchmark("headroom_one_user", 16, 1, ["CONSUME", numbered_user(0)], headroom)
-    for share in (0, 1):
-        bench.by_headroom_bench(f"headroom_keys_{share}", headroom, USERS, key_share=share)
-    if bench.is_wanted("headroom_keys_1"):
+    bench.by_headroom_bench("headroom_without_keys", headroom, USERS, key_share=0)
+    bench.by_headroom_bench("headroom_with_keys", headroom, USERS, key_share=1)
+    if bench.is_wanted("headroom_with_keys"):
         # The next round starts without keys, because it makes the same ones.
         bench.postgres.sql("truncate headroom.message_keys", database=bench.headroom.database)
 
@@ -88,8 +90,8 @@ def holds_stage(bench: Bench) -> None:
             for name, how in (("keyed", {"key_share": 1}), ("holds", {"verb": "reserve"})):
                 # Each measurement starts without keys.
                 bench.postgres.sql("truncate headroom.message_keys", database=headroom.database)
-                bench.by_headroom_bench(f"headroom_{name}_{pipeline}", headroom, USERS, pipeline=pipeline, **how)
-                headroom.holds_nothing(f"headroom_{name}_{pipeline}")
+                bench.by_headroom_bench(f"headroom_{name}_{load_name(pipeline)}", headroom, USERS, pipeline=pipeline, **how)
+                headroom.holds_nothing(f"headroom_{name}_{load_name(pipeline)}")
 
     bench.rounds(measure)
     bench.postgres.sql("truncate headroom.message_keys", database=headroom.database)
@@ -236,7 +238,7 @@ def protected_stage(bench: Bench) -> None:
                 tls=authority if kind.endswith("tls") else None,
             )
             for pipeline in (1, 16):
-                name = f"headroom_{kind}_{pipeline}"
+                name = f"headroom_{kind}_{load_name(pipeline)}"
                 bench.by_redis_benchmark(name, pipeline, USERS, ["CONSUME", ANY_USER], service)
 
     bench.rounds(measure)

@@ -25,32 +25,44 @@ PROTECTIONS = {"open": "open", "token": "with a token", "tls": "over TLS", "toke
 #: Which period is open for the users.
 PERIODS = {"month": "the calendar month", "own": "a trial or an anchor day"}
 
+
+
+def load_name(pipeline: int) -> str:
+    """In the name of a measurement: 64 connections, each with that many requests in flight."""
+    return f"64x{pipeline}"
+
+
+def clients_name(count: int) -> str:
+    """In the name of a measurement by pgbench."""
+    return f"{count}_client{'s' * (count > 1)}"
+
+
 #: What each measurement is called in the output, by its name.
 TITLES = {
-    "function_1": "plpgsql function, 1 client",
-    **{f"function_{clients}": f"plpgsql function, {clients} clients" for clients in CLIENTS},
+    "function_1_client": "plpgsql function, 1 client",
+    **{f"function_{clients_name(clients)}": f"plpgsql function, {clients} clients" for clients in CLIENTS},
     "function_best": "plpgsql function per message, best of 8, 16, 32, 64 clients",
     **{
-        f"function_one_user_{clients}": f"plpgsql function, {clients} client{'s' * (clients > 1)}, one user"
+        f"function_one_user_{clients_name(clients)}": f"plpgsql function, {clients} client{'s' * (clients > 1)}, one user"
         for clients in ONE_USER_CLIENTS
     },
     "function_one_user": "plpgsql function, best of 1, 4, 8, 16, 32, 64 clients, all on one user",
-    "redis_1": "Redis and Lua, 64 connections",
-    "redis_16": "Redis and Lua, 64 connections, 16 pipelined",
+    "redis_64x1": "Redis and Lua, 64 connections",
+    "redis_64x16": "Redis and Lua, 64 connections, 16 pipelined",
     "redis_zipf": "Redis and Lua, 64 × 16, users by Zipf's law",
     "redis_one_user": "Redis and Lua, 64 × 16, all on one user",
-    "ceiling_1": "C ceiling, 64 connections",
-    "ceiling_16": "C ceiling, 64 connections, 16 pipelined",
+    "ceiling_64x1": "C ceiling, 64 connections",
+    "ceiling_64x16": "C ceiling, 64 connections, 16 pipelined",
     "ceiling_one_user": "C ceiling, 64 × 16, all on one user",
     "ceiling_single": "C ceiling, 1 connection, one request at a time",
-    "headroom_1": "Headroom, 64 connections",
-    "headroom_16": "Headroom, 64 connections, 16 pipelined",
+    "headroom_64x1": "Headroom, 64 connections",
+    "headroom_64x16": "Headroom, 64 connections, 16 pipelined",
     "headroom_zipf": "Headroom, 64 × 16, users by Zipf's law",
     "headroom_one_user": "Headroom, 64 × 16, all on one user",
-    "headroom_keys_0": "Headroom, 64 × 16, no keys",
-    "headroom_keys_1": "Headroom, 64 × 16, a new key on every request",
+    "headroom_without_keys": "Headroom, 64 × 16, no keys",
+    "headroom_with_keys": "Headroom, 64 × 16, a new key on every request",
     **{
-        f"headroom_{kind}_{pipeline}": f"Headroom, 64 × {pipeline}, {words}"
+        f"headroom_{kind}_{load_name(pipeline)}": f"Headroom, 64 × {pipeline}, {words}"
         for pipeline in HOLDS
         for kind, words in (("keyed", "CONSUME with a new key"), ("holds", "RESERVE and COMMIT in turn"))
     },
@@ -66,7 +78,7 @@ TITLES = {
     "headroom_alone": "Headroom, 64 × 16, no other connection",
     "headroom_among_idle": f"Headroom, 64 × 16, and {IDLE_CONNECTIONS:,} idle connections",
     **{
-        f"headroom_{kind}_{pipeline}": f"Headroom, 64 × {pipeline}, {words}"
+        f"headroom_{kind}_{load_name(pipeline)}": f"Headroom, 64 × {pipeline}, {words}"
         for kind, words in PROTECTIONS.items()
         for pipeline in (1, 16)
     },
@@ -79,7 +91,7 @@ TITLES = {
     "headroom_unrenewed_half": "Headroom, open loop at half of that, no renewals",
     "headroom_renewed_half": "Headroom, open loop at half of that, 200 renewals a second",
     **{
-        f"headroom_{kind}_{period}_{pipeline}": f"Headroom, 64 × {pipeline}, {when}, {words}"
+        f"headroom_{kind}_{period}_{load_name(pipeline)}": f"Headroom, 64 × {pipeline}, {when}, {words}"
         for period, words in PERIODS.items()
         for pipeline in (1, 16)
         for kind, when in (("cold", "just after a restart"), ("warm", "long after"))

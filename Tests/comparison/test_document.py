@@ -31,7 +31,7 @@ RUN = {
 }
 
 
-def samples_of(row):
+def samples_of(scenario):
     """Made-up samples: they grow with each round, and each measurement is twice the previous one."""
     return [
         {
@@ -55,13 +55,13 @@ def samples_of(row):
             "autovacuums": 3,
         }
         for number in (1, 2)
-        for index, name in enumerate(row.samples)
+        for index, name in enumerate(scenario.measurements)
     ]
 
 
-def made_up(rows=SCENARIOS):
-    created = {row.name: result.row_result(row, samples_of(row), RUN) for row in rows}
-    return {"schema": result.SCHEMA, "rows": created}
+def made_up(scenarios=SCENARIOS):
+    created = {scenario.name: result.scenario_result(scenario, samples_of(scenario), RUN) for scenario in scenarios}
+    return {"schema": result.SCHEMA, "scenarios": created}
 
 
 def page(*names):
@@ -112,8 +112,8 @@ class Rewriting(unittest.TestCase):
         text = document.rewritten(page(*document.BLOCKS), result.empty())
         self.assertIn("`script/bench --only slow_disk --publish`", text)
         self.assertIn("`script/bench --soak 30 --publish`", text)
-        for row in SCENARIOS:
-            without = made_up([other for other in SCENARIOS if other is not row])
+        for scenario in SCENARIOS:
+            without = made_up([other for other in SCENARIOS if other is not scenario])
             document.rewritten(page(*document.BLOCKS), without)
 
     def test_pictures_have_a_text_with_their_figures(self):
@@ -123,29 +123,31 @@ class Rewriting(unittest.TestCase):
         self.assertTrue(all(re.search(r"\d", alt) for alt in pictures))
 
     def test_a_missed_goal_stands_out(self):
-        rows = made_up()
-        rows["rows"]["half_load"]["goals"][0]["reached"] = False
-        self.assertIn("| **no** |", document.goals(rows))
-        self.assertNotIn("**no**", document.goals(made_up([row for row in SCENARIOS if row.name == "half_load"])))
+        made = made_up()
+        made["scenarios"]["half_load"]["goals"][0]["reached"] = False
+        self.assertIn("| **no** |", document.goals(made))
+        self.assertNotIn(
+            "**no**", document.goals(made_up([scenario for scenario in SCENARIOS if scenario.name == "half_load"]))
+        )
 
 
 class Merging(unittest.TestCase):
-    def test_new_rows_replace_rows_of_the_same_name_and_keep_their_own_date(self):
+    def test_new_scenarios_replace_those_of_the_same_name_and_keep_their_own_date(self):
         old = made_up()
         new = {
             "schema": result.SCHEMA,
-            "rows": {"idle": {**old["rows"]["idle"], "date": "2027-01-01T00:00:00Z", "commit": "f"}},
+            "scenarios": {"idle": {**old["scenarios"]["idle"], "date": "2027-01-01T00:00:00Z", "commit": "f"}},
         }
-        merged = result.merged(old, new)["rows"]
-        self.assertEqual(list(merged), [row.name for row in SCENARIOS])
+        merged = result.merged(old, new)["scenarios"]
+        self.assertEqual(list(merged), [scenario.name for scenario in SCENARIOS])
         self.assertEqual((merged["idle"]["date"], merged["idle"]["commit"]), ("2027-01-01T00:00:00Z", "f"))
-        self.assertEqual(merged["rows"], old["rows"]["rows"])
-        self.assertIn("rows `idle`", document.machine({"rows": merged}))
+        self.assertEqual(merged["rows"], old["scenarios"]["rows"])
+        self.assertIn("scenarios `idle`", document.machine({"scenarios": merged}))
 
-    def test_a_row_has_the_samples_that_are_its_own(self):
-        everything = [sample for row in SCENARIOS for sample in samples_of(row)]
-        zipf = next(row for row in SCENARIOS if row.name == "zipf")
-        found = result.row_result(zipf, everything, RUN)
+    def test_a_scenario_has_the_samples_that_are_its_own(self):
+        everything = [sample for scenario in SCENARIOS for sample in samples_of(scenario)]
+        zipf = next(scenario for scenario in SCENARIOS if scenario.name == "zipf")
+        found = result.scenario_result(zipf, everything, RUN)
         self.assertEqual({sample["name"] for sample in found["samples"]}, {"redis_zipf", "headroom_zipf"})
         self.assertEqual(found["messages_counted"], 10_000)
         self.assertEqual(found["ratios"]["headroom_zipf_to_redis_zipf"]["rounds"], [1.999, 1.998])
@@ -157,29 +159,29 @@ class Merging(unittest.TestCase):
 
     def test_figures_are_computed_again_from_the_samples(self):
         changed = made_up()
-        changed["rows"]["throughput"]["ratios"] = {}
-        changed["rows"]["idle"]["goals"] = []
+        changed["scenarios"]["throughput"]["ratios"] = {}
+        changed["scenarios"]["idle"]["goals"] = []
         self.assertEqual(result.judged_anew(changed), made_up())
 
     def test_a_changed_figure_is_noticed(self):
         changed = made_up()
-        changed["rows"]["throughput"]["medians"]["headroom_16"]["per_second"] += 1
+        changed["scenarios"]["throughput"]["medians"]["headroom_64x16"]["per_second"] += 1
         result.check(made_up())
         with self.assertRaisesRegex(Failure, "throughput"):
             result.check(changed)
 
-    def test_the_terminal_shows_every_row_and_ratio(self):
+    def test_the_terminal_shows_every_scenario_and_ratio(self):
         text = "\n".join(report.lines_of(made_up()))
-        for row in SCENARIOS:
-            self.assertIn(row.title, text)
-            for ratio in row.ratios:
+        for scenario in SCENARIOS:
+            self.assertIn(scenario.title, text)
+            for ratio in scenario.ratios:
                 self.assertIn(ratio.title, text)
 
 
 class Readme(unittest.TestCase):
-    def test_it_describes_every_row(self):
+    def test_it_describes_every_scenario(self):
         text = (ROOT / "Benchmarks/comparison/README.md").read_text(encoding="utf-8")
-        self.assertEqual([row.name for row in SCENARIOS if f"| `{row.name}` |" not in text], [])
+        self.assertEqual([scenario.name for scenario in SCENARIOS if f"| `{scenario.name}` |" not in text], [])
 
 
 class Soak(unittest.TestCase):

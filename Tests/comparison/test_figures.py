@@ -4,7 +4,7 @@ import unittest
 
 from comparison import figures
 from comparison.scenario import Goal, Ratio, Scenario
-from comparison.scenarios import SCENARIOS, STAGES, USUAL, samples_wanted
+from comparison.scenarios import SCENARIOS, STAGES, USUAL, measurements_wanted
 from comparison.titles import TITLES
 
 
@@ -81,17 +81,20 @@ class Ratios(unittest.TestCase):
 
 
 class Goals(unittest.TestCase):
-    row = Scenario(
-        "r",
-        "main",
-        "a row",
-        ("a", "b"),
-        (Ratio("a_to_b", "a / b", "a", "b"),),
-        (Goal("ratio", "a / b", "a_to_b", at_least=0.6), Goal("tail", "p99", "a", "p99_ms", at_most=5, unit="ms")),
+    scenario = Scenario(
+        name="s",
+        stage="main",
+        title="a scenario",
+        measurements=("a", "b"),
+        ratios=(Ratio(name="a_to_b", title="a / b", numerator="a", denominator="b"),),
+        goals=(
+            Goal(name="ratio", title="a / b", of="a_to_b", at_least=0.6),
+            Goal(name="tail", title="p99", of="a", field="p99_ms", at_most=5, unit="ms"),
+        ),
     )
 
     def judged(self, a, b, p99):
-        goals = self.row.judge([sample("a", 1, a, p99_ms=p99), sample("b", 1, b)])["goals"]
+        goals = self.scenario.judge([sample("a", 1, a, p99_ms=p99), sample("b", 1, b)])["goals"]
         return [goal["reached"] for goal in goals]
 
     def test_a_value_at_the_bound_passes(self):
@@ -99,23 +102,23 @@ class Goals(unittest.TestCase):
         self.assertEqual(self.judged(5.9, 10, 5.01), [False, False])
 
     def test_a_missing_measurement_is_not_judged(self):
-        self.assertEqual(self.row.judge([sample("a", 1, 6)])["goals"], [])
+        self.assertEqual(self.scenario.judge([sample("a", 1, 6)])["goals"], [])
 
 
-class Rows(unittest.TestCase):
+class Scenarios(unittest.TestCase):
     def test_every_measurement_has_a_title_and_every_ratio_and_goal_something_to_stand_on(self):
-        for row in SCENARIOS:
-            names = {ratio.name for ratio in row.ratios}
-            self.assertLessEqual(set(row.samples), set(TITLES), row.name)
-            for ratio in row.ratios:
-                self.assertLessEqual({ratio.above, ratio.below}, set(row.samples), ratio.name)
-            for goal in row.goals:
-                self.assertIn(goal.of, names if goal.field is None else row.samples, goal.name)
+        for scenario in SCENARIOS:
+            names = {ratio.name for ratio in scenario.ratios}
+            self.assertLessEqual(set(scenario.measurements), set(TITLES), scenario.name)
+            for ratio in scenario.ratios:
+                self.assertLessEqual({ratio.numerator, ratio.denominator}, set(scenario.measurements), ratio.name)
+            for goal in scenario.goals:
+                self.assertIn(goal.of, names if goal.field is None else scenario.measurements, goal.name)
 
     def test_the_usual_run_has_all_but_the_soak(self):
-        self.assertEqual({row.name for row in SCENARIOS} - set(USUAL), {"soak"})
+        self.assertEqual({scenario.name for scenario in SCENARIOS} - set(USUAL), {"soak"})
 
-    def test_rows_of_a_stage_share_their_measurements(self):
-        self.assertLessEqual({"function_best", "redis_zipf"}, samples_wanted(["function", "zipf"], "main"))
-        self.assertEqual(samples_wanted(["function", "zipf"], "curves"), set())
+    def test_scenarios_of_a_stage_share_their_measurements(self):
+        self.assertLessEqual({"function_best", "redis_zipf"}, measurements_wanted(["function", "zipf"], "main"))
+        self.assertEqual(measurements_wanted(["function", "zipf"], "curves"), set())
         self.assertEqual(len(STAGES), len(set(STAGES)))
