@@ -135,7 +135,13 @@ def measure(chosen: argparse.Namespace) -> result.Result:
     try:
         machine.must_be_on_a_disk(work)
         machine.warn_of_noise()
-        options = Options(chosen.names, chosen.rounds, chosen.seconds, chosen.soak or 0, chosen.headroom.resolve())
+        options = Options(
+            names=chosen.names,
+            rounds=chosen.rounds,
+            seconds=chosen.seconds,
+            soak_minutes=chosen.soak or 0,
+            program=chosen.headroom.resolve(),
+        )
         bench = Bench(options, work)
         run = {"rounds": chosen.rounds, "seconds": chosen.seconds, "users": USERS, "machine": machine.description(work)}
         bench.start()

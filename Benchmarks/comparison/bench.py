@@ -36,11 +36,11 @@ class Bench:
         print_progress("starting PostgreSQL")
         self.postgres = Postgres(work)
         self.redis = Redis(work / "redis", work / "redis.log")
-        self.headroom = Headroom(options.program, self.postgres, "bench", work)
+        self.headroom = Headroom(program=options.program, postgres=self.postgres, database="bench", work=work)
         self.ceiling = Ceiling(self.postgres, work)
         self.services: list[Headroom | Ceiling] = [self.headroom, self.ceiling]
         self.redises = [self.redis]
-        self.pgbench = Pgbench(self.postgres.pgbench, Path(self.postgres.home), work, options.seconds)
+        self.pgbench = Pgbench(program=self.postgres.pgbench, socket=Path(self.postgres.home), work=work, seconds=options.seconds)
         self.redis_benchmark = RedisBenchmark(work, options.seconds)
         self.headroom_bench = HeadroomBench(options.program, work, options.seconds)
         self.samples: list[Sample] = []
@@ -87,7 +87,7 @@ class Bench:
     def separate_service(self, database: str, *settings: str, http: str = "off") -> Iterator[Headroom]:
         """A service on a database of its own."""
         self.postgres.create_database(database)
-        service = Headroom(self.options.program, self.postgres, database, self.work)
+        service = Headroom(program=self.options.program, postgres=self.postgres, database=database, work=self.work)
         self.services.append(service)
         service.start(*settings, http=http)
         yield service

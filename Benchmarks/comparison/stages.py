@@ -213,7 +213,7 @@ def protected_stage(bench: Bench) -> None:
     """On a separate database, because a database that has had a token requires one from then on."""
     database = "protected"
     bench.postgres.create_database(database)
-    service = Headroom(bench.options.program, bench.postgres, database, bench.work)
+    service = Headroom(program=bench.options.program, postgres=bench.postgres, database=database, work=bench.work)
     bench.services.append(service)
     service.start()
     service.prepare(USERS)
@@ -260,7 +260,7 @@ def rows_stage(bench: Bench) -> None:
         print_progress(f"making {count:,} users")
         database = f"rows_{count}"
         bench.postgres.create_database(database)
-        service = Headroom(bench.options.program, bench.postgres, database, bench.work)
+        service = Headroom(program=bench.options.program, postgres=bench.postgres, database=database, work=bench.work)
         bench.services.append(service)
         service.start()
         service.prepare_rows(count)

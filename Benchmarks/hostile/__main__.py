@@ -62,7 +62,8 @@ def measure(chosen: argparse.Namespace, work: Path, figures: Figures) -> None:
     programs = {"now": chosen.headroom.resolve()} | ({"before": chosen.beside.resolve()} if chosen.beside else {})
     try:
         contenders = [
-            Contender(name, program, programs["now"], postgres, work) for name, program in sorted(programs.items())
+            Contender(name=name, program=program, generator=programs["now"], postgres=postgres, work=work)
+            for name, program in sorted(programs.items())
         ]
         for contender in contenders:
             contender.prepare_database()

@@ -107,7 +107,7 @@ class Run:
 def main() -> None:
     port, rate, seconds, connections = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
     random.seed(1)
-    print(json.dumps(Run(port, rate, seconds, connections).run()))
+    print(json.dumps(Run(port=port, rate=rate, seconds=seconds, connections=connections).run()))
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ class Passes(unittest.TestCase):
     def bench(self, wanted):
         # Without its servers.
         bench = Bench.__new__(Bench)
-        bench.options = Options(("cold",), 1, 5, 0, Path("headroom"))
+        bench.options = Options(names=("cold",), rounds=1, seconds=5, soak_minutes=0, program=Path("headroom"))
         bench.wanted, bench.samples, bench.round = {wanted}, [], 1
         bench._observed = lambda name, load, peer: load()
         return bench

@@ -155,10 +155,12 @@ class Case:
         ports = (lambda i: client_proxies[i].port) if client_proxies else (lambda i: self.instances[i].port)
         # Holds expire by the database's clock; if it jumps, their ends cannot be checked with ours.
         kinds = (HOT, FIVE) if "clock" in needs else (HOT, FIVE, HOLD, RESET)
-        workload = Workload(recorder, self.seed, ports, kinds)
+        workload = Workload(recorder=recorder, seed=self.seed, port_of=ports, kinds=kinds)
         return Scene(
-            random.Random(f"fault/{self.seed}"), self.directory, cluster, self.instances, recorder, workload, standby,
-            database_proxy, client_proxies, notes=self.result.notes,
+            random=random.Random(f"fault/{self.seed}"), directory=self.directory, cluster=cluster,
+            instances=self.instances, recorder=recorder, workload=workload,
+            standby=standby,
+            database_proxy=database_proxy, client_proxies=client_proxies, notes=self.result.notes,
         )  # fmt: skip
 
     async def proxy(self, target: Callable[[], int | None]) -> DisturbedProxy:

@@ -150,8 +150,8 @@ def read(lines: Iterable[str | dict[str, Any]]) -> History:
         kind = entry["t"]
         if kind == "send":
             history.ops[entry["op"]] = Op(
-                entry["op"], entry.get("c", 0), entry.get("i"), entry["verb"], entry.get("user", ""), entry.get("n", 0),
-                entry.get("key"), entry.get("ttl", 0), entry["at"], entry.get("value"),
+                id=entry["op"], client=entry.get("c", 0), instance=entry.get("i"), verb=entry["verb"], user=entry.get("user", ""),
+                n=entry.get("n", 0), key=entry.get("key"), ttl=entry.get("ttl", 0), sent=entry["at"], value=entry.get("value"),
             )
         elif kind == "reply":
             op = history.ops[entry["op"]]

@@ -36,51 +36,51 @@ def quoted(text: str) -> str:
 
 PLANTS = [
     Plant(
-        "reply-before-commit",
-        "answers leave before the commit is on disk",
-        """create or replace function headroom.now() returns timestamptz language sql stable
+        name="reply-before-commit",
+        what="answers leave before the commit is on disk",
+        sql="""create or replace function headroom.now() returns timestamptz language sql stable
             return (select case when set_config('synchronous_commit', 'off', true) is not null then pg_catalog.now() end);""",
-        "restart-immediately", frozenset({"I5"}),
+        fault="restart-immediately", caught_by=frozenset({"I5"}),
     ),
     Plant(
-        "key-not-recorded",
-        "one key in twenty is not remembered",
-        """create function headroom.forgetful() returns trigger language plpgsql as
+        name="key-not-recorded",
+        what="one key in twenty is not remembered",
+        sql="""create function headroom.forgetful() returns trigger language plpgsql as
             'begin if random() < 0.05 then return null; end if; return new; end';
         create trigger forgetful before insert on headroom.message_keys for each row execute function headroom.forgetful();""",
-        "none", frozenset({"I4", "I5"}),
+        fault="none", caught_by=frozenset({"I4", "I5"}),
     ),
     Plant(
-        "less-or-equal",
-        "one message more than the limit is granted",
-        rewritten("headroom.count_batch", ('coalesce(usage."limit", 2147483647)', 'coalesce(usage."limit" + 1, 2147483647)')),
-        "none", frozenset({"I1"}),
+        name="less-or-equal",
+        what="one message more than the limit is granted",
+        sql=rewritten("headroom.count_batch", ('coalesce(usage."limit", 2147483647)', 'coalesce(usage."limit" + 1, 2147483647)')),
+        fault="none", caught_by=frozenset({"I1"}),
     ),
     Plant(
-        "unsorted-locks",
-        "each lane locks its users in an order of its own",
-        rewritten(
+        name="unsorted-locks",
+        what="each lane locks its users in an order of its own",
+        sql=rewritten(
             "headroom.lock_and_read_users",
             ("v_subscribers := headroom.lock_for_messages",
              "perform from public.message_usage as usage where usage.user_id = any (p_users)"
              " order by md5(usage.user_id::text || pg_backend_pid()) for update;"
              " v_subscribers := headroom.lock_for_messages"),
         ),
-        "none", frozenset({"I13"}), 8,
+        fault="none", caught_by=frozenset({"I13"}), seconds=8,
     ),
     Plant(
-        "lost-update",
-        "the slow path now and then reads a count from before the newest message",
-        rewritten(
+        name="lost-update",
+        what="the slow path now and then reads a count from before the newest message",
+        sql=rewritten(
             "headroom.lock_and_read_users",
             ("derived, usage.message_count,", "derived, greatest(usage.message_count - (random() < 0.05)::integer, 0),"),
         ),
-        "none", frozenset({"I2", "I3", "I5", "I6"}),
+        fault="none", caught_by=frozenset({"I2", "I3", "I5", "I6"}),
     ),
     Plant(
-        "release-across-a-reset",
-        "a release takes its messages off the count that a reset began anew",
-        rewritten("headroom.start_new_generation", ("generation = nextval('headroom.generations'),", "")),
-        "none", frozenset({"I9"}), 6,
+        name="release-across-a-reset",
+        what="a release takes its messages off the count that a reset began anew",
+        sql=rewritten("headroom.start_new_generation", ("generation = nextval('headroom.generations'),", "")),
+        fault="none", caught_by=frozenset({"I9"}), seconds=6,
     ),
 ]

@@ -83,7 +83,10 @@ class Cases:
         name = f"{fault}-{seed}" + (f"-{plant}" if plant else "")
         directory = self.directory / name
         directory.mkdir()
-        return Assignment(fault, seed, seconds, str(self.binary), self.prepared, directory, self.directory / f"{name}-clusters", plant)
+        return Assignment(
+            fault=fault, seed=seed, seconds=seconds, binary=str(self.binary), prepared=self.prepared, directory=directory,
+            clusters=self.directory / f"{name}-clusters", plant=plant,
+        )
 
 
 def run_planted(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:

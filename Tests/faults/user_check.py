@@ -90,11 +90,12 @@ class UserCheck:
             # A later refused attempt proves that the earlier ones had not counted by then, not that they never will: a lost
             # transaction may still be running.
             key = self.keys.get(attempts[0].key or "", {})
-            return Effect(n, first, NEVER, stored == "yes", None, key.get("period"), attempts)
+            return Effect(n=n, first=first, last=NEVER, is_certain=stored == "yes", used=None, period=key.get("period"), attempts=attempts)
         originals = [op for op in grants if not op.is_replay]
         first = originals[0].sent if originals else min(op.sent for op in unknowns + grants)
         last = min(op.replied for op in grants)
-        return Effect(n, first, last, True, grants[0].number("used"), grants[0].fields.get("period"), attempts)
+        used, period = grants[0].number("used"), grants[0].fields.get("period")
+        return Effect(n=n, first=first, last=last, is_certain=True, used=used, period=period, attempts=attempts)
 
     def messages_of(self, op: Op) -> int:
         if op.verb != "COMMIT":

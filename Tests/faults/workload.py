@@ -139,7 +139,7 @@ class Client:
         ]
         for intent in repeated:
             # Repeats keys: half of them now on the other instance, concurrently, half of them later.
-            again = Intent(intent.verb, intent.user, intent.n, intent.key, intent.ttl, None, True)
+            again = Intent(verb=intent.verb, user=intent.user, n=intent.n, key=intent.key, ttl=intent.ttl, is_retry=True)
             if self.random.random() < 0.5:
                 bursts.setdefault(1 - first, []).append(again)
             else:
@@ -165,7 +165,7 @@ class Client:
             intents.append(self.with_recorded_user(first))
             for _ in range(self.random.randrange(2, 5)):
                 key = self.new_key() if self.random.random() < 0.5 else None
-                intents.append(Intent("CONSUME", first.user, self.random.choice((1, 1, 2, 3, 4)), key))
+                intents.append(Intent(verb="CONSUME", user=first.user, n=self.random.choice((1, 1, 2, 3, 4)), key=key))
             return intents
         while len(intents) < self.random.choice((1, 1, 2, 4, 8)):
             intents.append(self.make())
@@ -194,7 +194,7 @@ class Client:
             return Intent(self.random.choice(("CHECK", "USAGE")), user, 1)
         n = 1 if self.random.random() < 0.9 else self.random.randrange(2, 6)
         key = self.new_key() if roll < 0.7 else None
-        intent = Intent("CONSUME", user, n, key)
+        intent = Intent(verb="CONSUME", user=user, n=n, key=key)
         intent.on_outcome = self.after_hot(intent, chosen)
         return intent
 
@@ -204,7 +204,7 @@ class Client:
                 self.workload.hot_blocked(chosen)
             elif status == "ALLOWED" and intent.key and self.random.random() < 0.03:
                 # The same key for another request must be a conflict.
-                other = Intent("CONSUME", intent.user, intent.n + 1, intent.key, 0, None, True)
+                other = Intent(verb="CONSUME", user=intent.user, n=intent.n + 1, key=intent.key, is_retry=True)
                 self.waiting.append(other)
 
         return act
@@ -215,11 +215,11 @@ class Client:
             index = int(FIVE_USERS ** self.random.random()) - 1
         n = self.random.choice((1, 1, 1, 1, 2, 2, 3, 4))
         key = self.new_key() if self.random.random() < 0.5 else None
-        return Intent("CONSUME", user_id(FIVE, index), n, key)
+        return Intent(verb="CONSUME", user=user_id(FIVE, index), n=n, key=key)
 
     def make_hold(self) -> Intent:
         index = self.workload.hold_set % HOLD_SETS * HOLD_SET + self.random.randrange(HOLD_SET)
-        intent = Intent("RESERVE", user_id(HOLD, index), self.random.randrange(1, 4), self.new_key(), 2)
+        intent = Intent(verb="RESERVE", user=user_id(HOLD, index), n=self.random.randrange(1, 4), key=self.new_key(), ttl=2)
         intent.on_outcome = self.after_hold(intent)
         return intent
 
@@ -231,7 +231,7 @@ class Client:
                 return
             roll, now = self.random.random(), time.monotonic()
             if roll < 0.34:
-                commit = Intent("COMMIT", intent.user, 0, intent.key, 0, None, True)
+                commit = Intent(verb="COMMIT", user=intent.user, key=intent.key, is_retry=True)
                 if self.random.random() < 0.2:
                     commit.on_outcome = lambda _: self.follow("RELEASE", intent)
                 self.waiting.append(commit)
@@ -246,13 +246,13 @@ class Client:
         return act
 
     def follow(self, verb: str, intent: Intent, not_before: float = 0.0) -> None:
-        self.waiting.append(Intent(verb, intent.user, 0, intent.key, 0, None, True, not_before))
+        self.waiting.append(Intent(verb=verb, user=intent.user, key=intent.key, is_retry=True, not_before=not_before))
 
     def make_reset(self) -> Intent:
         user = user_id(RESET, self.random.randrange(RESET_USERS))
         if self.random.random() < 0.05:
             return Intent("CHECK", user, 1)
-        intent = Intent("CONSUME", user, self.random.choice((1, 1, 1, 3)), self.new_key())
+        intent = Intent(verb="CONSUME", user=user, n=self.random.choice((1, 1, 1, 3)), key=self.new_key())
         if self.random.random() < 0.1:
             # Released at once, or later, probably after a reset.
             later = time.monotonic() + self.random.choice((0.0, 0.6))
@@ -375,7 +375,7 @@ class Workload:
         for kind in kinds:
             for _ in range(shares[kind]):
                 number = len(self.clients)
-                self.clients.append(Client(self, number, kind, random.Random(f"{seed}/{number}")))
+                self.clients.append(Client(workload=self, id=number, kind=kind, random=random.Random(f"{seed}/{number}")))
         self.tasks: list[asyncio.Task[None]] = []
 
     def hot_blocked(self, chosen: int) -> None:

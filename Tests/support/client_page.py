@@ -69,7 +69,7 @@ def printed_programs():
         if not chapter.is_run:
             continue
         for (file, content), command in zip(chapter.programs, chapter.commands):
-            found[file] = Printed(file, content, command, chapter.packages)
+            found[file] = Printed(file=file, content=content, command=command, packages=chapter.packages)
     return found
 
 
