@@ -146,22 +146,28 @@ class Case:
         if "database proxy" in needs:
             database_proxy = await self.proxy(lambda: cluster.port)
             url = f"host=127.0.0.1 port={database_proxy.port} user=postgres dbname={DATABASE}"
-        self.instances += [Instance(index, self.directory, url) for index in range(2)]
+        self.instances += [Instance(index=index, directory=self.directory, url=url) for index in range(2)]
         await asyncio.gather(*(instance.start() for instance in self.instances))
         client_proxies = []
         if "client proxy" in needs:
             for instance in self.instances:
                 client_proxies.append(await self.proxy(lambda instance=instance: instance.port))  # type: ignore[misc]
-        ports = (lambda i: client_proxies[i].port) if client_proxies else (lambda i: self.instances[i].port)
+        port_of = (lambda i: client_proxies[i].port) if client_proxies else (lambda i: self.instances[i].port)
         # Holds expire by the database's clock; if it jumps, their ends cannot be checked with ours.
         kinds = (HOT, FIVE) if "clock" in needs else (HOT, FIVE, HOLD, RESET)
-        workload = Workload(recorder=recorder, seed=self.seed, port_of=ports, kinds=kinds)
+        workload = Workload(recorder=recorder, seed=self.seed, port_of=port_of, kinds=kinds)
         return Scene(
-            random=random.Random(f"fault/{self.seed}"), directory=self.directory, cluster=cluster,
-            instances=self.instances, recorder=recorder, workload=workload,
+            random=random.Random(f"fault/{self.seed}"),
+            directory=self.directory,
+            cluster=cluster,
+            instances=self.instances,
+            recorder=recorder,
+            workload=workload,
             standby=standby,
-            database_proxy=database_proxy, client_proxies=client_proxies, notes=self.result.notes,
-        )  # fmt: skip
+            database_proxy=database_proxy,
+            client_proxies=client_proxies,
+            notes=self.result.notes,
+        )
 
     async def proxy(self, target: Callable[[], int | None]) -> DisturbedProxy:
         proxy = DisturbedProxy(target)
@@ -185,9 +191,9 @@ class Case:
             if operator:
                 await operator
             await scene.workload.stop()
-        left = await scene.workload.settle(20)
-        if left:
-            raise RuntimeError(f"{left} operations with keys got no answer within 20 s after the fault was over")
+        unanswered = await scene.workload.settle(20)
+        if unanswered:
+            raise RuntimeError(f"{unanswered} operations with keys got no answer within 20 s after the fault was over")
         for instance in self.instances:
             at = time.monotonic_ns()
             code = await instance.terminate()
@@ -230,12 +236,12 @@ async def operate(recorder: Recorder, url: str, stop: asyncio.Event, seed: int) 
         recorder.user(user, 1000)
         if chance.random() < 0.6:
             op = recorder.send(-1, None, "RESET", user)
-            text = f"select public.reset_usage('{user}')"
+            statement = f"select public.reset_usage('{user}')"
         else:
-            value = chance.randrange(100, 1001)
-            op = recorder.send(-1, None, "LIMIT", user, value=value)
-            text = f"update message_usage set \"limit\" = {value} where user_id = '{user}' returning 1"
-        result = await psql(url, f"set statement_timeout = '1500ms'; {text};", 6)
+            limit = chance.randrange(100, 1001)
+            op = recorder.send(-1, None, "LIMIT", user, new_limit=limit)
+            statement = f"update message_usage set \"limit\" = {limit} where user_id = '{user}' returning 1"
+        result = await psql(url, f"set statement_timeout = '1500ms'; {statement};", 6)
         if result.returncode == 0 and result.stdout.strip():
             recorder.reply(op, "OK")
         elif result.returncode == 0 or "ERROR:" in result.stderr:

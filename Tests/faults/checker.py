@@ -43,7 +43,7 @@ def check_deadlines(history: History) -> list[Violation]:
         if op.status in ("NONE", "SILENT") and excused > 0:
             continue
         if took - excused > deadline:
-            violations.append(Violation("I12", f"a request {text} ({min(took, 10**12) / SECOND:.2f} s)", [op]))
+            violations.append(Violation("I12", f"a request {text} ({min(took, 10**12) / SECOND:.2f} s)", evidence=[op]))
     return violations
 
 
@@ -73,11 +73,11 @@ def check_replies(history: History) -> list[Violation]:
     for op in history.ops.values():
         named = op.fields.get("user")
         if named is not None and op.user and named != op.user:
-            violations.append(Violation("I15", f"the reply is about user {named}", [op]))
+            violations.append(Violation("I15", f"the reply is about user {named}", evidence=[op]))
         if op.code == "INTERNAL":
-            violations.append(Violation("INTERNAL", "an answer said that the service has a bug", [op]))
+            violations.append(Violation("INTERNAL", "an answer said that the service has a bug", evidence=[op]))
         elif op.code in ("ERR", "BADARG", "PROTOCOL", "TOOLONG"):
-            violations.append(Violation("I11", "a sound request was called malformed", [op]))
+            violations.append(Violation("I11", "a sound request was called malformed", evidence=[op]))
     return violations
 
 
@@ -95,7 +95,7 @@ def check_shutdown(history: History) -> list[Violation]:
                 op.instance == event["i"] and op.status == "CLOSED" and op.sent < event["at"] - SURELY_ACCEPTED - lag(history)
                 and (op.answered_at or 0) > event["at"]
             ):
-                violations.append(Violation("I17", "an accepted request was lost in the shutdown", [op]))
+                violations.append(Violation("I17", "an accepted request was lost in the shutdown", evidence=[op]))
     return violations
 
 
@@ -111,7 +111,7 @@ def check(history: History) -> list[Violation]:
     violations = check_replies(history) + check_deadlines(history) + check_recovery(history)
     violations += check_shutdown(history) + check_deadlocks(history)
     for user, ops in history.by_user():
-        violations += UserCheck(history, user, ops).check()
+        violations += UserCheck(history=history, user=user, ops=ops).check()
     return violations
 
 

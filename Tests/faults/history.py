@@ -5,6 +5,7 @@ A history is a list of JSON objects, one a line, times in monotonic nanoseconds:
     {"t": "meta", "deadline_ms": 2000, ...}                    first line; what the run was
     {"t": "user", "user": U, "limit": 5}                       the limit a user starts with
     {"t": "send", "at": …, "op": 7, "c": client, "i": instance, "verb": "CONSUME", "user": U, "n": 1, "key": K, "ttl": 2}
+                                                               or the operator's verb "RESET", or "LIMIT" with "new_limit"
     {"t": "reply", "at": …, "op": 7, "status": "ALLOWED", "fields": {…}}     or status "ERROR" with "code",
                                                                "CLOSED" (connection lost), "SILENT" (client gave up)
     {"t": "extra", "at": …, "i": instance, "line": …}          a reply without a request
@@ -43,7 +44,7 @@ class Op:
     key: str | None
     ttl: int
     sent: int
-    value: int | None = None
+    new_limit: int | None = None
     replied: int = NEVER
     answered_at: int | None = None
     status: str = "NONE"
@@ -71,21 +72,21 @@ class Op:
         return self.number("held") or 0
 
     def __str__(self) -> str:
-        what = " ".join(
+        request = " ".join(
             part
             for part in (
                 self.verb,
                 self.user[:2] + "…" + self.user[-6:],
                 str(self.n) if self.n else "",
                 f"key={self.key}" if self.key else "",
-                f"value={self.value}" if self.value is not None else "",
+                f"limit={self.new_limit}" if self.new_limit is not None else "",
             )
             if part
         )
         shown = ("used", "held", "limit", "remaining", "period", "reason", "released", "replayed", "text")
         outcome = " ".join([self.status, self.code or ""] + [f"{k}={self.fields[k]}" for k in shown if k in self.fields])
         until = "never" if self.answered_at is None else f"{self.answered_at / SECOND:.4f}"
-        return f"op {self.id} client {self.client} instance {self.instance} [{self.sent / SECOND:.4f} – {until}] {what} → {outcome}"
+        return f"op {self.id} client {self.client} instance {self.instance} [{self.sent / SECOND:.4f} – {until}] {request} → {outcome}"
 
 
 @dataclass
@@ -150,8 +151,16 @@ def read(lines: Iterable[str | dict[str, Any]]) -> History:
         kind = entry["t"]
         if kind == "send":
             history.ops[entry["op"]] = Op(
-                id=entry["op"], client=entry.get("c", 0), instance=entry.get("i"), verb=entry["verb"], user=entry.get("user", ""),
-                n=entry.get("n", 0), key=entry.get("key"), ttl=entry.get("ttl", 0), sent=entry["at"], value=entry.get("value"),
+                id=entry["op"],
+                client=entry.get("c", 0),
+                instance=entry.get("i"),
+                verb=entry["verb"],
+                user=entry.get("user", ""),
+                n=entry.get("n", 0),
+                key=entry.get("key"),
+                ttl=entry.get("ttl", 0),
+                sent=entry["at"],
+                new_limit=entry.get("new_limit"),
             )
         elif kind == "reply":
             op = history.ops[entry["op"]]

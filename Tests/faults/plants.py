@@ -11,7 +11,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Plant:
     name: str
-    what: str
+    description: str
     sql: str
     # The fault that reveals it, and the invariants of which one must be reported.
     fault: str
@@ -37,28 +37,31 @@ def quoted(text: str) -> str:
 PLANTS = [
     Plant(
         name="reply-before-commit",
-        what="answers leave before the commit is on disk",
+        description="answers leave before the commit is on disk",
         sql="""create or replace function headroom.now() returns timestamptz language sql stable
             return (select case when set_config('synchronous_commit', 'off', true) is not null then pg_catalog.now() end);""",
-        fault="restart-immediately", caught_by=frozenset({"I5"}),
+        fault="restart-immediately",
+        caught_by=frozenset({"I5"}),
     ),
     Plant(
         name="key-not-recorded",
-        what="one key in twenty is not remembered",
+        description="one key in twenty is not remembered",
         sql="""create function headroom.forgetful() returns trigger language plpgsql as
             'begin if random() < 0.05 then return null; end if; return new; end';
         create trigger forgetful before insert on headroom.message_keys for each row execute function headroom.forgetful();""",
-        fault="none", caught_by=frozenset({"I4", "I5"}),
+        fault="none",
+        caught_by=frozenset({"I4", "I5"}),
     ),
     Plant(
         name="less-or-equal",
-        what="one message more than the limit is granted",
+        description="one message more than the limit is granted",
         sql=rewritten("headroom.count_batch", ('coalesce(usage."limit", 2147483647)', 'coalesce(usage."limit" + 1, 2147483647)')),
-        fault="none", caught_by=frozenset({"I1"}),
+        fault="none",
+        caught_by=frozenset({"I1"}),
     ),
     Plant(
         name="unsorted-locks",
-        what="each lane locks its users in an order of its own",
+        description="each lane locks its users in an order of its own",
         sql=rewritten(
             "headroom.lock_and_read_users",
             ("v_subscribers := headroom.lock_for_messages",
@@ -66,21 +69,26 @@ PLANTS = [
              " order by md5(usage.user_id::text || pg_backend_pid()) for update;"
              " v_subscribers := headroom.lock_for_messages"),
         ),
-        fault="none", caught_by=frozenset({"I13"}), seconds=8,
+        fault="none",
+        caught_by=frozenset({"I13"}),
+        seconds=8,
     ),
     Plant(
         name="lost-update",
-        what="the slow path now and then reads a count from before the newest message",
+        description="the slow path now and then reads a count from before the newest message",
         sql=rewritten(
             "headroom.lock_and_read_users",
             ("derived, usage.message_count,", "derived, greatest(usage.message_count - (random() < 0.05)::integer, 0),"),
         ),
-        fault="none", caught_by=frozenset({"I2", "I3", "I5", "I6"}),
+        fault="none",
+        caught_by=frozenset({"I2", "I3", "I5", "I6"}),
     ),
     Plant(
         name="release-across-a-reset",
-        what="a release takes its messages off the count that a reset began anew",
+        description="a release takes its messages off the count that a reset began anew",
         sql=rewritten("headroom.start_new_generation", ("generation = nextval('headroom.generations'),", "")),
-        fault="none", caught_by=frozenset({"I9"}), seconds=6,
+        fault="none",
+        caught_by=frozenset({"I9"}),
+        seconds=6,
     ),
 ]

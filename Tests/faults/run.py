@@ -52,9 +52,9 @@ def report(result: Result) -> None:
     sys.stdout.flush()
 
 
-def is_possible(fault: Fault) -> str:
+def reason_to_skip(fault: Fault) -> str:
     """Why a fault cannot be injected here; empty when it can."""
-    if "strace" in fault.needs and not Tracer.is_there():
+    if "strace" in fault.needs and not Tracer.is_installed():
         return "there is no strace"
     if "tmpfs" in fault.needs and (os.geteuid() != 0 or os.environ.get("HEADROOM_FAULTS_NAMESPACE") != "1"):
         return "a small disk can only be mounted as root, in a namespace of its own"
@@ -84,8 +84,14 @@ class Cases:
         directory = self.directory / name
         directory.mkdir()
         return Assignment(
-            fault=fault, seed=seed, seconds=seconds, binary=str(self.binary), prepared=self.prepared, directory=directory,
-            clusters=self.directory / f"{name}-clusters", plant=plant,
+            fault=fault,
+            seed=seed,
+            seconds=seconds,
+            binary=str(self.binary),
+            prepared=self.prepared,
+            directory=directory,
+            clusters=self.directory / f"{name}-clusters",
+            plant=plant,
         )
 
 
@@ -101,7 +107,7 @@ def run_planted(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
         is_caught = not result.error and bool(plant.caught_by & set(caught))
         passed, failed = passed + is_caught, failed + (not is_caught)
         verdict = f"caught by {', '.join(caught)}" if is_caught else f"NOT caught ({result.error or ', '.join(caught) or 'nothing seen'})"
-        print(f"planted {plant.name} ({plant.what}), under {plant.fault}, seed {seed}: {verdict}")
+        print(f"planted {plant.name} ({plant.description}), under {plant.fault}, seed {seed}: {verdict}")
         for violation in result.violations:
             if violation.invariant in plant.caught_by:
                 print("    " + str(violation).replace("\n", "\n    "))
@@ -117,7 +123,7 @@ def run_all(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
     assignments, skipped = [], {}
     for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
         for fault in chosen_faults(arguments.only):
-            if reason := is_possible(fault):
+            if reason := reason_to_skip(fault):
                 skipped[fault.name] = reason
             else:
                 assignments.append(cases.assignment(fault.name, seed, arguments.duration))

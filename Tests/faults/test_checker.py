@@ -45,7 +45,7 @@ class HistoryBuilder:
 
     def operation(self, at: float, until: float, status: str, used: int | None = None, **more: Any) -> int:
         """A request and its reply."""
-        sending = {name: more.pop(name) for name in ("verb", "n", "key", "ttl", "i", "value") if name in more}
+        sending = {name: more.pop(name) for name in ("verb", "n", "key", "ttl", "i", "new_limit") if name in more}
         op = self.send(at, **sending)
         self.reply(op, until, status, used, **more)
         return op
@@ -159,7 +159,7 @@ class SoundHistories(unittest.TestCase):
         history = HistoryBuilder(limit=10)
         for used in (1, 2, 3):
             history.operation(used * 10, used * 10 + 5, "ALLOWED", used, key=f"k{used}")
-        history.operation(50, 60, "OK", verb="LIMIT", value=2)
+        history.operation(50, 60, "OK", verb="LIMIT", new_limit=2)
         history.operation(70, 75, "BLOCKED", 3, limit=2, remaining=0)
         history.operation(80, 90, "OK", verb="RESET")
         history.operation(100, 105, "ALLOWED", 1, limit=2, key="k4")

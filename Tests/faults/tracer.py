@@ -18,7 +18,7 @@ class Tracer:
         self.process: subprocess.Popen[bytes] | None = None
 
     @staticmethod
-    def is_there() -> bool:
+    def is_installed() -> bool:
         return shutil.which("strace") is not None
 
     def attach(self, pid: int, call: str, injection: str, threads: bool = False) -> None:

@@ -51,7 +51,7 @@ class UserCheck:
         self.released = [op for op in self.releases if op.key in counted_keys and (op.is_unknown or op.status == "OK")]
 
     def fail(self, invariant: str, text: str, *evidence: Op) -> None:
-        self.violations.append(Violation(invariant, f"user {self.user}: {text}", list(evidence)))
+        self.violations.append(Violation(invariant, f"user {self.user}: {text}", evidence=list(evidence)))
 
     # Effects, with the earliest and latest possible instants ------------------------------------------------------
 
@@ -90,12 +90,27 @@ class UserCheck:
             # A later refused attempt proves that the earlier ones had not counted by then, not that they never will: a lost
             # transaction may still be running.
             key = self.keys.get(attempts[0].key or "", {})
-            return Effect(n=n, first=first, last=NEVER, is_certain=stored == "yes", used=None, period=key.get("period"), attempts=attempts)
+            return Effect(
+                n=n,
+                first=first,
+                last=NEVER,
+                is_certain=stored == "yes",
+                used=None,
+                period=key.get("period"),
+                attempts=attempts,
+            )
         originals = [op for op in grants if not op.is_replay]
         first = originals[0].sent if originals else min(op.sent for op in unknowns + grants)
         last = min(op.replied for op in grants)
-        used, period = grants[0].number("used"), grants[0].fields.get("period")
-        return Effect(n=n, first=first, last=last, is_certain=True, used=used, period=period, attempts=attempts)
+        return Effect(
+            n=n,
+            first=first,
+            last=last,
+            is_certain=True,
+            used=grants[0].number("used"),
+            period=grants[0].fields.get("period"),
+            attempts=attempts,
+        )
 
     def messages_of(self, op: Op) -> int:
         if op.verb != "COMMIT":
@@ -141,7 +156,7 @@ class UserCheck:
             return op.number("released") or 0
         return max((e.n for e in self.counts if e.key == op.key), default=0)
 
-    def lower(self, period: str | None, sent: int, replied: int) -> int:
+    def lower_bound(self, period: str | None, sent: int, replied: int) -> int:
         """A lower bound of the count at some instant between `sent` and `replied`."""
         if period not in self.certain_by_last:
             return 0
@@ -153,7 +168,7 @@ class UserCheck:
             total -= self.certain_by_first[period].until(latest)
         return max(total - self.released_by_sent.before(replied), 0)
 
-    def upper(self, period: str | None, sent: int, replied: int) -> int:
+    def upper_bound(self, period: str | None, sent: int, replied: int) -> int:
         """An upper bound of the count at every instant between `sent` and `replied`."""
         if period not in self.possible_by_first:
             return sum(e.n for e in self.counts if e.period is None and e.first < replied)
@@ -189,10 +204,10 @@ class UserCheck:
         done = [change for change in self.limit_changes if change.replied < op.sent]
         # One operator makes changes one after the other; the last completed one replaced the earlier ones.
         latest = max(done, key=lambda change: change.sent, default=None)
-        limits = {latest.value if latest and latest.value is not None else self.start_limit}
+        limits = {latest.new_limit if latest and latest.new_limit is not None else self.start_limit}
         for change in self.limit_changes:
-            if change.value is not None and change.replied >= op.sent and change.sent < op.replied:
-                limits.add(change.value)
+            if change.new_limit is not None and change.replied >= op.sent and change.sent < op.replied:
+                limits.add(change.new_limit)
         return limits
 
     # Invariants -----------------------------------------------------------------------------------------------------------
@@ -240,7 +255,7 @@ class UserCheck:
             limits = self.limits_during(op)
             if limits is None:
                 continue
-            most = self.upper(op.fields.get("period"), op.sent, op.replied) + self.held_at_most(op)
+            most = self.upper_bound(op.fields.get("period"), op.sent, op.replied) + self.held_at_most(op)
             if most + op.n <= min(limits):
                 self.fail("I6", f"blocked, but at most {most} can have been used of {min(limits)}", op)
 
@@ -252,7 +267,7 @@ class UserCheck:
             if used is None or op.is_replay:
                 continue
             period = op.fields.get("period")
-            lower, upper = self.lower(period, op.sent, op.replied), self.upper(period, op.sent, op.replied)
+            lower, upper = self.lower_bound(period, op.sent, op.replied), self.upper_bound(period, op.sent, op.replied)
             if used < lower:
                 missing = [e.grant for e in self.counts if e.is_certain and e.period == period and e.last < op.sent]
                 self.fail("I7", f"sees used {used}, but {lower} were counted before it was sent", op, *missing[-2:])
@@ -343,9 +358,9 @@ class UserCheck:
             commits = self.attempts.get(("COMMIT", key), [])
             releases = self.attempts.get(("RELEASE", key), [])
             ttl = max(op.ttl for op in hold.attempts) * SECOND
-            given = sum(op.number("released") or 0 for op in releases if op.status == "OK")
-            if given > hold.n:
-                self.fail("I8", f"key {key} held {hold.n} and gave back {given}", *releases)
+            released_messages = sum(op.number("released") or 0 for op in releases if op.status == "OK")
+            if released_messages > hold.n:
+                self.fail("I8", f"key {key} held {hold.n} and gave back {released_messages}", *releases)
             if not any(op.status == "ALLOWED" or op.is_unknown for op in commits):
                 for op in hold.attempts:
                     if op.status == "HELD" and hold.last + ttl < op.sent:
@@ -409,7 +424,7 @@ class UserCheck:
         for period in {e.period for e in self.counts if e.is_certain} | set(stored):
             row = stored.get(period) if period is not None else None
             count = row["count"] if row else 0
-            lower, upper = self.lower(period, end, end), self.upper(period, end, end)
+            lower, upper = self.lower_bound(period, end, end), self.upper_bound(period, end, end)
             if period in self.certain_by_first and not self.resets:
                 upper -= sum(op.number("released") or 0 for op in self.released if op.status == "OK")
             recent = [e.grant for e in self.counts if e.is_certain and e.period == period][-3:]
@@ -423,7 +438,7 @@ class UserCheck:
     def check_row(self, row: dict[str, Any], count: int) -> None:
         if row["held"] < 0 or count < 0:
             self.fail("I8", f"held is {row['held']} and the count {count}")
-        highest = max([self.start_limit or 0] + [change.value or 0 for change in self.limit_changes])
+        highest = max([self.start_limit or 0] + [change.new_limit or 0 for change in self.limit_changes])
         if self.start_limit is not None and count > highest:
             self.fail("I1", f"{count} were counted where the limit never was over {highest}")
         unkeyed = any(op.verb == "CONSUME" and op.key is None and (op.is_grant or op.is_unknown) for op in self.ops)

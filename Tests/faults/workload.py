@@ -139,11 +139,11 @@ class Client:
         ]
         for intent in repeated:
             # Repeats keys: half of them now on the other instance, concurrently, half of them later.
-            again = Intent(verb=intent.verb, user=intent.user, n=intent.n, key=intent.key, ttl=intent.ttl, is_retry=True)
+            repetition = Intent(intent.verb, intent.user, n=intent.n, key=intent.key, ttl=intent.ttl, is_retry=True)
             if self.random.random() < 0.5:
-                bursts.setdefault(1 - first, []).append(again)
+                bursts.setdefault(1 - first, []).append(repetition)
             else:
-                self.waiting.append(again)
+                self.waiting.append(repetition)
         await asyncio.gather(*(self.exchange(i, burst) for i, burst in bursts.items() if burst))
 
     @property
@@ -165,10 +165,10 @@ class Client:
             intents.append(self.with_recorded_user(first))
             for _ in range(self.random.randrange(2, 5)):
                 key = self.new_key() if self.random.random() < 0.5 else None
-                intents.append(Intent(verb="CONSUME", user=first.user, n=self.random.choice((1, 1, 2, 3, 4)), key=key))
+                intents.append(Intent("CONSUME", first.user, n=self.random.choice((1, 1, 2, 3, 4)), key=key))
             return intents
         while len(intents) < self.random.choice((1, 1, 2, 4, 8)):
-            intents.append(self.make())
+            intents.append(self.make_intent())
         return intents
 
     def new_key(self) -> str:
@@ -177,7 +177,7 @@ class Client:
 
     # Generating requests -------------------------------------------------------------------------------------------
 
-    def make(self) -> Intent:
+    def make_intent(self) -> Intent:
         intent = {HOT: self.make_hot, FIVE: self.make_five, HOLD: self.make_hold, RESET: self.make_reset}[self.kind]()
         return self.with_recorded_user(intent)
 
@@ -187,25 +187,25 @@ class Client:
         return intent
 
     def make_hot(self) -> Intent:
-        chosen = self.workload.hot_set % HOT_SETS
-        user = user_id(HOT, chosen * 8 + self.random.randrange(8))
+        hot_set = self.workload.hot_set % HOT_SETS
+        user = user_id(HOT, hot_set * 8 + self.random.randrange(8))
         roll = self.random.random()
         if roll < 0.05:
-            return Intent(self.random.choice(("CHECK", "USAGE")), user, 1)
+            return Intent(self.random.choice(("CHECK", "USAGE")), user, n=1)
         n = 1 if self.random.random() < 0.9 else self.random.randrange(2, 6)
         key = self.new_key() if roll < 0.7 else None
-        intent = Intent(verb="CONSUME", user=user, n=n, key=key)
-        intent.on_outcome = self.after_hot(intent, chosen)
+        intent = Intent("CONSUME", user, n=n, key=key)
+        intent.on_outcome = self.after_hot(intent, hot_set)
         return intent
 
-    def after_hot(self, intent: Intent, chosen: int) -> Callable[[str], None]:
+    def after_hot(self, intent: Intent, hot_set: int) -> Callable[[str], None]:
         def act(status: str) -> None:
             if status == "BLOCKED":
-                self.workload.hot_blocked(chosen)
+                self.workload.hot_blocked(hot_set)
             elif status == "ALLOWED" and intent.key and self.random.random() < 0.03:
                 # The same key for another request must be a conflict.
-                other = Intent(verb="CONSUME", user=intent.user, n=intent.n + 1, key=intent.key, is_retry=True)
-                self.waiting.append(other)
+                conflict = Intent("CONSUME", intent.user, n=intent.n + 1, key=intent.key, is_retry=True)
+                self.waiting.append(conflict)
 
         return act
 
@@ -215,11 +215,11 @@ class Client:
             index = int(FIVE_USERS ** self.random.random()) - 1
         n = self.random.choice((1, 1, 1, 1, 2, 2, 3, 4))
         key = self.new_key() if self.random.random() < 0.5 else None
-        return Intent(verb="CONSUME", user=user_id(FIVE, index), n=n, key=key)
+        return Intent("CONSUME", user_id(FIVE, index), n=n, key=key)
 
     def make_hold(self) -> Intent:
         index = self.workload.hold_set % HOLD_SETS * HOLD_SET + self.random.randrange(HOLD_SET)
-        intent = Intent(verb="RESERVE", user=user_id(HOLD, index), n=self.random.randrange(1, 4), key=self.new_key(), ttl=2)
+        intent = Intent("RESERVE", user_id(HOLD, index), n=self.random.randrange(1, 4), key=self.new_key(), ttl=2)
         intent.on_outcome = self.after_hold(intent)
         return intent
 
@@ -231,7 +231,7 @@ class Client:
                 return
             roll, now = self.random.random(), time.monotonic()
             if roll < 0.34:
-                commit = Intent(verb="COMMIT", user=intent.user, key=intent.key, is_retry=True)
+                commit = Intent("COMMIT", intent.user, key=intent.key, is_retry=True)
                 if self.random.random() < 0.2:
                     commit.on_outcome = lambda _: self.follow("RELEASE", intent)
                 self.waiting.append(commit)
@@ -246,13 +246,13 @@ class Client:
         return act
 
     def follow(self, verb: str, intent: Intent, not_before: float = 0.0) -> None:
-        self.waiting.append(Intent(verb=verb, user=intent.user, key=intent.key, is_retry=True, not_before=not_before))
+        self.waiting.append(Intent(verb, intent.user, key=intent.key, is_retry=True, not_before=not_before))
 
     def make_reset(self) -> Intent:
         user = user_id(RESET, self.random.randrange(RESET_USERS))
         if self.random.random() < 0.05:
-            return Intent("CHECK", user, 1)
-        intent = Intent(verb="CONSUME", user=user, n=self.random.choice((1, 1, 1, 3)), key=self.new_key())
+            return Intent("CHECK", user, n=1)
+        intent = Intent("CONSUME", user, n=self.random.choice((1, 1, 1, 3)), key=self.new_key())
         if self.random.random() < 0.1:
             # Released at once, or later, probably after a reset.
             later = time.monotonic() + self.random.choice((0.0, 0.6))
@@ -299,13 +299,13 @@ class Client:
                     closed = closed or "CLOSED"
             if closed:
                 self.workload.recorder.reply(op, closed)
-                self.again(intent)
+                self.repeat(intent)
                 continue
             status, code, fields = parse(line)
             self.workload.recorder.reply(op, status, code, fields)
             if code in UNCOUNTED:
                 troubled = True
-                self.again(intent)
+                self.repeat(intent)
             elif intent.on_outcome:
                 intent.on_outcome(status)
         if closed:
@@ -317,7 +317,7 @@ class Client:
             self.links.pop(instance, None)
         return troubled or bool(closed)
 
-    def again(self, intent: Intent) -> None:
+    def repeat(self, intent: Intent) -> None:
         # Retried until answered if it has a key; without one it stays unknown.
         if intent.key:
             intent.is_retry = True
@@ -337,7 +337,7 @@ class Client:
             reader, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", port), 3)
         except (OSError, asyncio.TimeoutError, TimeoutError):
             return None
-        self.links[instance] = Link(reader, writer, port)
+        self.links[instance] = Link(reader=reader, writer=writer, port=port)
         return self.links[instance]
 
     async def settle(self, until: float) -> None:
@@ -378,9 +378,9 @@ class Workload:
                 self.clients.append(Client(workload=self, id=number, kind=kind, random=random.Random(f"{seed}/{number}")))
         self.tasks: list[asyncio.Task[None]] = []
 
-    def hot_blocked(self, chosen: int) -> None:
+    def hot_blocked(self, hot_set: int) -> None:
         """Chooses new hot users when the present ones have used everything up."""
-        if chosen == self.hot_set % HOT_SETS:
+        if hot_set == self.hot_set % HOT_SETS:
             self.blocked_hot += 1
             if self.blocked_hot > 200:
                 self.hot_set += 1

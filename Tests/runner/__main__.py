@@ -59,7 +59,8 @@ def main() -> int:
         try:
             part()
         except Exception:  # an error of the runner is a failure as well
-            report.add(Result("runner", "script/test", "runs all tests", 0, traceback.format_exc()))
+            failure = traceback.format_exc()
+            report.add(Result(part="runner", group="script/test", name="runs all tests", seconds=0, failure=failure))
 
     def end(*_: object) -> None:
         # Once: `timeout` signals its child and then the whole group, and stopping must not be interrupted.
@@ -84,7 +85,8 @@ def main() -> int:
         # The tests that were running are reported now, because their process has ended.
         for thread in threads:
             thread.join(10)
-        report.add(Result("runner", "script/test", "runs to its end", 0, "it was stopped from outside, perhaps after its time"))
+        failure = "it was stopped from outside, perhaps after its time"
+        report.add(Result(part="runner", group="script/test", name="runs to its end", seconds=0, failure=failure))
     return report.finish()
 
 

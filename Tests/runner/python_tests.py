@@ -92,7 +92,7 @@ class Worker:
         status = processes.stop(process)
         self.process = None
         text = f"the worker ended with status {status} in this class (-9: it took longer than {CLASS_LIMIT_SECONDS} s)"
-        self.report.add(Result(PART, name, "runs to its end", 0, f"{text}; its log is {self.log}"))
+        self.report.add(Result(part=PART, group=name, name="runs to its end", seconds=0, failure=f"{text}; its log is {self.log}"))
 
 
 def discover(binary: Path, words: list[str]) -> list[str]:
@@ -111,7 +111,14 @@ def run(root: Path, binary: Path, words: list[str], jobs: int, report: Report, h
     postgres.template()
     schedule = Schedule(classes, remembered)
     workers = [
-        Worker(binary, words, seed, root / f".build/test/python-{number}.log", schedule, report)
+        Worker(
+            binary=binary,
+            words=words,
+            seed=seed,
+            log=root / f".build/test/python-{number}.log",
+            schedule=schedule,
+            report=report,
+        )
         for number in range(1, min(jobs, len(classes)) + 1)
     ]
     for worker in workers:
@@ -128,4 +135,5 @@ def report_missing(classes: list[str], schedule: Schedule, report: Report) -> No
     """Reports classes without a result, because a thread of the runner died."""
     for name in classes:
         if name not in schedule.seconds:
-            report.add(Result(PART, name, "runs to its end", 0, "it did not, by a fault of the runner that is printed above"))
+            failure = "it did not, by a fault of the runner that is printed above"
+            report.add(Result(part=PART, group=name, name="runs to its end", seconds=0, failure=failure))

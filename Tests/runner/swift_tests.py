@@ -96,20 +96,30 @@ class EventReader:
         if test in self.names:
             self.issues.setdefault(test, []).append(text)
         else:
-            self.report.add(Result(PART, "outside of tests", test or "an issue", 0, text))
+            self.report.add(Result(part=PART, group="outside of tests", name=test or "an issue", seconds=0, failure=text))
 
     def _add(self, test: str, failure: str | None, is_skipped: bool = False) -> None:
         group = test.split("/")[0]
-        self.report.add(Result(PART, group, self.names[test], self.seconds.get(test, 0), failure, is_skipped))
+        self.report.add(
+            Result(
+                part=PART,
+                group=group,
+                name=self.names[test],
+                seconds=self.seconds.get(test, 0),
+                failure=failure,
+                is_skipped=is_skipped,
+            )
+        )
 
     def finish(self, status: int) -> None:
         """Reports tests that were running when the process ended."""
         if not self.has_ended:
             names = sorted(self.names[test] for test in self.running)
             text = f"the tests ended with status {status} before their end, in one of:\n    " + "\n    ".join(names)
-            self.report.add(Result(PART, "the process", "runs to its end", 0, text))
+            self.report.add(Result(part=PART, group="the process", name="runs to its end", seconds=0, failure=text))
         elif status != 0 and not any(result.part == PART and result.failure for result in self.report.results):
-            self.report.add(Result(PART, "the process", "ends well", 0, f"status {status}, though no test failed"))
+            text = f"status {status}, though no test failed"
+            self.report.add(Result(part=PART, group="the process", name="ends well", seconds=0, failure=text))
 
 
 def follow(path: Path, reader: EventReader, has_ended: threading.Event) -> None:

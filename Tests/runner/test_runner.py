@@ -30,8 +30,9 @@ class Counting(unittest.TestCase):
         return report
 
     def test_the_last_line_counts_and_the_status_says_whether_all_passed(self):
-        passed, failed = Result("Swift", "A", "one", 1), Result("Swift", "A", "two", 1, "expected 3")
-        skipped = Result("Python", "B", "three", 0, is_skipped=True)
+        passed = Result(part="Swift", group="A", name="one", seconds=1)
+        failed = Result(part="Swift", group="A", name="two", seconds=1, failure="expected 3")
+        skipped = Result(part="Python", group="B", name="three", seconds=0, is_skipped=True)
         for results, line, status in (
             ([passed], "1 passed, 0 failed", 0),
             ([passed, skipped], "1 passed, 0 failed", 0),
@@ -44,12 +45,12 @@ class Counting(unittest.TestCase):
 
     def test_a_failure_is_shown_in_full_and_named_again_at_the_end(self):
         report = Report()
-        _, shown = quietly(lambda: report.add(Result("Python", "B", "two", 1, "expected 3\ngot 4")))
+        _, shown = quietly(lambda: report.add(Result(part="Python", group="B", name="two", seconds=1, failure="expected 3\ngot 4")))
         self.assertIn("expected 3\ngot 4", shown)
         self.assertIn("failed: Python: B: two", quietly(report.finish)[1])
 
     def test_the_slowest_classes_come_first(self):
-        report = self.report(*(Result("Swift", f"C{number}", "t", number) for number in range(12)))
+        report = self.report(*(Result(part="Swift", group=f"C{number}", name="t", seconds=number) for number in range(12)))
         _, output = quietly(report.print_slowest)
         rows = [line for line in output.splitlines() if line.startswith("| Swift")]
         self.assertEqual((len(rows), rows[0]), (10, "| Swift: C11 | 1 | 11.0 |"))
@@ -88,7 +89,7 @@ class SwiftEvents(unittest.TestCase):
     def test_a_test_is_one_result_however_many_cases_it_has(self):
         self.run_test("first")
         self.read("event", kind="runEnded", instant={"absolute": 9}, messages=[])
-        self.assertEqual(self.finish(), [Result("Swift", "M.Suite", "first", 2)])
+        self.assertEqual(self.finish(), [Result(part="Swift", group="M.Suite", name="first", seconds=2)])
 
     def test_a_test_without_arguments_takes_as_long_as_it_ran_not_as_long_as_it_waited(self):
         self.event("testStarted", "first", 0)

@@ -14,8 +14,8 @@ LONG_TIMEOUTS = {
     "HEADROOM_REQUEST_TIMEOUT_MS": "30000",
     "HEADROOM_QUEUE_WAIT_MS": "15000",
     **{
-        f"HEADROOM_{what}_TIMEOUT_MS": "300000"
-        for what in ("FIRST_REQUEST", "INCOMPLETE_REQUEST", "OUTPUT", "TLS_HANDSHAKE", "AUTHENTICATION", "HTTP_REQUEST")
+        f"HEADROOM_{name}_TIMEOUT_MS": "300000"
+        for name in ("FIRST_REQUEST", "INCOMPLETE_REQUEST", "OUTPUT", "TLS_HANDSHAKE", "AUTHENTICATION", "HTTP_REQUEST")
     },
 }
 """A busy machine may exceed the service's default timeouts, so tests run with long ones. A test of a timeout sets its own by a

@@ -37,8 +37,8 @@ class Authority:
         os.chmod(base + ".key", 0o600)
         return base + ".pem", base + ".key"
 
-    def server(self, name="localhost", **how):
-        return self.issue(name, f"DNS:{name}", "IP:127.0.0.1", "IP:::1", **how)
+    def server(self, name="localhost", **options):
+        return self.issue(name, f"DNS:{name}", "IP:127.0.0.1", "IP:::1", **options)
 
     def client_context(self, certificate=None):
         """The SSLContext of a client that trusts this CA."""

@@ -160,14 +160,14 @@ class CompiledLibrary:
             timeout=LIMIT_SECONDS, cwd=self.directory, check=False,
         )  # fmt: skip
 
-    def faults(self, program):
+    def errors_in(self, program):
         """The compiler's errors for a program that imports the library; empty if it compiles."""
         source = self.directory / "program.swift"
         source.write_text(program, encoding="utf-8")
         done = self._swiftc("-typecheck", "-parse-as-library", source)
-        faults = re.findall(r"error: (.*)", done.stderr)
-        assert bool(faults) == (done.returncode != 0), done.stderr
-        return faults
+        errors = re.findall(r"error: (.*)", done.stderr)
+        assert bool(errors) == (done.returncode != 0), done.stderr
+        return errors
 
 
 def package_name(built):

@@ -44,8 +44,8 @@ def chapters():
     """The chapters with code."""
     with open(PAGE) as file:
         parts = re.split(r"^##+ (.*)\n", file.read(), flags=re.M)
-    found = [Chapter(title, text) for title, text in zip(parts[1::2], parts[2::2])]
-    return [chapter for chapter in found if chapter.blocks]
+    all_chapters = [Chapter(title, text) for title, text in zip(parts[1::2], parts[2::2])]
+    return [chapter for chapter in all_chapters if chapter.blocks]
 
 
 @dataclass
@@ -64,13 +64,13 @@ class Printed:
 
 def printed_programs():
     """The programs that tests run, by file name."""
-    found = {}
+    programs = {}
     for chapter in chapters():
         if not chapter.is_run:
             continue
         for (file, content), command in zip(chapter.programs, chapter.commands):
-            found[file] = Printed(file=file, content=content, command=command, packages=chapter.packages)
-    return found
+            programs[file] = Printed(file=file, content=content, command=command, packages=chapter.packages)
+    return programs
 
 
 def missing(packages):

@@ -29,7 +29,7 @@ class History:
         self.name, self.events, self.expectations = name, events, expectations
 
 
-def rc(kind, at, **fields):
+def revenuecat_event(kind, at, **fields):
     names = {"until": "expiration_at_ms", "bought": "purchased_at_ms", "grace": "grace_period_expiration_at_ms",
              "reason": "cancel_reason", "next": "new_product_id", "product": "product_id"}  # fmt: skip
     payload = {names.get(name, name): value for name, value in fields.items()}
@@ -38,100 +38,105 @@ def rc(kind, at, **fields):
     return event
 
 
-BOUGHT = rc("INITIAL_PURCHASE", PURCHASE, bought=PURCHASE, until=END)
-RENEWED = rc("RENEWAL", END, bought=END, until=MAY)
-UNSUBSCRIBED = rc("CANCELLATION", "2026-03-10T12:00:00Z", reason="UNSUBSCRIBE")
-REFUNDED = rc("CANCELLATION", "2026-03-10T12:00:00Z", reason="CUSTOMER_SUPPORT")
-LAPSED = rc("EXPIRATION", END, expiration_reason="UNSUBSCRIBE")
-TRIED = rc("INITIAL_PURCHASE", PURCHASE, bought=PURCHASE, until=TRIAL_END, period_type="TRIAL")
+BOUGHT = revenuecat_event("INITIAL_PURCHASE", PURCHASE, bought=PURCHASE, until=END)
+RENEWED = revenuecat_event("RENEWAL", END, bought=END, until=MAY)
+UNSUBSCRIBED = revenuecat_event("CANCELLATION", "2026-03-10T12:00:00Z", reason="UNSUBSCRIBE")
+REFUNDED = revenuecat_event("CANCELLATION", "2026-03-10T12:00:00Z", reason="CUSTOMER_SUPPORT")
+LAPSED = revenuecat_event("EXPIRATION", END, expiration_reason="UNSUBSCRIBE")
+TRIED = revenuecat_event("INITIAL_PURCHASE", PURCHASE, bought=PURCHASE, until=TRIAL_END, period_type="TRIAL")
 
 REVENUECAT = [
     History("a purchase", [BOUGHT], (MIDDLE, ACTIVE), (BEFORE_END, ACTIVE), (AFTER_END, EXPIRED)),
     History("a trial that runs out", [TRIED], ("2026-03-03T12:00:00Z", TRIAL), (TRIAL_END, TRIAL_ENDED)),
     History(
         "a trial that converts",
-        [TRIED, rc("RENEWAL", TRIAL_END, bought=TRIAL_END, until=END, is_trial_conversion=True)],
+        [TRIED, revenuecat_event("RENEWAL", TRIAL_END, bought=TRIAL_END, until=END, is_trial_conversion=True)],
         (MIDDLE, {**ACTIVE, "resets": "2026-04-04T00:00:00Z"}),
     ),
     History("a renewal", [BOUGHT, RENEWED], (AFTER_END, ACTIVE), (MAY, EXPIRED)),
     *(
-        History(f"a cancellation, {reason}", [BOUGHT, rc("CANCELLATION", MIDDLE, reason=reason)],
+        History(f"a cancellation, {reason}", [BOUGHT, revenuecat_event("CANCELLATION", MIDDLE, reason=reason)],
                 (MIDDLE, CANCELLED), (BEFORE_END, CANCELLED), (AFTER_END, EXPIRED))
         for reason in ("UNSUBSCRIBE", "PRICE_INCREASE", "DEVELOPER_INITIATED", "UNKNOWN")
     ),
-    History("a cancellation that is taken back", [BOUGHT, UNSUBSCRIBED, rc("UNCANCELLATION", MIDDLE)], (MIDDLE, ACTIVE)),
+    History("a cancellation that is taken back", [BOUGHT, UNSUBSCRIBED, revenuecat_event("UNCANCELLATION", MIDDLE)], (MIDDLE, ACTIVE)),
     History(
         "a billing issue with grace",
-        [BOUGHT, rc("BILLING_ISSUE", END, grace=GRACE_END)], (IN_GRACE, GRACE), (GRACE_END, RETRY),
+        [BOUGHT, revenuecat_event("BILLING_ISSUE", END, grace=GRACE_END)], (IN_GRACE, GRACE), (GRACE_END, RETRY),
     ),
     History(
         "a billing error with grace",
-        [BOUGHT, rc("CANCELLATION", END, reason="BILLING_ERROR", grace=GRACE_END)], (IN_GRACE, GRACE), (GRACE_END, RETRY),
+        [BOUGHT, revenuecat_event("CANCELLATION", END, reason="BILLING_ERROR", grace=GRACE_END)], (IN_GRACE, GRACE), (GRACE_END, RETRY),
     ),
-    History("a billing issue without grace", [BOUGHT, rc("BILLING_ISSUE", END, grace=None)], (AFTER_END, RETRY)),
+    History("a billing issue without grace", [BOUGHT, revenuecat_event("BILLING_ISSUE", END, grace=None)], (AFTER_END, RETRY)),
     History(
         "a billing error without grace",
-        [BOUGHT, rc("CANCELLATION", END, reason="BILLING_ERROR", grace=None)], (AFTER_END, RETRY),
+        [BOUGHT, revenuecat_event("CANCELLATION", END, reason="BILLING_ERROR", grace=None)], (AFTER_END, RETRY),
     ),
     History(
         "a billing error beside the issue, the only event with the end of grace",
-        [BOUGHT, rc("BILLING_ISSUE", END, grace=GRACE_END),
-         rc("CANCELLATION", "2026-04-01T12:00:01Z", reason="BILLING_ERROR", grace=...)],
+        [BOUGHT, revenuecat_event("BILLING_ISSUE", END, grace=GRACE_END),
+         revenuecat_event("CANCELLATION", "2026-04-01T12:00:01Z", reason="BILLING_ERROR", grace=...)],
         (IN_GRACE, GRACE), (GRACE_END, RETRY),
     ),
     History(
         "a billing error beside the issue, which has no end of grace",
-        [BOUGHT, rc("BILLING_ISSUE", END, grace=None),
-         rc("CANCELLATION", "2026-04-01T12:00:01Z", reason="BILLING_ERROR", grace=...)],
+        [BOUGHT, revenuecat_event("BILLING_ISSUE", END, grace=None),
+         revenuecat_event("CANCELLATION", "2026-04-01T12:00:01Z", reason="BILLING_ERROR", grace=...)],
         ("2026-04-01T12:00:01Z", RETRY),
     ),
     History(
         "a billing issue that is resolved",
-        [BOUGHT, rc("BILLING_ISSUE", END, grace=GRACE_END), rc("RENEWAL", IN_GRACE, bought=IN_GRACE, until=MAY)],
+        [BOUGHT, revenuecat_event("BILLING_ISSUE", END, grace=GRACE_END),
+         revenuecat_event("RENEWAL", IN_GRACE, bought=IN_GRACE, until=MAY)],
         (IN_GRACE, ACTIVE),
     ),
     History(
         "a billing issue that ends it",
-        [BOUGHT, rc("BILLING_ISSUE", END, grace=GRACE_END), rc("EXPIRATION", GRACE_END, until=GRACE_END)],
+        [BOUGHT, revenuecat_event("BILLING_ISSUE", END, grace=GRACE_END), revenuecat_event("EXPIRATION", GRACE_END, until=GRACE_END)],
         (GRACE_END, EXPIRED),
     ),
     History("a refund", [BOUGHT, REFUNDED], (MIDDLE, REVOKED)),
-    History("a refund that is taken back", [BOUGHT, REFUNDED, rc("REFUND_REVERSED", MIDDLE)], (MIDDLE, ACTIVE)),
+    History("a refund that is taken back", [BOUGHT, REFUNDED, revenuecat_event("REFUND_REVERSED", MIDDLE)], (MIDDLE, ACTIVE)),
     History("an expiration", [BOUGHT, UNSUBSCRIBED, LAPSED], (AFTER_END, EXPIRED)),
     History(
         "an expiration of a time that was paid for again",
-        [BOUGHT, RENEWED, rc("EXPIRATION", "2026-04-02T12:00:00Z", until=END)], ("2026-04-02T12:00:00Z", ACTIVE),
+        [BOUGHT, RENEWED, revenuecat_event("EXPIRATION", "2026-04-02T12:00:00Z", until=END)], ("2026-04-02T12:00:00Z", ACTIVE),
     ),
-    History("a resubscription", [BOUGHT, UNSUBSCRIBED, LAPSED, rc("RENEWAL", IN_GRACE, bought=IN_GRACE, until=MAY)],
+    History("a resubscription", [BOUGHT, UNSUBSCRIBED, LAPSED, revenuecat_event("RENEWAL", IN_GRACE, bought=IN_GRACE, until=MAY)],
             (IN_GRACE, ACTIVE)),
-    History("a pause", [BOUGHT, rc("SUBSCRIPTION_PAUSED", MIDDLE, auto_resume_at_ms=MAY)], (MIDDLE, ACTIVE), (END, EXPIRED)),
-    History("a pause that begins", [BOUGHT, rc("SUBSCRIPTION_PAUSED", MIDDLE), LAPSED], (AFTER_END, EXPIRED)),
+    History("a pause", [BOUGHT, revenuecat_event("SUBSCRIPTION_PAUSED", MIDDLE, auto_resume_at_ms=MAY)], (MIDDLE, ACTIVE), (END, EXPIRED)),
+    History("a pause that begins", [BOUGHT, revenuecat_event("SUBSCRIPTION_PAUSED", MIDDLE), LAPSED], (AFTER_END, EXPIRED)),
     History(
         "a change of product",
-        [BOUGHT, rc("PRODUCT_CHANGE", MIDDLE, next="unlimited"), rc("RENEWAL", END, product="unlimited", bought=END, until=MAY)],
+        [BOUGHT, revenuecat_event("PRODUCT_CHANGE", MIDDLE, next="unlimited"),
+         revenuecat_event("RENEWAL", END, product="unlimited", bought=END, until=MAY)],
         (AFTER_END, {**PRO, "previous_plan": "paid"}),
     ),
-    History("a change of product that waits", [BOUGHT, rc("PRODUCT_CHANGE", MIDDLE, next="unlimited")], (MIDDLE, ACTIVE)),
+    History("a change of product that waits", [BOUGHT, revenuecat_event("PRODUCT_CHANGE", MIDDLE, next="unlimited")], (MIDDLE, ACTIVE)),
     History(
-        "an extension", [BOUGHT, rc("SUBSCRIPTION_EXTENDED", MIDDLE, until=GRACE_END)], (AFTER_END, ACTIVE), (GRACE_END, EXPIRED),
+        "an extension", [BOUGHT, revenuecat_event("SUBSCRIPTION_EXTENDED", MIDDLE, until=GRACE_END)],
+        (AFTER_END, ACTIVE), (GRACE_END, EXPIRED),
     ),
     History(
-        "a pack of messages", [BOUGHT, rc("NON_RENEWING_PURCHASE", MIDDLE, product="pack", until=None,
-                                          original_transaction_id="{}-pack")],
+        "a pack of messages",
+        [BOUGHT,
+         revenuecat_event("NON_RENEWING_PURCHASE", MIDDLE, product="pack", until=None, original_transaction_id="{}-pack")],
         (MIDDLE, {**ACTIVE, "limit": "850"}),
     ),
     History(
         "a temporary grant",
-        [rc("TEMPORARY_ENTITLEMENT_GRANT", MIDDLE, until=...)], (MIDDLE, ACTIVE),
+        [revenuecat_event("TEMPORARY_ENTITLEMENT_GRANT", MIDDLE, until=...)], (MIDDLE, ACTIVE),
         ("2026-03-21T12:00:00Z", {**BLOCKED, "reason": "expired"}),
     ),
     History(
         "a temporary grant that becomes a purchase",
-        [rc("TEMPORARY_ENTITLEMENT_GRANT", PURCHASE, until=...), rc("INITIAL_PURCHASE", "2026-03-01T18:00:00Z", bought=PURCHASE)],
+        [revenuecat_event("TEMPORARY_ENTITLEMENT_GRANT", PURCHASE, until=...),
+         revenuecat_event("INITIAL_PURCHASE", "2026-03-01T18:00:00Z", bought=PURCHASE)],
         (MIDDLE, ACTIVE), (AFTER_END, EXPIRED),
     ),
     *(
-        History(f"an event that does nothing, {kind}", [BOUGHT, rc(kind, MIDDLE)], (MIDDLE, ACTIVE), (AFTER_END, EXPIRED))
+        History(f"an event that does nothing, {kind}", [BOUGHT, revenuecat_event(kind, MIDDLE)], (MIDDLE, ACTIVE), (AFTER_END, EXPIRED))
         for kind in ("TEST", "INVOICE_ISSUANCE", "VIRTUAL_CURRENCY_TRANSACTION", "EXPERIMENT_ENROLLMENT", "A_TYPE_TO_COME")
     ),
 ]
@@ -257,7 +262,7 @@ def app_store_histories(store):
     ]  # fmt: skip
 
 
-def sub(kind, status, at, period=(PURCHASE, END), names_user=True, **fields):
+def subscription(kind, status, at, period=(PURCHASE, END), names_user=True, **fields):
     event = lambda user, transaction: stripe_subscription(
         kind, status, at, user if names_user else None, transaction, period, **fields
     )  # fmt: skip
@@ -291,11 +296,11 @@ def other(kind, at):
 
 SECOND, NEXT_ATTEMPT = "2026-04-01T13:00:00Z", "2026-04-04T13:00:00Z"
 """The instants of Stripe's charge for a period, an hour after its beginning, and of the next attempt."""
-SUBSCRIBED = sub("created", "active", PURCHASE)
-CANCELS = sub("updated", "active", "2026-03-10T12:00:00Z", at_end=True, previous={"cancel_at_period_end": False})
-BEGINS_AGAIN = sub("updated", "active", END, (END, MAY), previous={"current_period_end": 1})
+SUBSCRIBED = subscription("created", "active", PURCHASE)
+CANCELS = subscription("updated", "active", "2026-03-10T12:00:00Z", at_end=True, previous={"cancel_at_period_end": False})
+BEGINS_AGAIN = subscription("updated", "active", END, (END, MAY), previous={"current_period_end": 1})
 """Before the first charge."""
-IS_DUE = sub("updated", "past_due", SECOND, (END, MAY), previous={"status": "active"})
+IS_DUE = subscription("updated", "past_due", SECOND, (END, MAY), previous={"status": "active"})
 NOT_PAID = invoice("payment_failed", SECOND, next_attempt=NEXT_ATTEMPT)
 CANCELLED_AT = "2026-03-25T12:00:00Z"
 
@@ -303,59 +308,60 @@ STRIPE = [
     History("a subscription", [SUBSCRIBED], (MIDDLE, ACTIVE), (BEFORE_END, ACTIVE), (AFTER_END, EXPIRED)),
     History(
         "a subscription whose first payment took a while",
-        [sub("created", "incomplete", PURCHASE), invoice("payment_failed", PURCHASE, (PURCHASE, END), reason="subscription_create"),
-         sub("updated", "active", PURCHASE, previous={"status": "incomplete"})],
+        [subscription("created", "incomplete", PURCHASE),
+         invoice("payment_failed", PURCHASE, (PURCHASE, END), reason="subscription_create"),
+         subscription("updated", "active", PURCHASE, previous={"status": "incomplete"})],
         (MIDDLE, {**ACTIVE, "resets": "2026-04-01T00:00:00Z"}), (AFTER_END, EXPIRED),
     ),
     History(
         "a checkout that names its user",
-        [checkout(PURCHASE), sub("created", "active", PURCHASE, names_user=False)], (MIDDLE, ACTIVE), (AFTER_END, EXPIRED),
+        [checkout(PURCHASE), subscription("created", "active", PURCHASE, names_user=False)], (MIDDLE, ACTIVE), (AFTER_END, EXPIRED),
     ),
     History(
         "a trial that runs out",
-        [sub("created", "trialing", PURCHASE, (PURCHASE, TRIAL_END), trial_end=TRIAL_END)],
+        [subscription("created", "trialing", PURCHASE, (PURCHASE, TRIAL_END), trial_end=TRIAL_END)],
         ("2026-03-03T12:00:00Z", TRIAL), (TRIAL_END, TRIAL_ENDED),
     ),
     History(
         "a trial that converts",
-        [sub("created", "trialing", PURCHASE, (PURCHASE, TRIAL_END), trial_end=TRIAL_END),
-         sub("updated", "active", TRIAL_END, (TRIAL_END, END), trial_end=TRIAL_END, previous={"status": "trialing"}),
+        [subscription("created", "trialing", PURCHASE, (PURCHASE, TRIAL_END), trial_end=TRIAL_END),
+         subscription("updated", "active", TRIAL_END, (TRIAL_END, END), trial_end=TRIAL_END, previous={"status": "trialing"}),
          invoice("paid", "2026-03-04T13:00:00Z", (TRIAL_END, END))],
         (MIDDLE, {**ACTIVE, "resets": "2026-04-04T00:00:00Z"}), (AFTER_END, EXPIRED),
     ),
     History("a renewal", [SUBSCRIBED, BEGINS_AGAIN, invoice("paid", SECOND)], (SECOND, ACTIVE), (MAY, EXPIRED)),
     History("a cancellation", [SUBSCRIBED, CANCELS], (MIDDLE, CANCELLED), (AFTER_END, EXPIRED)),
     History(
-        "a cancellation known only from the snapshot", [SUBSCRIBED, sub("updated", "active", "2026-03-10T12:00:00Z", at_end=True)],
+        "a cancellation known only from the snapshot", [SUBSCRIBED, subscription("updated", "active", "2026-03-10T12:00:00Z", at_end=True)],
         (MIDDLE, CANCELLED), (AFTER_END, EXPIRED),
     ),
     History(
         "a cancellation on a day",
-        [SUBSCRIBED, sub("updated", "active", "2026-03-10T12:00:00Z", cancel_at=CANCELLED_AT, previous={"cancel_at": None})],
+        [SUBSCRIBED, subscription("updated", "active", "2026-03-10T12:00:00Z", cancel_at=CANCELLED_AT, previous={"cancel_at": None})],
         (MIDDLE, {**CANCELLED, "expires": CANCELLED_AT}), (CANCELLED_AT, EXPIRED),
     ),
     History(
         "a cancellation that is taken back",
-        [SUBSCRIBED, CANCELS, sub("updated", "active", MIDDLE, previous={"cancel_at_period_end": True})], (MIDDLE, ACTIVE),
+        [SUBSCRIBED, CANCELS, subscription("updated", "active", MIDDLE, previous={"cancel_at_period_end": True})], (MIDDLE, ACTIVE),
     ),
     History(
         "a cancellation that ends it",
-        [SUBSCRIBED, CANCELS, sub("deleted", "canceled", END, at_end=True, ended_at=END)], (AFTER_END, EXPIRED),
+        [SUBSCRIBED, CANCELS, subscription("deleted", "canceled", END, at_end=True, ended_at=END)], (AFTER_END, EXPIRED),
     ),
     History(
         "an end at once",
-        [SUBSCRIBED, sub("deleted", "canceled", MIDDLE, ended_at=MIDDLE)], (MIDDLE, EXPIRED),
+        [SUBSCRIBED, subscription("deleted", "canceled", MIDDLE, ended_at=MIDDLE)], (MIDDLE, EXPIRED),
     ),
     History(
-        "a canceled status", [SUBSCRIBED, sub("updated", "canceled", MIDDLE, ended_at=MIDDLE)], (MIDDLE, EXPIRED),
+        "a canceled status", [SUBSCRIBED, subscription("updated", "canceled", MIDDLE, ended_at=MIDDLE)], (MIDDLE, EXPIRED),
     ),
     History(
-        "a payment that is due", [SUBSCRIBED, sub("updated", "past_due", END)],
+        "a payment that is due", [SUBSCRIBED, subscription("updated", "past_due", END)],
         (IN_GRACE, GRACE), ("2026-04-17T11:59:59Z", GRACE), (GRACE_END, RETRY),
     ),
     History(
         "a payment that is due, with the invoice in the event",
-        [SUBSCRIBED, BEGINS_AGAIN, sub("updated", "past_due", SECOND, (END, MAY), next_attempt=NEXT_ATTEMPT)],
+        [SUBSCRIBED, BEGINS_AGAIN, subscription("updated", "past_due", SECOND, (END, MAY), next_attempt=NEXT_ATTEMPT)],
         (SECOND, GRACE), (NEXT_ATTEMPT, RETRY),
     ),
     History(
@@ -369,27 +375,30 @@ STRIPE = [
     ),
     History(
         "a payment that failed and is made, as the subscription reports it",
-        [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE, sub("updated", "active", IN_GRACE, (END, MAY), previous={"status": "past_due"})],
+        [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE,
+         subscription("updated", "active", IN_GRACE, (END, MAY), previous={"status": "past_due"})],
         (IN_GRACE, ACTIVE), (MAY, EXPIRED),
     ),
     History(
         "a payment that is given up",
-        [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE, sub("updated", "unpaid", IN_GRACE, (END, MAY), previous={"status": "past_due"})],
+        [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE,
+         subscription("updated", "unpaid", IN_GRACE, (END, MAY), previous={"status": "past_due"})],
         (IN_GRACE, RETRY),
     ),
     History(
         "a payment whose failure ends it",
-        [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE, sub("deleted", "canceled", IN_GRACE, (END, MAY), ended_at=IN_GRACE)],
+        [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE, subscription("deleted", "canceled", IN_GRACE, (END, MAY), ended_at=IN_GRACE)],
         (IN_GRACE, EXPIRED),
     ),
-    History("a pause", [SUBSCRIBED, sub("paused", "paused", MIDDLE)], (MIDDLE, EXPIRED)),
+    History("a pause", [SUBSCRIBED, subscription("paused", "paused", MIDDLE)], (MIDDLE, EXPIRED)),
     History(
-        "a pause that ends", [SUBSCRIBED, sub("paused", "paused", "2026-03-10T12:00:00Z"), sub("resumed", "active", MIDDLE)],
+        "a pause that ends",
+        [SUBSCRIBED, subscription("paused", "paused", "2026-03-10T12:00:00Z"), subscription("resumed", "active", MIDDLE)],
         (MIDDLE, ACTIVE), (AFTER_END, EXPIRED),
     ),
     History(
         "an upgrade",
-        [SUBSCRIBED, sub("updated", "active", MIDDLE, product="unlimited", previous={"items": {}})],
+        [SUBSCRIBED, subscription("updated", "active", MIDDLE, product="unlimited", previous={"items": {}})],
         (MIDDLE, {**PRO, "previous_plan": "paid"}),
     ),
     History("a refund", [SUBSCRIBED, refund("2026-03-10T12:00:00Z")], (MIDDLE, REVOKED)),

@@ -36,6 +36,6 @@ def request(port, method, path, body=None, headers=None, timeout=TIMEOUT_SECONDS
     try:
         connection.request(method, path, body, headers)
         response = connection.getresponse()
-        return Answer(response.status, response.headers, response.read())
+        return Answer(status=response.status, headers=response.headers, body=response.read())
     finally:
         connection.close()

@@ -92,7 +92,7 @@ class Load:
                 raise client.failure
             assert not client.thread.is_alive(), "a client did not stop"
 
-    def of(self, user):
+    def outcomes_of(self, user):
         """Values of `used` in the order of each client, and the number of unknown outcomes."""
         clients = [client for client in self.clients if client.user == user]
         return [client.used for client in clients], sum(len(client.unknown) for client in clients)

@@ -28,7 +28,7 @@ class DashboardClient:
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()
-            answer = Answer(response.status, response.headers, response.read())
+            answer = Answer(status=response.status, headers=response.headers, body=response.read())
         finally:
             connection.close()
         for cookie in answer.headers.get_all("Set-Cookie") or []:

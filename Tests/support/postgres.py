@@ -43,9 +43,9 @@ def programs():
     that in PATH."""
     named = os.environ.get("HEADROOM_POSTGRES_BIN")
     candidates = [named] if named else sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda p: -float(p.split("/")[4]))
-    found = shutil.which("postgres")
-    if found and not named:
-        candidates.append(os.path.dirname(os.path.realpath(found)))
+    in_path = shutil.which("postgres")
+    if in_path and not named:
+        candidates.append(os.path.dirname(os.path.realpath(in_path)))
     for directory in candidates:
         if all(os.access(f"{directory}/{name}", os.X_OK) for name in ("initdb", "postgres", "psql", "pg_basebackup")):
             return directory
@@ -183,11 +183,11 @@ class Cluster:
         """As `pg_ctl stop -m immediate`: cuts every session; the next start recovers."""
         self._end(signal.SIGQUIT)
 
-    def _end(self, how):
+    def _end(self, stop_signal):
         if self.is_running:
             # It waits for its children, also for those stopped by SIGSTOP.
             self.signal_all(signal.SIGCONT)
-        processes.stop(self.process, TIMEOUT_SECONDS, how)
+        processes.stop(self.process, TIMEOUT_SECONDS, stop_signal)
 
     @property
     def pid(self):

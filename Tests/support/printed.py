@@ -26,17 +26,17 @@ def blocks(name):
     """All blocks of a page, in order."""
     with open(os.path.join(ROOT, name)) as file:
         parts = re.split(r"^(##+ .+)\n", file.read(), flags=re.M)
-    found = []
+    all_blocks = []
     for heading, text in zip(["", *parts[1::2]], parts[0::2]):
         # The line end of the heading, removed by the split.
         text = "\n" + text
-        placed = [(match.start(), Block(heading, match[1], match[2])) for match in FENCED.finditer(text)]
+        placed = [(match.start(), Block(heading=heading, language=match[1], text=match[2])) for match in FENCED.finditer(text)]
         plain = FENCED.sub(lambda match: "\n" * match[0].count("\n"), text)
         for match in INDENTED.finditer(plain):
             lines = [line[4:] for line in match[0].rstrip("\n").split("\n")]
-            placed.append((match.start(), Block(heading, "indented", "\n".join(lines) + "\n")))
-        found += [block for _, block in sorted(placed, key=lambda pair: pair[0])]
-    return found
+            placed.append((match.start(), Block(heading=heading, language="indented", text="\n".join(lines) + "\n")))
+        all_blocks += [block for _, block in sorted(placed, key=lambda pair: pair[0])]
+    return all_blocks
 
 
 def pattern(printed):

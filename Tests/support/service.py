@@ -89,7 +89,7 @@ class Service:
             return file.read()
 
     def connect(self, timeout=TIMEOUT_SECONDS):
-        return LineConnection(self.port, timeout, self.tls)
+        return LineConnection(self.port, timeout=timeout, tls=self.tls)
 
     def send_command(self, request):
         """Sends one command on a connection of its own; returns the reply's line."""

@@ -13,18 +13,18 @@ class WaitTimeout(AssertionError):
     """A condition did not become true in time."""
 
 
-def wait_until(condition, what, seconds=TIMEOUT_SECONDS):
-    """Polls until `condition` returns a true value, and returns it. `what` completes "not within 600 s: …"; it may be a function
-    that returns the text."""
-    for pause in _pauses(what, seconds):
+def wait_until(condition, expectation, seconds=TIMEOUT_SECONDS):
+    """Polls until `condition` returns a true value, and returns it. `expectation` completes "not within 600 s: …"; it may
+    be a function that returns the text."""
+    for pause in _pauses(expectation, seconds):
         if value := condition():
             return value
         time.sleep(pause)
 
 
-async def wait_until_async(condition, what, seconds=TIMEOUT_SECONDS):
+async def wait_until_async(condition, expectation, seconds=TIMEOUT_SECONDS):
     """As `wait_until`, in a coroutine; the condition may be a coroutine function."""
-    for pause in _pauses(what, seconds):
+    for pause in _pauses(expectation, seconds):
         value = condition()
         if inspect.isawaitable(value):
             value = await value
@@ -33,7 +33,7 @@ async def wait_until_async(condition, what, seconds=TIMEOUT_SECONDS):
         await asyncio.sleep(pause)
 
 
-def _pauses(what, seconds):
+def _pauses(expectation, seconds):
     """The pause after each check. There is a last check after the deadline: the process may have slept until then."""
     until = time.monotonic() + seconds
     pause, is_last = 0.001, False
@@ -42,4 +42,4 @@ def _pauses(what, seconds):
         yield 0 if is_last else pause
         # A check may cost a statement or a process, so later checks are less frequent.
         pause = min(pause * 2, 0.05)
-    raise WaitTimeout(f"not within {seconds:g} s: {what() if callable(what) else what}")
+    raise WaitTimeout(f"not within {seconds:g} s: {expectation() if callable(expectation) else expectation}")

@@ -87,9 +87,9 @@ class Webhooks(Case):
         """The answers to USAGE and CONSUME."""
         return [Answer(self.line.send_command(f"{verb} {user}")) for verb in ("USAGE", "CONSUME")]
 
-    def assert_answers(self, user, expected, what):
+    def assert_answers(self, user, expected, situation):
         """`expected` has fields of USAGE, and `status` and `reason` of CONSUME; None means absent."""
         usage, consume = self.answers(user)
         for name, value in expected.items():
-            found = consume.status if name == "status" else consume.get(name) if name == "reason" else usage.get(name)
-            self.assertEqual(found, value, f"{name}, {what}: {usage.text} {consume.text}")
+            actual = consume.status if name == "status" else consume.get(name) if name == "reason" else usage.get(name)
+            self.assertEqual(actual, value, f"{name}, {situation}: {usage.text} {consume.text}")

@@ -103,9 +103,9 @@ class ClientSources(Case):
         for traits in TRAIT_COMBINATIONS:
             with self.subTest(traits=traits):
                 library = self.library(*traits)
-                self.assertEqual(library.faults(USES_NO_TRAIT), [])
+                self.assertEqual(library.errors_in(USES_NO_TRAIT), [])
                 for trait, program in (("TLS", USES_TLS), ("ServiceLifecycle", USES_SERVICE_LIFECYCLE)):
-                    self.assertEqual(library.faults(program) == [], trait in traits, f"a program with {trait}")
+                    self.assertEqual(library.errors_in(program) == [], trait in traits, f"a program with {trait}")
 
     def test_an_optional_key_period_or_state_does_not_compile(self):
         library = self.library()
@@ -121,6 +121,6 @@ class ClientSources(Case):
             ),
         }.items():
             with self.subTest(call=wrong_call):
-                self.assertEqual(library.faults(program_calling(call)), [])
-                faults = library.faults(program_calling(wrong_call))
-                self.assertTrue(any("must be unwrapped" in fault for fault in faults), faults)
+                self.assertEqual(library.errors_in(program_calling(call)), [])
+                errors = library.errors_in(program_calling(wrong_call))
+                self.assertTrue(any("must be unwrapped" in error for error in errors), errors)

@@ -60,7 +60,7 @@ class UnderLoad(Case):
         """Checks allowed ≤ counted ≤ allowed + unknown, and that no value of `used` was answered twice."""
         self.load.stop()
         for user in self.users:
-            each, unknown = self.load.of(user)
+            each, unknown = self.load.outcomes_of(user)
             used = [value for values in each for value in values]
             count = self.count(user)
             self.assertEqual(len(set(used)), len(used), "no count was given out twice")
@@ -165,7 +165,7 @@ class CutSessions(UnderLoad):
         self.assert_counted_once()
         self.assertEqual((self.load.refused, self.load.unknown), (0, 0), "no client noticed")
         for user in self.users:
-            each, _ = self.load.of(user)
+            each, _ = self.load.outcomes_of(user)
             self.assertEqual(sorted(value for values in each for value in values), list(range(1, self.count(user) + 1)))
         self.assertGreater(int(self.service.info()["reconnects"]), 0, "the fault was seen to fire")
 
