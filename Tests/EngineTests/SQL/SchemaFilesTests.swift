@@ -64,6 +64,18 @@ struct SchemaFilesTests {
                 and 'search_path=pg_catalog, pg_temp' = any(proconfig) is not true
             """
         )
-        #expect(unpinned == [])
+        // Setting a path takes a tenth of the time of a small batch. The service's sessions, whose path is pinned,
+        // execute these with their own rights.
+        let fastPath = try await database.psql.rows(
+            """
+            select oid::regprocedure from pg_proc
+            where proname in ('count_batch', 'count_keyed_batch', 'lock_receipt', 'usable_periods', 'write_counted_keys')
+                and not prosecdef and not has_function_privilege('headroom_operator', oid, 'execute')
+                and not has_function_privilege('headroom_dashboard', oid, 'execute')
+                and not has_function_privilege('headroom_user', oid, 'execute')
+            """
+        )
+        #expect(fastPath.count == 5)
+        #expect(Set(unpinned) == Set(fastPath))
     }
 }

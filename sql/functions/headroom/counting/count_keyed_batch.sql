@@ -12,12 +12,12 @@ create or replace function headroom.count_keyed_batch(
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
     p_key_sums bigint[], p_hold_seconds integer[]
 ) returns setof headroom.count_batch_row
-    language plpgsql set search_path = pg_catalog, pg_temp
+    language plpgsql
 as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_revision integer;
-    v_periods integer[];
+    v_periods integer[] := p_period_ordinals;
     v_users uuid[];
     -- For each user: the messages to count, to add to those held, to check against the limit, and of the key.
     v_messages bigint[];
@@ -26,15 +26,18 @@ declare
     v_key_messages integer[];
     v_row record;
     v_ordinal integer;
-    v_counts bigint[] := '{}';
+    v_counted bigint[] := '{}';
     v_keys headroom.counted_key[] := '{}';
     v_returned_users uuid[] := '{}';
+    v_counts headroom.count_batch_row;
 begin
     if headroom.lock_receipt(p_bucket, p_lane, p_number) is not null then
         return;
     end if;
     select revised.revision into v_revision from headroom.plan_revision as revised;
-    v_periods := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
+    if 0 = any(p_period_ordinals) then
+        v_periods := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
+    end if;
     -- Read without a lock: if another session changes a key before this one has locked the usage row, writing the key
     -- fails below, and the batch is sent again.
     select
@@ -93,7 +96,7 @@ begin
             usage.entitlement_version
     loop
         v_ordinal := width_bucket(v_row.user_id, p_users);
-        v_counts := v_counts
+        v_counted := v_counted
             || ((v_periods[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_row.message_count);
         if v_row.entitlement_version is distinct from p_entitlement_versions[v_ordinal] or v_row.held > 0
             or p_verbs[v_ordinal] in ('commit', 'release') then
@@ -110,10 +113,15 @@ begin
 
     perform headroom.write_counted_keys(p_bucket, v_keys, v_now);
     update headroom.lane_receipts as receipt
-    set number = p_number, counts = v_counts, answers = null, updated_at = v_now
+    set number = p_number, counts = v_counted, answers = null, updated_at = v_now
     where receipt.bucket = p_bucket and receipt.lane = p_lane;
-    return query select * from headroom.counted_rows(
-        p_bucket, p_users, p_periods, v_periods, v_counts, v_returned_users, v_key_messages, v_now
-    );
+    v_counts.counts := v_counted;
+    v_counts.observed_at := v_now;
+    return next v_counts;
+    if v_returned_users <> '{}' then
+        return query select counted.* from headroom.counted_rows(
+            p_bucket, p_users, p_periods, v_periods, v_returned_users, v_key_messages
+        ) as counted;
+    end if;
 end
 $$;

@@ -2,7 +2,7 @@
 -- a connection that was then lost, returns the answers that it has stored. The lock waits for a first transaction that
 -- is still running. Raises HR001 if the receipt is at another number.
 create or replace function headroom.lock_receipt(p_bucket smallint, p_lane uuid, p_number bigint) returns text
-    language plpgsql set search_path = pg_catalog, pg_temp
+    language plpgsql
 as $$
 declare
     v_number bigint;

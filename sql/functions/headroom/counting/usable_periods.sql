@@ -7,7 +7,7 @@
 create or replace function headroom.usable_periods(
     p_bucket smallint, p_users uuid[], p_periods text[], p_period_ordinals integer[]
 ) returns integer[]
-    language plpgsql stable set search_path = pg_catalog, pg_temp
+    language plpgsql stable
 as $$
 declare
     v_ordinals integer[] := p_period_ordinals;

@@ -4,7 +4,7 @@
 create or replace function headroom.write_counted_keys(
     p_bucket smallint, p_keys headroom.counted_key[], p_at timestamptz
 ) returns void
-    language plpgsql set search_path = pg_catalog, pg_temp
+    language plpgsql
 as $$
 declare
     v_key headroom.counted_key;
