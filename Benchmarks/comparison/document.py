@@ -43,7 +43,7 @@ def whole(value: float | None) -> str:
 
 
 def short(value: float | None) -> str:
-    """Rounded to three significant digits."""
+    """With at most two decimals, and fewer for larger values."""
     if value is None:
         return ""
     if value >= 100:
@@ -210,7 +210,7 @@ def latency(result: Result) -> str:
     alt = "Bar chart of latency percentiles in milliseconds" + "".join(
         f"; {line[0]}: p50 {line[2]}, p99 {line[3]}" for line in lines
     )
-    return image("latency", alt) + "\n\n" + table(["", "per second", "p50 ms", "p99 ms", "p99.9 ms", "most ms"], lines)
+    return image("latency", alt) + "\n\n" + table(["", "per second", "p50 ms", "p99 ms", "p99.9 ms", "max ms"], lines)
 
 
 def table_of(scenario: str) -> Callable[[Result], str]:

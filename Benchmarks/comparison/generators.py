@@ -246,8 +246,8 @@ def parse_headroom_bench(out: str, may_refuse: bool = False) -> Sample:
         report: dict[str, Any] = json.loads(out)
         latency = report["latency_ms"]
         refused = report["errors"].pop("OVERLOADED", 0) if may_refuse else 0
-        # The database also has the messages of the warm-up.
-        replies = report["replies"] + report["warmup_replies"] - refused
+        # The database also has the messages of the warm-up. How many of these were refused is not reported.
+        replies = report["replies"] + report["warmup_allowed" if may_refuse else "warmup_replies"] - refused
         # A message with a hold has two requests.
         messages = replies // 2 if report["verb"] == "reserve" else replies
         sample: Sample = {

@@ -30,7 +30,7 @@ def scenario_result(scenario: Scenario, samples: Sequence[Sample], run: dict[str
 
 
 def merged(old: Result, new: Result) -> Result:
-    """The scenarios of the new result and the missing ones of the old result, in the default order."""
+    """The scenarios of the new result and those of the old one that it lacks, in the default order."""
     scenarios = {**old["scenarios"], **new["scenarios"]}
     in_order = {scenario.name: scenarios[scenario.name] for scenario in SCENARIOS if scenario.name in scenarios}
     return {"schema": SCHEMA, "scenarios": in_order}
@@ -49,11 +49,11 @@ def judged_anew(result: Result) -> Result:
 
 
 def check(result: Result) -> None:
-    """Checks that the derived figures match the samples."""
+    """Checks that titles and figures follow from the samples and scenarios.py."""
     for name, scenario in judged_anew(result)["scenarios"].items():
         for part, value in scenario.items():
             if result["scenarios"][name][part] != value:
-                raise Failure(f"the {part} of {name} does not follow from its samples")
+                raise Failure(f"the {part} of {name} is out of date")
 
 
 def read(path: Path) -> Result:

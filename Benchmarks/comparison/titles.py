@@ -94,7 +94,7 @@ TITLES = {
         f"headroom_{kind}_{period}_{load_name(pipeline)}": f"Headroom, 64 × {pipeline}, {when}, {words}"
         for period, words in PERIODS.items()
         for pipeline in (1, 16)
-        for kind, when in (("cold", "just after a restart"), ("warm", "long after"))
+        for kind, when in (("cold", "just after a restart"), ("warm", "all users cached"))
     },
     "headroom_new_users": "Headroom, 64 × 16, each user new",
     "headroom_new_users_limited": "Headroom, 64 × 16, each user new, default time limits",

@@ -144,6 +144,8 @@ class HeadroomBench(unittest.TestCase):
         report = {**HEADROOM_BENCH, "errors": {"OVERLOADED": 2}, "allowed": 1998}
         found = generators.parse_headroom_bench(json.dumps(report), may_refuse=True)
         self.assertEqual((found["messages"], found["refused"]), (2498, 2))
+        in_warmup = generators.parse_headroom_bench(json.dumps({**report, "warmup_allowed": 400}), may_refuse=True)
+        self.assertEqual((in_warmup["messages"], in_warmup["refused"]), (2398, 2))
         report["allowed"] = 1997
         with self.assertRaisesRegex(Failure, "not allowed"):
             generators.parse_headroom_bench(json.dumps(report), may_refuse=True)

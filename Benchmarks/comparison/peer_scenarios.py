@@ -1,0 +1,286 @@
+"""Scenarios beside the function, Redis and the ceiling."""
+
+from .scenario import Goal, Ratio, Scenario
+from .titles import (
+    CLIENTS,
+    HOLDS,
+    ONE_USER_CLIENTS,
+    clients_name,
+    load_name,
+)
+
+PEER_SCENARIOS = (
+    Scenario(
+        name="function",
+        stage="main",
+        title="the plpgsql function",
+        measurements=(
+            "function_1_client",
+            *(f"function_{clients_name(clients)}" for clients in CLIENTS),
+            "function_best",
+            *(f"function_one_user_{clients_name(clients)}" for clients in ONE_USER_CLIENTS),
+            "function_one_user",
+        ),
+        ratios=(
+            Ratio(
+                name="one_user_to_uniform",
+                title="function, one user / 100,000 users",
+                numerator="function_one_user",
+                denominator="function_best",
+            ),
+        ),
+    ),
+    Scenario(
+        name="throughput",
+        stage="main",
+        title="64 connections, 1 and 16 requests in flight, 100,000 users",
+        measurements=(
+            *(f"function_{clients_name(clients)}" for clients in CLIENTS),
+            "function_best",
+            "redis_64x1",
+            "headroom_64x1",
+            "redis_64x16",
+            "headroom_64x16",
+        ),
+        ratios=(
+            Ratio(
+                name="headroom_to_function_64x1",
+                title="Headroom 64 × 1 / function",
+                numerator="headroom_64x1",
+                denominator="function_best",
+            ),
+            Ratio(
+                name="headroom_to_function_64x16",
+                title="Headroom 64 × 16 / function",
+                numerator="headroom_64x16",
+                denominator="function_best",
+            ),
+            Ratio(
+                name="headroom_to_redis_64x1",
+                title="Headroom / Redis, 64 × 1",
+                numerator="headroom_64x1",
+                denominator="redis_64x1",
+            ),
+            Ratio(
+                name="headroom_to_redis_64x16",
+                title="Headroom / Redis, 64 × 16",
+                numerator="headroom_64x16",
+                denominator="redis_64x16",
+            ),
+        ),
+        goals=(
+            Goal(
+                name="function_64x1", title="Headroom 64 × 1 / function", of="headroom_to_function_64x1", at_least=2.5
+            ),
+            Goal(
+                name="function_64x16",
+                title="Headroom 64 × 16 / function",
+                of="headroom_to_function_64x16",
+                at_least=7.5,
+            ),
+            Goal(name="redis_64x16", title="Headroom / Redis, 64 × 16", of="headroom_to_redis_64x16", at_least=0.8),
+        ),
+    ),
+    Scenario(
+        name="ceiling",
+        stage="main",
+        title="the C ceiling",
+        measurements=(
+            "ceiling_64x1",
+            "headroom_64x1",
+            "ceiling_64x16",
+            "headroom_64x16",
+            "ceiling_one_user",
+            "headroom_one_user",
+            "ceiling_single",
+            "headroom_single",
+        ),
+        ratios=(
+            Ratio(
+                name="headroom_to_ceiling_64x1",
+                title="Headroom / ceiling, 64 × 1",
+                numerator="headroom_64x1",
+                denominator="ceiling_64x1",
+            ),
+            Ratio(
+                name="headroom_to_ceiling_64x16",
+                title="Headroom / ceiling, 64 × 16",
+                numerator="headroom_64x16",
+                denominator="ceiling_64x16",
+            ),
+            Ratio(
+                name="headroom_one_user_to_ceiling",
+                title="Headroom / ceiling, 64 × 16, one user",
+                numerator="headroom_one_user",
+                denominator="ceiling_one_user",
+            ),
+            Ratio(
+                name="ceiling_single_to_headroom",
+                title="ceiling / Headroom, one at a time, p50",
+                numerator="ceiling_single",
+                denominator="headroom_single",
+                field="p50_ms",
+            ),
+        ),
+        goals=(
+            Goal(name="ceiling_64x1", title="Headroom / ceiling, 64 × 1", of="headroom_to_ceiling_64x1", at_least=0.85),
+            Goal(
+                name="ceiling_64x16", title="Headroom / ceiling, 64 × 16", of="headroom_to_ceiling_64x16", at_least=0.85
+            ),
+            Goal(
+                name="ceiling_one_user",
+                title="Headroom / ceiling, one user",
+                of="headroom_one_user_to_ceiling",
+                at_least=0.7,
+            ),
+            Goal(
+                name="ceiling_single",
+                title="p50, one at a time, ceiling / Headroom",
+                of="ceiling_single_to_headroom",
+                at_least=0.6,
+            ),
+        ),
+    ),
+    Scenario(
+        name="zipf",
+        stage="main",
+        title="64 × 16, users by Zipf's law",
+        measurements=("redis_zipf", "headroom_zipf"),
+        ratios=(
+            Ratio(
+                name="headroom_zipf_to_redis_zipf",
+                title="Headroom / Redis, 64 × 16, Zipf",
+                numerator="headroom_zipf",
+                denominator="redis_zipf",
+            ),
+        ),
+        goals=(
+            Goal(name="zipf", title="Headroom / Redis, 64 × 16, Zipf", of="headroom_zipf_to_redis_zipf", at_least=1),
+        ),
+    ),
+    Scenario(
+        name="one_user",
+        stage="main",
+        title="64 × 16, all on one user",
+        measurements=(
+            *(f"function_one_user_{clients_name(clients)}" for clients in ONE_USER_CLIENTS),
+            "function_one_user",
+            "redis_one_user",
+            "headroom_one_user",
+        ),
+        ratios=(
+            Ratio(
+                name="headroom_one_user_to_function",
+                title="Headroom / function, one user",
+                numerator="headroom_one_user",
+                denominator="function_one_user",
+            ),
+            Ratio(
+                name="headroom_one_user_to_redis",
+                title="Headroom / Redis, one user",
+                numerator="headroom_one_user",
+                denominator="redis_one_user",
+            ),
+        ),
+        goals=(
+            Goal(
+                name="one_user", title="Headroom / function, one user", of="headroom_one_user_to_function", at_least=100
+            ),
+        ),
+    ),
+    Scenario(
+        name="keys",
+        stage="main",
+        title="64 × 16, a new key on every request",
+        measurements=("headroom_without_keys", "headroom_with_keys"),
+        ratios=(
+            Ratio(
+                name="keys_to_no_keys",
+                title="a key on every request / none",
+                numerator="headroom_with_keys",
+                denominator="headroom_without_keys",
+            ),
+        ),
+        goals=(Goal(name="keys", title="a key on every request / none", of="keys_to_no_keys", at_least=0.65),),
+    ),
+    Scenario(
+        name="holds",
+        stage="holds",
+        title="RESERVE and COMMIT in turn, 64 connections",
+        measurements=tuple(
+            f"headroom_{kind}_{load_name(pipeline)}" for pipeline in HOLDS for kind in ("keyed", "holds")
+        ),
+        ratios=tuple(
+            (
+                Ratio(
+                    name=f"holds_{load_name(pipeline)}",
+                    title=title,
+                    numerator=f"headroom_holds_{load_name(pipeline)}",
+                    denominator=f"headroom_keyed_{load_name(pipeline)}",
+                )
+                for pipeline, title in HOLDS.items()
+            )
+        ),
+        goals=tuple(
+            (
+                Goal(name=f"holds_{load_name(pipeline)}", title=title, of=f"holds_{load_name(pipeline)}", at_least=0.7)
+                for pipeline, title in HOLDS.items()
+            )
+        ),
+    ),
+    Scenario(
+        name="one_at_a_time",
+        stage="main",
+        title="one connection, one request at a time",
+        measurements=("function_1_client", "headroom_single"),
+        ratios=(
+            Ratio(
+                name="single_p50_to_function",
+                title="Headroom / function, p50",
+                numerator="headroom_single",
+                denominator="function_1_client",
+                field="p50_ms",
+            ),
+        ),
+        goals=(
+            Goal(
+                name="single_p50",
+                title="p50, one at a time, Headroom / function",
+                of="single_p50_to_function",
+                at_most=2,
+            ),
+        ),
+    ),
+    Scenario(
+        name="half_load",
+        stage="main",
+        title="half of the highest rate, open loop",
+        measurements=("headroom_64x16", "headroom_half_load", "headroom_64x1", "headroom_half_single"),
+        goals=(
+            Goal(
+                name="half_load_p99",
+                title="p99 at half load of 64 × 16",
+                of="headroom_half_load",
+                field="p99_ms",
+                at_most=5,
+                unit="ms",
+            ),
+            Goal(
+                name="half_load_p99_9",
+                title="p99.9 at half load of 64 × 16",
+                of="headroom_half_load",
+                field="p99_9_ms",
+                at_most=20,
+                unit="ms",
+            ),
+            Goal(
+                name="half_single_p99",
+                title="p99 at half load of 64 × 1",
+                of="headroom_half_single",
+                field="p99_ms",
+                at_most=2.5,
+                unit="ms",
+            ),
+        ),
+    ),
+)
