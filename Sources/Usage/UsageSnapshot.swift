@@ -183,6 +183,11 @@ extension UsageSnapshot {
         used = min(used + messages, UsageSnapshot.countMaximum)
     }
 
+    /// Takes counted `messages` off again, after `RELEASE`.
+    public mutating func release(_ messages: Int) {
+        used = max(used - messages, 0)
+    }
+
     /// Seconds after which refused `messages` would be allowed. Nil if waiting does not help: in a trial, if access
     /// ends before the reset, and for more messages than the allowance.
     public func retryAfterSeconds(_ refusal: DenialReason, messages: Int) -> Int64? {

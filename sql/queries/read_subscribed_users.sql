@@ -1,9 +1,9 @@
--- Reads the usage snapshot of each subscribed user as read_batch does, and a fingerprint by which a later poll finds
--- changes. $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: what users
--- without a subscription get: trial, free or deny.
+-- Reads the usage snapshot of each user whom a client watches (SUBSCRIBE) as read_batch does, and a fingerprint by
+-- which a later poll finds changes. $1 uuid[]: users. $2 text[]: the billing period in which each user's row is
+-- expected. $3 text: what users without a subscription get: trial, free or deny.
 --
--- changes_at: when time alone changes the snapshot: the end of the period, trial, grace, access or a hold, or the next
--- day of a trial. The fingerprint comes from the same database snapshot, so that no change is missed.
+-- changes_at: when time alone changes the snapshot: the end of the period, trial, grace, access or a hold. The caller
+-- adds the days of a trial. The fingerprint comes from the same statement, so that no change is missed.
 select
     request.ordinal::integer, snapshot.*,
     details.renews_at, details.next_plan, details.price, details.currency,
@@ -21,18 +21,13 @@ cross join lateral (
         )
     union all
     select
-        snapshot.*,
-        least(
-            (
-                select entitlement.usable_until
-                from headroom.entitlement(request.user_id, headroom.now(), $3) as entitlement
-            ),
-            (
-                select holds.ends_at
-                from headroom.active_holds(request.user_id, snapshot.billing_period, headroom.now()) as holds
-            )
-        ) as changes_at
-    from headroom.read_usage_snapshot(request.user_id, $3) as snapshot
+        open_usage.*,
+        least(entitlement.usable_until, (
+            select holds.ends_at
+            from headroom.active_holds(request.user_id, open_usage.billing_period, headroom.now()) as holds
+        )) as changes_at
+    from headroom.entitlement(request.user_id, headroom.now(), $3) as entitlement
+    cross join lateral headroom.read_open_usage(entitlement) as open_usage
     limit 1
 ) as snapshot
 left join lateral headroom.subscription_details(

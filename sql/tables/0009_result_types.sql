@@ -53,9 +53,9 @@ create type headroom.locked_user as (
     holds_end_at timestamptz,
     has_subscriber boolean,
     has_usage_row boolean,
-    -- Of the usage row; of the row to insert if there is none.
+    -- Of the usage row, or of the row to insert. Null if creating the subscriber will restore the row of a spent trial.
     generation bigint,
-    -- Whether the usage row has other values, so that it is written even if nothing is counted.
+    -- Whether the usage row differs from the entitlement, so that it is written even if nothing is counted.
     is_outdated boolean
 );
 
@@ -92,12 +92,12 @@ create type headroom.answer as (
     banner text
 );
 
--- A row of headroom.count_batch: the first row has all counts, each other row the snapshot of a user that its caller
--- has not cached.
+-- A row of headroom.count_batch or count_keyed_batch: the first row has all counts, each other row the snapshot of a
+-- user whose cached one does not suffice.
 create type headroom.count_batch_row as (
     counts bigint array,
     ordinal integer,
-    -- The messages that a COMMIT has counted, or a RELEASE has given back.
+    -- Of the request with a key; null without one.
     key_messages integer,
     entitlement_version bigint,
     -- The columns of headroom.usage_snapshot. The first row has observed_at alone.

@@ -1,6 +1,6 @@
 import Usage
 
-/// A user that the slow path has locked: everything that decides the user's requests.
+/// A user that the slow path has locked, with the usage of the open period.
 struct LockedUser {
     /// Before the requests.
     var snapshot: UsageSnapshot

@@ -203,7 +203,7 @@ struct UserTransaction {
             held = max(held - key.messages, 0)
             isChanged = isChanged || hasUsageRow
         } else if hasUsageRow, key.generation == locked.generation {
-            snapshot.used = max(snapshot.used - key.messages, 0)
+            snapshot.release(key.messages)
             released += key.messages
             isChanged = true
         } else {

@@ -148,7 +148,7 @@ extension UserTransaction {
     }
 
     /// Until when the row is usable. The row of a user without access, which only `COMMIT` and `RELEASE` write, is not
-    /// usable. Neither is that of a user without a subscription: the slow path creates it with the first message.
+    /// usable. Neither is that of a user without a subscription whose requests create none.
     fileprivate var usableUntil: Instant {
         guard snapshot.denialReason == nil, locked.hasSubscription || createsSubscription else {
             return Instant(microsecondsSince1970: .min)

@@ -97,19 +97,19 @@ struct NeighbourTests {
         try await harness.running {
             try await database.psql.execute(
                 """
-                alter function headroom.read_usage_snapshot(uuid, text) rename to sound_peek;
-                create function headroom.read_usage_snapshot(p_user_id uuid, p_unknown_users_policy text)
-                    returns headroom.usage_snapshot
+                alter function headroom.entitlement(uuid, timestamptz, text) rename to sound_entitlement;
+                create function headroom.entitlement(p_user_id uuid, p_at timestamptz, p_unknown_users_policy text)
+                    returns headroom.entitlement
                     language plpgsql stable as
                 $$
                 begin
                     if p_user_id = '\(ada)' then
                         raise exception 'planted' using errcode = 'datetime_field_overflow';
                     end if;
-                    return headroom.sound_peek(p_user_id, p_unknown_users_policy);
+                    return headroom.sound_entitlement(p_user_id, p_at, p_unknown_users_policy);
                 end
                 $$;
-                grant execute on function headroom.read_usage_snapshot, headroom.sound_peek to headroom_service;
+                grant execute on function headroom.entitlement, headroom.sound_entitlement to headroom_service;
                 """
             )
             for round in 0..<2 {

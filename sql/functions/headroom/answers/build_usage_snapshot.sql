@@ -1,5 +1,5 @@
--- Returns a usage snapshot. p_count and p_limit are columns of the usage row, null without one. p_held: the messages
--- held at p_at.
+-- Returns a usage snapshot. p_count: the usage row's message_count, null without a row. p_limit:
+-- headroom.effective_limit. p_held: the messages held at p_at, or null.
 create or replace function headroom.build_usage_snapshot(
     p_entitlement headroom.entitlement, p_count integer, p_held bigint, p_limit integer, p_at timestamptz
 ) returns headroom.usage_snapshot

@@ -6,7 +6,7 @@ as $$
 declare
     v_snapshot constant headroom.usage_snapshot := headroom.current_snapshot(p_user_id, null);
     v_is_refused constant boolean := v_snapshot.denial_reason is not null
-        or not headroom.fits(1, v_snapshot.used, v_snapshot.held, v_snapshot."limit");
+        or not headroom.snapshot_fits(v_snapshot, 1);
     v_answer headroom.answer;
 begin
     if v_snapshot.plan is null then

@@ -1,6 +1,6 @@
 -- Returns the usage snapshot of a billing period other than the current one; no row without a usage row. The plan is
--- the one under which messages were last counted. The snapshot shows the period as over, even if it never resets, such
--- as a trial that became a subscription.
+-- the one with which the row was last written. The snapshot shows the period as over, even if it never resets, such as
+-- a trial that became a subscription.
 create or replace function headroom.past_snapshot(p_user_id uuid, p_billing_period text)
     returns setof headroom.usage_snapshot
     language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp

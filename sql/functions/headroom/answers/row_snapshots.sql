@@ -1,8 +1,7 @@
--- Usage rows, each with the usage snapshot that it has by itself: the user's present one while the row is usable
--- (headroom.is_usable). PostgreSQL inlines the view, so that (….snapshot).* reads the columns only. The other columns
--- are for conditions.
---
--- Only older clients write rows without a plan; they count as the plan paid.
+-- Usage rows, each with a usage snapshot of its columns alone. It is the user's present one while the row is usable
+-- (headroom.is_usable); after that, held may include expired holds. PostgreSQL inlines the view, so that
+-- (….snapshot).* reads the columns only. The other columns are for conditions. A row without a plan, as older clients
+-- write it, counts as the plan paid.
 create or replace view headroom.row_snapshots as
 select
     usage.bucket, usage.user_id, usage.billing_period, usage.updated_at, usage.usable_until, usage.plan_revision,
@@ -13,5 +12,5 @@ select
         usage.previous_plan, usage.renews, headroom.now(), usage.plan_revision, 0
     )::headroom.usage_snapshot as snapshot
 from public.message_usage as usage;
-comment on view headroom.row_snapshots is 'Usage rows, each with the usage snapshot that it has by itself.';
+comment on view headroom.row_snapshots is 'Usage rows, each with a usage snapshot of its columns alone.';
 grant select on headroom.row_snapshots to headroom_service;

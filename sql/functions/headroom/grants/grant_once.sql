@@ -31,7 +31,7 @@ begin
         raise exception 'p_reason must be one line of at most 1024 bytes' using errcode = 'invalid_parameter_value';
     end if;
     perform headroom.recreate_forgotten_subscriber(p_user_id);
-    -- The lock keeps the plan and the period as they are until the transaction ends.
+    -- If there is a subscriber, the lock keeps plan and period until the transaction ends.
     perform headroom.lock_for_messages(headroom.bucket_of(p_user_id), array[p_user_id], array[false]);
     v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users_policy);
 

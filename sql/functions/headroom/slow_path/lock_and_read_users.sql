@@ -1,6 +1,7 @@
 -- Locks users, and returns what decides their requests: what each user may send, and what was counted and is held in
 -- the open period. One row per user, in the order of p_users. Locks the subscribers in ascending order, then the usage
--- rows. Creates at most subscribers (headroom.lock_for_messages).
+-- rows. It may create subscribers (headroom.lock_for_messages), and corrects rows that are dated ahead
+-- (headroom.correct_clock_jumps).
 --
 -- p_users is ascending without duplicates. p_may_create: for each user, whether a request may create rows, as CONSUME
 -- and RESERVE do. p_unknown_users_policy: trial, free or deny.
@@ -24,7 +25,7 @@ begin
             or v_subscribers[width_bucket(request.user_id, v_subscribers)] is not distinct from request.user_id
         from unnest(p_users, p_may_create) as request (user_id, may_create)
     );
-    -- The second time if rows were corrected.
+    -- Again, once, if rows were corrected.
     for v_attempt in 1 .. 2 loop
         v_entitlements := array(
             select derived from headroom.entitlements(p_bucket, p_users, v_now, p_unknown_users_policy) as derived

@@ -1,5 +1,5 @@
--- Raises the error about usage rows that headroom.write_usage_rows has not written: serialization_failure if another
--- session has inserted one of them, else HR011. Parameters as there.
+-- Raises the error about the first usage row that headroom.write_usage_rows has not written: serialization_failure if
+-- another session has inserted it, else HR006 or HR011 (headroom.raise_discarded_row). Parameters as there.
 create or replace function headroom.raise_unwritten_rows(
     p_bucket smallint, p_entitlements headroom.entitlement[], p_generations bigint[]
 ) returns void

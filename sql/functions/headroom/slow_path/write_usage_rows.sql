@@ -1,6 +1,6 @@
--- Writes usage rows with the users' present entitlements, so that the next messages take the fast path. The caller has
--- locked the rows that exist. Raises serialization_failure if another session has inserted a row meanwhile, and HR011
--- if a row does not take the values.
+-- Writes usage rows with the users' present entitlements. updated_at stays unless the count or what is held changes.
+-- The caller has locked the rows that exist. Raises serialization_failure if another session has inserted a row
+-- meanwhile, and another error if a row does not take the values (headroom.raise_unwritten_rows).
 --
 -- p_entitlements: of users in ascending order, each once, all in one bucket; the row is that of the entitlement's
 -- period. Each of the other arrays has one element per user. p_generations: that of the row, or of the row to insert; a

@@ -39,7 +39,7 @@ begin
                 -- CONSUME counts in the same row.
                 when p_billing_period = v_entitlement.billing_period then least(p_limit, v_snapshot."limit")
                 -- CONSUME refuses, because the messages of that row are used up.
-                when not headroom.fits(1, v_snapshot.used, v_snapshot.held, v_snapshot."limit") then 0
+                when not headroom.snapshot_fits(v_snapshot, 1) then 0
                 else p_limit
             end
         );

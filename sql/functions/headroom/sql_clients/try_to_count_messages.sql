@@ -16,7 +16,7 @@ begin
     ) as locked;
     v_snapshot := v_user.snapshot;
     v_is_allowed := v_snapshot.denial_reason is null
-        and headroom.fits(p_messages, v_snapshot.used, v_snapshot.held, v_snapshot."limit");
+        and headroom.snapshot_fits(v_snapshot, p_messages);
     if v_is_allowed then
         v_snapshot.used := least(v_snapshot.used::bigint + p_messages, 2147483647);
         v_snapshot.messages := p_messages;
