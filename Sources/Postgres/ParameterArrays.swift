@@ -35,12 +35,6 @@ extension Parameters {
         appendArray(.int32Array, of: .int32, count: count) { $0.writeElement(element($1)) }
     }
 
-    /// - Parameter element: nil for NULL.
-    @inlinable
-    public mutating func appendNullableBools(count: Int, _ element: (_ index: Int) -> Bool?) {
-        appendArray(.boolArray, of: .bool, count: count) { $0.writeElement(element($1).map { UInt8($0 ? 1 : 0) }) }
-    }
-
     @inlinable
     public mutating func appendBools(count: Int, _ element: (_ index: Int) -> Bool) {
         appendFixedArray(.boolArray, of: .bool, count: count, elementLength: 1) { parameters, index in
