@@ -56,6 +56,21 @@ struct ClockJumpTests {
         }
     }
 
+    @Test("leaves no second allowance after a change of plan either", arguments: [present, ahead])
+    func changeOfPlan(firstPlanSetAt: Instant) async throws {
+        try await withStore { database, harness in
+            let setPlan = "select set_plan('\(ada)', 'paid')"
+            try await database.moveClock(to: firstPlanSetAt)
+            try await database.psql.execute(setPlan)
+            try await database.moveClock(to: Self.ahead)
+            #expect(try await harness.execute(ada, .consume(799)).isAllowed)
+            try await database.moveClock(to: Self.back)
+            try await database.psql.execute(setPlan)
+            #expect(try await harness.execute(ada, .consume(1)).answer?.snapshot.used == 800)
+            #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked(.limitReached))
+        }
+    }
+
     @Test("moves holds, keys and grants with the messages")
     func keys() async throws {
         try await withStore { database, harness in

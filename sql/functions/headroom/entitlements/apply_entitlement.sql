@@ -60,7 +60,11 @@ begin
             perform headroom.write_usage_rows(
                 headroom.bucket_of(p_user_id), array[p_entitlement],
                 array[coalesce(v_generation, nextval('headroom.generations'))], array[0], array[0], array[0],
-                array[p_entitlement.allowance], array[p_entitlement.usable_until]
+                array[p_entitlement.allowance],
+                -- Messages of later months (a clock that was ahead) are moved into this row by the next message.
+                array[case
+                    when p_entitlement.spent_messages is null then p_entitlement.usable_until else '-infinity'
+                end]
             );
         exception
             when foreign_key_violation or serialization_failure or sqlstate 'HR011' then

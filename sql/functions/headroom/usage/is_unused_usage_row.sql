@@ -10,4 +10,4 @@ create or replace function headroom.is_unused_usage_row(
     language sql stable
     return p_count = 0 and p_released = 0 and coalesce(p_granted, 0) = 0 and p_plan is not null
         and p_limit is not distinct from p_plan_limit
-        and headroom.held_messages(p_user_id, p_billing_period, p_held) = 0;
+        and (p_held = 0 or headroom.held_messages(p_user_id, p_billing_period, p_held) = 0);
