@@ -41,7 +41,9 @@ with constants as (
         on starting.plan = case policies.policy when 'trial' then 'trial' else 'free' end
 )
 select
-    usage.*, usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent,
+    usage.bucket, usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.granted, usage."limit",
+    usage.plan_limit, usage.plan, usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.updated_at,
+    usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent,
     coalesce(usage.resets_at <= (select constants.now from constants) and usage.usable_until > '-infinity', false)
     or usage.billing_period <> all((select constants.labels from constants)::text[]) as has_ended,
     case
