@@ -1,14 +1,29 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// Products that many targets use.
+let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let dequeModule: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let serviceLifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
+let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
+
 // What reads bytes that come from outside, and what answers them.
 let fuzzedModules: [Target.Dependency] = [
-    "Billing", "HeadroomServer", "LineProtocol", "Usage", "Engine", .product(name: "NIOCore", package: "swift-nio"),
+    "Billing", "Engine", "LineProtocol", "LineServer", "ServiceCore", "StoreEvents", "Usage", nioCore,
 ]
 
-// Arrows run down only: headroom → HeadroomServer → {LineProtocol, Engine} → Usage, and
-// Engine → Postgres → CLibPQ, Engine → Billing → Usage. LoadGenerator stands upon TransportSecurity, OperatorConsole
-// upon LineProtocol.
+// Arrows run down only: headroom → {LineServer, HTTPServer} → ServiceCore → {LineProtocol, Engine} → Usage, and
+// Engine → {Postgres → CLibPQ, Billing → Usage}, HTTPServer → StoreEvents → Billing. LineClient and LoadGenerator stand
+// upon TransportSecurity, OperatorConsole upon LineProtocol.
 // docs/architecture.md says what lives where and why.
 let package = Package(
     name: "headroom",
@@ -57,26 +72,20 @@ let package = Package(
         .target(
             name: "LineProtocol",
             dependencies: [
-                "Usage",
-                .product(name: "NIOCore", package: "swift-nio"),
+                "Usage", nioCore,
             ]
         ),
         .target(
             name: "Postgres",
             dependencies: [
-                "CLibPQ",
-                .product(name: "Logging", package: "swift-log"),
+                "CLibPQ", logging,
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
         .target(
             name: "Engine",
             dependencies: [
-                "Billing",
-                "Postgres",
-                "Usage",
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "Logging", package: "swift-log"),
+                "Billing", "Postgres", "Usage", dequeModule, logging,
             ],
             plugins: ["EmbedSQL"]
         ),
@@ -84,76 +93,63 @@ let package = Package(
         .target(
             name: "TransportSecurity",
             dependencies: [
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                nioCore, nioPosix, nioSSL,
                 .product(name: "NIOTLS", package: "swift-nio"),
             ]
         ),
+        // What both ports stand upon: settings, access, metrics, start and end of the service.
         .target(
-            name: "HeadroomServer",
+            name: "ServiceCore",
             dependencies: [
-                "LineProtocol",
-                "Postgres",
-                "TransportSecurity",
-                "Usage",
-                "Engine",
+                "LineProtocol", "Postgres", "TransportSecurity", "Usage", "Engine",
                 .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                crypto, logging, nioCore, nioPosix, nioSSL, serviceLifecycle, unixSignals,
+            ]
+        ),
+        .target(
+            name: "LineServer",
+            dependencies: [
+                "Engine", "LineProtocol", "ServiceCore", "TransportSecurity", "Usage", dequeModule, logging, nioCore,
+                nioPosix, nioSSL,
                 .product(name: "NIOTLS", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                serviceLifecycle,
+            ]
+        ),
+        // The connection of commands such as `headroom ask` to a running service.
+        .target(
+            name: "LineClient",
+            dependencies: [
+                "LineProtocol", "TransportSecurity", dequeModule, nioCore, nioPosix,
             ]
         ),
         // Needs neither libpq nor the service: whoever uses it builds no more than what stands here.
         .target(
             name: "HeadroomClient",
             dependencies: [
-                "LineProtocol",
-                "TransportSecurity",
-                "Usage",
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "Logging", package: "swift-log"),
+                "LineProtocol", "TransportSecurity", "Usage", dequeModule, logging,
                 .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                nioCore, nioPosix, serviceLifecycle,
             ]
         ),
+        .target(name: "Billing", dependencies: ["Usage"]),
+        // Billing events as stores send them: their signatures, and their translation.
         .target(
-            name: "Billing",
+            name: "StoreEvents",
             dependencies: [
-                "Usage",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
-                .product(name: "X509", package: "swift-certificates"),
+                "Billing", "Usage", crypto, asn1, x509,
             ]
         ),
         .target(
             name: "HTTPServer",
             dependencies: [
-                "Billing",
-                "HeadroomServer",
-                "LineProtocol",
-                "Postgres",
-                "Usage",
-                "Engine",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
+                "Billing", "Engine", "LineProtocol", "Postgres", "ServiceCore", "StoreEvents", "Usage", crypto,
+                httpTypes, hummingbird,
                 .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
+                logging,
                 .product(name: "Mustache", package: "swift-mustache"),
-                .product(name: "NIOCore", package: "swift-nio"),
+                nioCore,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                nioPosix, nioSSL, serviceLifecycle,
             ],
             // docs/openapi.json and the dashboard's files, so that the binary needs nothing beside it.
             resources: [
@@ -163,30 +159,19 @@ let package = Package(
         .target(
             name: "LoadGenerator",
             dependencies: [
-                "TransportSecurity",
-                .product(name: "DequeModule", package: "swift-collections"),
+                "TransportSecurity", dequeModule,
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                nioCore, nioPosix,
             ]
         ),
         .target(name: "OperatorConsole", dependencies: ["LineProtocol"]),
         .executableTarget(
             name: "headroom",
             dependencies: [
-                "HTTPServer",
-                "HeadroomServer",
-                "LineProtocol",
-                "LoadGenerator",
-                "OperatorConsole",
-                "Postgres",
-                "TransportSecurity",
-                "Usage",
-                "Engine",
+                "Billing", "Engine", "HTTPServer", "LineClient", "LineProtocol", "LineServer", "LoadGenerator",
+                "OperatorConsole", "Postgres", "ServiceCore", "StoreEvents", "TransportSecurity", "Usage",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                logging, unixSignals,
             ]
         ),
         // A chat that anyone can open in a browser: what a product builds on HeadroomClient.
@@ -196,13 +181,7 @@ let package = Package(
                 "HeadroomClient",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                httpTypes, hummingbird, logging, nioCore, nioPosix, serviceLifecycle, unixSignals,
             ],
             path: "Examples/ChatBackend",
             exclude: ["Demo", "README.md"],
@@ -216,65 +195,64 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "HeadroomClient", "Postgres", "Usage", "Engine",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                "HeadroomClient", "Postgres", "Usage", "Engine", logging, nioCore, nioPosix,
             ],
             path: "Tests/TestSupport"
         ),
         .testTarget(
             name: "UsageTests",
-            dependencies: ["TestSupport", "Usage", .product(name: "Crypto", package: "swift-crypto")]
+            dependencies: ["TestSupport", "Usage", crypto]
         ),
-        .testTarget(name: "LineProtocolTests", dependencies: ["LineProtocol", "TestSupport", "Usage"]),
+        .testTarget(
+            name: "LineProtocolTests",
+            dependencies: ["LineProtocol", "TestSupport", "Usage", nioCore]
+        ),
         .testTarget(name: "EmbedSQLTests", dependencies: ["embed-sql"]),
         .testTarget(
             name: "PostgresTests",
             dependencies: [
-                "Postgres", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                "Postgres", "TestSupport", logging,
             ]
         ),
         .testTarget(
             name: "EngineTests",
             dependencies: [
-                "Postgres", "TestSupport", "Usage", "Engine",
-                .product(name: "Logging", package: "swift-log"),
+                "Billing", "Engine", "Postgres", "StoreEvents", "TestSupport", "Usage", logging,
             ]
         ),
         .testTarget(
-            name: "HeadroomServerTests",
+            name: "ServiceCoreTests",
             dependencies: [
-                "HeadroomServer", "LineProtocol", "Postgres", "TestSupport", "Usage", "Engine",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
+                "Engine", "LineProtocol", "Postgres", "ServiceCore", "TestSupport", "Usage", crypto, logging, nioCore,
+            ]
+        ),
+        .testTarget(
+            name: "LineServerTests",
+            dependencies: [
+                "Engine", "LineProtocol", "LineServer", "ServiceCore", "TestSupport", "Usage", logging, nioCore,
+                nioEmbedded,
+            ]
+        ),
+        .testTarget(
+            name: "LineClientTests",
+            dependencies: [
+                "LineClient", nioCore, nioEmbedded,
             ]
         ),
         .testTarget(
             name: "ChatBackendTests",
             dependencies: [
-                "HeadroomClient", "Postgres", "TestSupport", "Usage", "chat-backend", "headroom",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "HeadroomClient", "Postgres", "TestSupport", "Usage", "chat-backend",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                httpTypes, hummingbird, logging, nioCore, nioPosix, serviceLifecycle,
             ]
         ),
         .testTarget(
             name: "HeadroomClientTests",
             dependencies: [
-                "HeadroomClient", "LineProtocol", "TestSupport", "Usage", "headroom",
-                .product(name: "Logging", package: "swift-log"),
+                "HeadroomClient", "LineProtocol", "TestSupport", logging,
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                nioCore, nioPosix, serviceLifecycle,
             ]
         ),
         // The fuzzers' bodies, over the corpus that they have gathered; fuzzing itself is at the end of this file.
@@ -290,36 +268,23 @@ let package = Package(
         .testTarget(
             name: "BillingTests",
             dependencies: [
-                "Billing", "TestSupport", "Usage",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
-                .product(name: "X509", package: "swift-certificates"),
+                "Billing", "StoreEvents", "TestSupport", "Usage", crypto, asn1, x509,
             ]
         ),
         .testTarget(
             name: "HTTPServerTests",
             dependencies: [
-                "Billing", "HTTPServer", "HeadroomServer", "LineProtocol", "Postgres", "TestSupport", "Usage",
-                "Engine",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdTesting", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Mustache", package: "swift-mustache"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
+                "Billing", "Engine", "HTTPServer", "LineProtocol", "Postgres", "ServiceCore", "StoreEvents",
+                "TestSupport", "Usage", crypto, httpTypes, hummingbird, logging, nioCore, nioEmbedded,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
-                .product(name: "X509", package: "swift-certificates"),
+                asn1, x509,
             ]
         ),
-        .testTarget(name: "OperatorConsoleTests", dependencies: ["LineProtocol", "OperatorConsole"]),
+        .testTarget(name: "OperatorConsoleTests", dependencies: ["OperatorConsole"]),
         .testTarget(
             name: "LoadGeneratorTests",
             dependencies: [
-                "LoadGenerator",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
+                "LoadGenerator", nioCore, nioEmbedded,
             ]
         ),
     ],
@@ -359,8 +324,8 @@ if isDevelopment {
         .target(
             name: "HotPath",
             dependencies: [
-                "CLibPQ", "CMeasuredRegion", "HeadroomServer", "LineProtocol", "Postgres", "Usage", "Engine",
-                .product(name: "NIOCore", package: "swift-nio"),
+                "CLibPQ", "CMeasuredRegion", "Engine", "LineProtocol", "LineServer", "Postgres", "ServiceCore", "Usage",
+                nioCore,
             ],
             path: "Benchmarks/micro/HotPath",
             swiftSettings: [
@@ -403,7 +368,8 @@ if flavour == "fuzzing" {
     let instrumented: [SwiftSetting] = [
         .unsafeFlags([sanitizers, "-enable-testing", "-assert-config", "Debug"], .when(configuration: .release))
     ]
-    for target in package.targets where ["Billing", "HeadroomServer", "LineProtocol", "Usage"].contains(target.name) {
+    let names: Set = ["Billing", "LineProtocol", "LineServer", "ServiceCore", "StoreEvents", "Usage"]
+    for target in package.targets where names.contains(target.name) {
         target.swiftSettings? += instrumented
     }
     // The fuzz targets become a module of their own, in place of their test.

@@ -1,6 +1,7 @@
 import Usage
 
 @testable import Billing
+@testable import StoreEvents
 
 /// Bodies posted to webhooks and to `POST /v1/billing-events` are refused, or stored so that decoding them again yields
 /// the same event, as a replay months later does.

@@ -3,7 +3,8 @@ import LineProtocol
 import NIOCore
 import Usage
 
-@testable import HeadroomServer
+@testable import LineServer
+@testable import ServiceCore
 
 /// Requests, outcomes, changes of users and ends come in any order. Each request gets one reply, in the order of the
 /// requests, as `ExpectedReplies` computes it. Each published message has the newest snapshot of a user to whom the

@@ -3,7 +3,8 @@ import LineProtocol
 import NIOCore
 import Usage
 
-@testable import HeadroomServer
+@testable import LineServer
+@testable import ServiceCore
 
 /// The expected replies of a connection, computed in the simplest way: a list of requests that is answered from the
 /// front. The subscriptions are computed anew each time, from all requests.

@@ -1,6 +1,7 @@
 import Foundation
 
 @testable import Billing
+@testable import StoreEvents
 
 /// Fuzzes the decoder of the App Store's notifications. A JWS decodes to the parts from which it was encoded; no
 /// certificate causes a trap.

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Billing
+@testable import StoreEvents
 
 @Suite("The fuzzers' dictionaries")
 struct DictionaryTests {

@@ -1,7 +1,7 @@
 import Postgres
 import Usage
 
-/// What an operator can set about the engine. HeadroomServer's settings document each.
+/// What an operator can set about the engine. ServiceCore's settings document each.
 public struct EngineConfiguration: Sendable {
     /// libpq connection string or URI. May hold a password.
     public var databaseURL: String

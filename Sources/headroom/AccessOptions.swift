@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
-import HeadroomServer
+import LineClient
+import ServiceCore
 import TransportSecurity
 
 /// TLS and the token with which a command connects to a running service.

@@ -1,6 +1,7 @@
 import ArgumentParser
-import HeadroomServer
+import LineClient
 import LineProtocol
+import ServiceCore
 
 #if canImport(Glibc)
 import Glibc

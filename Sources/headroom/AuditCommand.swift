@@ -1,8 +1,8 @@
 import ArgumentParser
 import Engine
-import HeadroomServer
 import OperatorConsole
 import Postgres
+import ServiceCore
 
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import HeadroomServer
 import LoadGenerator
+import ServiceCore
 import UnixSignals
 
 struct BenchCommand: AsyncParsableCommand {

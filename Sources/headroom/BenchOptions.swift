@@ -1,6 +1,6 @@
 import ArgumentParser
-import HeadroomServer
 import LoadGenerator
+import ServiceCore
 
 struct BenchOptions: ParsableArguments {
     @Option(help: "host:port of the service.") var target = Settings.listen.defaultText ?? ""

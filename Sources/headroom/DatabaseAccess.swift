@@ -1,6 +1,6 @@
-import HeadroomServer
 import Logging
 import Postgres
+import ServiceCore
 
 extension DatabaseOptions {
     func warnAboutPassword(_ logger: Logger) {

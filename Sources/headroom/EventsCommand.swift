@@ -1,9 +1,10 @@
 import ArgumentParser
 import Billing
 import Engine
-import HeadroomServer
 import OperatorConsole
 import Postgres
+import ServiceCore
+import StoreEvents
 import Usage
 
 struct EventsCommand: AsyncParsableCommand {
@@ -140,7 +141,7 @@ struct EventsReplayCommand: AsyncParsableCommand {
         _ register: borrowing BillingEventLog
     ) throws -> EventTable.Replay {
         do throws(PostgresError) {
-            let replayed = try register.replay(name)
+            let replayed = try register.replay(name, translate: BillingEvent.init(source:payload:))
             return EventTable.Replay(
                 source: name.source,
                 id: name.id,

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Engine
-import HeadroomServer
+import ServiceCore
 
 @main
 struct Headroom: AsyncParsableCommand {

@@ -1,5 +1,5 @@
-import HeadroomServer
 import Logging
+import ServiceCore
 
 enum LogSetup {
     /// Logs go to standard error, one line each; standard output has the ready line alone.

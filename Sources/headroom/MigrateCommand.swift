@@ -1,6 +1,6 @@
 import ArgumentParser
-import HeadroomServer
 import Postgres
+import ServiceCore
 import Usage
 
 struct MigrateCommand: AsyncParsableCommand {

@@ -1,7 +1,8 @@
 import ArgumentParser
-import HeadroomServer
+import LineClient
 import LineProtocol
 import OperatorConsole
+import ServiceCore
 
 struct PingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

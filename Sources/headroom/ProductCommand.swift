@@ -1,9 +1,10 @@
 import ArgumentParser
 import Billing
 import Engine
-import HeadroomServer
 import OperatorConsole
 import Postgres
+import ServiceCore
+import StoreEvents
 
 struct ProductCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Engine
-import HeadroomServer
+import ServiceCore
 
 struct PruneCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

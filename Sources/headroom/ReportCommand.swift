@@ -1,6 +1,6 @@
 import ArgumentParser
-import HeadroomServer
 import OperatorConsole
+import ServiceCore
 import Usage
 
 struct ReportCommand: AsyncParsableCommand {

@@ -1,7 +1,8 @@
 import ArgumentParser
 import HTTPServer
-import HeadroomServer
+import LineServer
 import Logging
+import ServiceCore
 
 #if canImport(Glibc)
 import Glibc
@@ -48,7 +49,12 @@ struct ServeCommand: AsyncParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         let httpServer = HTTPServerService.maker(webhookEndpoints: webhookEndpoints)
         let httpHasTLS = configuration.httpHasTLS
-        let service = HeadroomService(configuration, httpServer: httpServer, logger: logger)
+        let service = HeadroomService(
+            configuration,
+            lineServer: { LineServer($0) },
+            httpServer: httpServer,
+            logger: logger
+        )
         try await service.run { ready in
             print("ready listen=\(ready.listen) http=\(ready.http.map(\.description) ?? "off")")
             fflush(nil)

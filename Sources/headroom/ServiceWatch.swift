@@ -1,5 +1,6 @@
-import HeadroomServer
+import LineClient
 import OperatorConsole
+import ServiceCore
 
 /// Samples a service repeatedly: its state on one connection, and its busiest users on another, because that answer may
 /// take long.

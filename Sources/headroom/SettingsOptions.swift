@@ -1,5 +1,5 @@
 import ArgumentParser
-import HeadroomServer
+import ServiceCore
 
 #if canImport(Glibc)
 import Glibc

@@ -1,5 +1,5 @@
-import HeadroomServer
 import OperatorConsole
+import ServiceCore
 
 #if canImport(Glibc)
 import Glibc

@@ -1,6 +1,6 @@
 import ArgumentParser
-import HeadroomServer
 import OperatorConsole
+import ServiceCore
 
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
-import HeadroomServer
 import OperatorConsole
 import Postgres
+import ServiceCore
 
 /// Database access and error texts of the commands about stores.
 enum StoreCommands {

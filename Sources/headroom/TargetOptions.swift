@@ -1,8 +1,9 @@
 import ArgumentParser
 import Foundation
-import HeadroomServer
+import LineClient
 import LineProtocol
 import OperatorConsole
+import ServiceCore
 import Usage
 
 /// The service that a command connects to, for commands that print its replies.

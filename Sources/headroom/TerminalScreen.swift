@@ -1,6 +1,6 @@
 import Foundation
-import HeadroomServer
 import OperatorConsole
+import ServiceCore
 
 #if canImport(Glibc)
 import Glibc

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Engine
-import HeadroomServer
 import LineProtocol
 import OperatorConsole
 import Postgres
+import ServiceCore
 
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

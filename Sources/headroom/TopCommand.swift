@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import HeadroomServer
 import OperatorConsole
+import ServiceCore
 import UnixSignals
 
 struct TopCommand: AsyncParsableCommand {

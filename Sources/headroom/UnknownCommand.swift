@@ -1,6 +1,6 @@
 import ArgumentParser
-import HeadroomServer
 import OperatorConsole
+import ServiceCore
 
 /// Reports an unknown command, with the one that was meant. The library would call it an unexpected argument.
 enum UnknownCommand {

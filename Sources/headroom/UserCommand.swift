@@ -1,6 +1,7 @@
 import ArgumentParser
-import HeadroomServer
+import LineClient
 import OperatorConsole
+import ServiceCore
 import Usage
 
 struct UserCommand: AsyncParsableCommand {

@@ -5,8 +5,9 @@ import NIOCore
 import Usage
 
 @testable import Engine
-@testable import HeadroomServer
+@testable import LineServer
 @testable import Postgres
+@testable import ServiceCore
 
 // All uses of internal types by the cases, so that a change of those types affects this file only.
 

@@ -41,10 +41,6 @@ public struct BillingEffect: Codable, Sendable, Equatable {
             self.currency = currency
             self.renews = renews
         }
-
-        init(store: String? = nil, _ price: Price?) {
-            self.init(store: store, price: price?.amount, currency: price?.currency)
-        }
     }
 
     public var kind: Kind

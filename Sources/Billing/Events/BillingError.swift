@@ -22,7 +22,7 @@ public struct BillingError: Error, Sendable, Equatable, CustomStringConvertible 
         self.description = description
     }
 
-    static func malformed(_ description: String) -> BillingError {
+    package static func malformed(_ description: String) -> BillingError {
         BillingError(.malformed, description)
     }
 }

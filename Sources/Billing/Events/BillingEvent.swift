@@ -72,17 +72,6 @@ extension BillingEvent {
     /// The transactions in `headroom.subscriptions` of a plan set by an operator, and of a trial that a message began.
     private static let reservedTransactions: Set = ["operator", "first message"]
 
-    /// Translates the stored payload of a recorded event.
-    ///
-    /// - Parameter source: a store's name, or a billing system's name in `DirectEvent`.
-    public init(source: String, payload: [UInt8]) throws(BillingError) {
-        if let adapter = Stores.adapter(of: Source(rawValue: source)) {
-            self = try adapter.translate(payload: payload)
-        } else {
-            self = try DirectEvent.parse(body: payload)
-        }
-    }
-
     /// Lists of identities, each of one customer.
     private var identityLists: [[String]] {
         [identities] + effects.flatMap { [$0.from, $0.to, $0.identities].compactMap { $0 } }

@@ -29,7 +29,7 @@ extension Instant: Codable {
 
 extension Instant {
     /// - Returns: nil outside the years 2000 to 9999, the range of the database.
-    init?(millisecondsSince1970 milliseconds: Int64) {
+    package init?(millisecondsSince1970 milliseconds: Int64) {
         guard (946_684_800_000..<253_402_300_800_000).contains(milliseconds) else { return nil }
         self.init(microsecondsSince1970: milliseconds * 1_000)
     }

@@ -31,7 +31,7 @@ public struct ProductMapping: Sendable, Equatable {
 
 extension BillingEffect {
     /// The most messages that `headroom.grants` accepts in one grant.
-    static let messagesMaximum = 1_000_000
+    package static let messagesMaximum = 1_000_000
     /// The time for which RevenueCat grants access while a store is unavailable.
     static let temporarySecondsMaximum: Int64 = 86_400
 

@@ -1,3 +1,4 @@
+import Billing
 import Postgres
 import Usage
 
@@ -94,8 +95,12 @@ public struct BillingEventLog: ~Copyable {
 
     /// Applies a recorded event again, with its payload translated anew. If it was applied before and cannot be applied
     /// now, nothing changes.
-    public func replay(_ name: Name) throws(PostgresError) -> ReplayResult {
-        try BillingLedger(connection, deadline: .now + BillingEventLog.timeout).replay(name)
+    public func replay(
+        _ name: Name,
+        translate: (_ source: String, _ payload: [UInt8]) throws(BillingError) -> BillingEvent
+    ) throws(PostgresError) -> ReplayResult {
+        try BillingLedger(connection, deadline: .now + BillingEventLog.timeout)
+            .replay(name, translate: translate)
             ?? .failed("there is no such event")
     }
 

@@ -8,8 +8,12 @@ extension BillingLedger {
     /// Translates a recorded event anew and applies it, in one transaction. If it was applied before and cannot be
     /// applied now, nothing changes.
     ///
+    /// - Parameter translate: makes an event of its source and its stored payload.
     /// - Returns: nil if there is no such event.
-    package func replay(_ name: BillingEventLog.Name) throws(PostgresError) -> BillingEventLog.ReplayResult? {
+    package func replay(
+        _ name: BillingEventLog.Name,
+        translate: (_ source: String, _ payload: [UInt8]) throws(BillingError) -> BillingEvent
+    ) throws(PostgresError) -> BillingEventLog.ReplayResult? {
         let stored = try connection.query(EmbeddedSQL.readEventPayload, name.parameters, deadline: deadline)
         guard stored.rowCount > 0 else { return nil }
         guard let payload = try stored.firstRow.textOrNil("payload") else {
@@ -17,7 +21,7 @@ extension BillingLedger {
         }
         let event: BillingEvent
         do throws(BillingError) {
-            event = try BillingEvent(source: name.source, payload: Array(payload.utf8))
+            event = try translate(name.source, Array(payload.utf8))
         } catch {
             return .failed(error.description)
         }

@@ -1,9 +1,10 @@
 import Billing
 import Engine
 import HTTPTypes
-import HeadroomServer
 import Hummingbird
 import NIOCore
+import ServiceCore
+import StoreEvents
 
 /// `POST /v1/billing-events`: one event in Headroom's own format, for a billing system without an endpoint of its own.
 struct BillingRoutes: RouteProvider {

@@ -1,8 +1,8 @@
 import Engine
 import HTTPTypes
-import HeadroomServer
 import Hummingbird
 import LineProtocol
+import ServiceCore
 import Usage
 
 /// Usage as JSON, with the content and the permissions of `USAGE`, `HISTORY` and `REPORT`. docs/openapi.json describes

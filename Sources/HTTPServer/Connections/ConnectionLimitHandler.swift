@@ -1,5 +1,5 @@
-import HeadroomServer
 import NIOCore
+import ServiceCore
 
 /// The first handler of a connection of the HTTP port: registers it with the limiter, and closes it on a timeout or
 /// when the limiter evicts it. Stands before TLS, because TLS waits for the peer before it closes a connection.

@@ -1,6 +1,6 @@
-import HeadroomServer
 import Logging
 import NIOCore
+import ServiceCore
 
 /// Enforces the limits of `ConnectionLimiterStateMachine`: closes evicted connections, counts rejections and logs them.
 ///

@@ -1,4 +1,4 @@
-import HeadroomServer
+import ServiceCore
 
 /// The connections of the HTTP port, and which of them is closed to make room for a new one. No I/O.
 ///

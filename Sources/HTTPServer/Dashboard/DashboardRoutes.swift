@@ -1,7 +1,7 @@
 import HTTPTypes
-import HeadroomServer
 import Hummingbird
 import LineProtocol
+import ServiceCore
 import Usage
 
 /// The pages under /dashboard.

@@ -1,8 +1,8 @@
 import Foundation
 import HTTPTypes
-import HeadroomServer
 import NIOCore
 import NIOHTTP1
+import ServiceCore
 
 /// The checks of load balancers and orchestrators, which need no token.
 enum HealthCheck: String, CaseIterable {

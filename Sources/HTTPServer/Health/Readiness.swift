@@ -1,5 +1,5 @@
 import Engine
-import HeadroomServer
+import ServiceCore
 
 /// Whether this instance can answer requests, and if not, why: `GET /readyz`. Public, so it names no host, no user and
 /// no content of the database.

@@ -1,8 +1,8 @@
 import Engine
 import HTTPTypes
-import HeadroomServer
 import Hummingbird
 import LineProtocol
+import ServiceCore
 import Usage
 
 /// `GET /metrics`, for Prometheus, with the permission of `INFO`.

@@ -1,7 +1,7 @@
 import HTTPTypes
-import HeadroomServer
 import Hummingbird
 import LineProtocol
+import ServiceCore
 
 /// Authenticates requests by the tokens of the line protocol: `Authorization: Bearer headroom_…`. Until its
 /// response is ready, a request counts as one of the token's connections.

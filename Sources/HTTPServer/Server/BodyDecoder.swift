@@ -1,7 +1,7 @@
 import HTTPTypes
-import HeadroomServer
 import Hummingbird
 import NIOCore
+import ServiceCore
 
 /// Reads request bodies, limited in size and time.
 struct BodyDecoder: Sendable {

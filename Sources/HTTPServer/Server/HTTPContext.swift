@@ -1,7 +1,7 @@
-import HeadroomServer
 import Hummingbird
 import LineProtocol
 import NIOCore
+import ServiceCore
 
 /// The state of a request while it is answered.
 struct HTTPContext: RequestContext {

@@ -1,7 +1,7 @@
-import HeadroomServer
 import Logging
 import NIOCore
 import NIOPosix
+import ServiceCore
 import ServiceLifecycle
 
 /// The listening socket of the HTTP server.

@@ -1,7 +1,7 @@
 import Engine
-import HeadroomServer
 import Hummingbird
 import Logging
+import ServiceCore
 
 /// Adds a group of routes to the router.
 protocol RouteProvider {

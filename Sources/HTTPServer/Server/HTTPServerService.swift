@@ -1,9 +1,9 @@
 import Engine
-import HeadroomServer
 import Hummingbird
 import Logging
 import NIOCore
 import NIOPosix
+import ServiceCore
 import ServiceLifecycle
 
 /// The HTTP port: webhooks, metrics, health, the API and the dashboard.

@@ -1,9 +1,9 @@
-import HeadroomServer
 import HummingbirdCore
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import ServiceCore
 
 private protocol Finishable {
     func finish()

@@ -1,6 +1,6 @@
 import HTTPTypes
-import HeadroomServer
 import Hummingbird
+import ServiceCore
 
 /// Refuses requests under a foreign host name if the service requires no tokens: a page of another site could send
 /// them. Comes after `AuthenticationMiddleware`: requests with a valid token are exempt, because no other site has it.

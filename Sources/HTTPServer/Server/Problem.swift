@@ -1,9 +1,9 @@
 import Engine
 import HTTPTypes
-import HeadroomServer
 import Hummingbird
 import LineProtocol
 import NIOCore
+import ServiceCore
 
 /// An error response: `application/problem+json`, RFC 9457.
 struct Problem: Error, Sendable, Equatable {

@@ -1,7 +1,8 @@
 import Billing
 import Foundation
-import HeadroomServer
 import LineProtocol
+import ServiceCore
+import StoreEvents
 
 /// The webhook endpoints of the stores that the settings configure. A store (App Store, Stripe or RevenueCat) reports
 /// subscriptions and purchases to its endpoint.

@@ -1,6 +1,7 @@
 import Billing
 import Foundation
 import Logging
+import StoreEvents
 import Synchronization
 
 /// Records the outcome of each request of a store: counts it for /metrics, and logs the event's id and type, but

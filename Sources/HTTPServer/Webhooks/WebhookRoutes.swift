@@ -1,10 +1,11 @@
 import Billing
 import Engine
 import Foundation
-import HeadroomServer
 import Hummingbird
 import Logging
 import NIOCore
+import ServiceCore
+import StoreEvents
 import Usage
 
 /// `POST /webhooks/<source>`, for each store in `WebhookEndpoints.types`.

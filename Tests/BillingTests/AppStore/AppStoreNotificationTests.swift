@@ -2,6 +2,7 @@ import Testing
 import Usage
 
 @testable import Billing
+@testable import StoreEvents
 
 @Suite("A notification of the App Store")
 struct AppStoreNotificationTests {

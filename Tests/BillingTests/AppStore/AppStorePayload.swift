@@ -1,5 +1,6 @@
 import Billing
 import Foundation
+import StoreEvents
 import Usage
 
 /// A notification like the App Store's, with changes by tests. Signed by a `TestAuthority`.

@@ -6,6 +6,7 @@ import Usage
 import X509
 
 @testable import Billing
+@testable import StoreEvents
 
 @Suite("A signed notification")
 struct AppStoreVerifierTests {

@@ -4,6 +4,7 @@ import SwiftASN1
 import X509
 
 @testable import Billing
+@testable import StoreEvents
 
 /// A root, an intermediate and a signer like Apple's. Tests can change each property.
 struct TestAuthority {

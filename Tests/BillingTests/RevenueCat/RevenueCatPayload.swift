@@ -1,4 +1,5 @@
 import Billing
+import StoreEvents
 import TestSupport
 import Usage
 

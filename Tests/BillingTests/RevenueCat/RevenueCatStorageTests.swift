@@ -3,6 +3,7 @@ import Testing
 import Usage
 
 @testable import Billing
+@testable import StoreEvents
 
 @Suite("The stored payload of a RevenueCat event")
 struct RevenueCatStorageTests {

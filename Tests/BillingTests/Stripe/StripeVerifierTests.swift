@@ -1,5 +1,6 @@
 import Billing
 import Crypto
+import StoreEvents
 import TestSupport
 import Testing
 import Usage

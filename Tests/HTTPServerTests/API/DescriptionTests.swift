@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @testable import HTTPServer
-@testable import HeadroomServer
+@testable import ServiceCore
 
 @Suite("The description of the API")
 struct DescriptionTests {

@@ -1,5 +1,5 @@
-import HeadroomServer
 import NIOCore
+import ServiceCore
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Billing
 import Crypto
 import Foundation
+import StoreEvents
 import SwiftASN1
 import TestSupport
 import Testing
@@ -8,7 +9,7 @@ import Usage
 import X509
 
 @testable import HTTPServer
-@testable import HeadroomServer
+@testable import ServiceCore
 
 @Suite("Webhook endpoints")
 struct WebhookEndpointsTests {

@@ -1,8 +1,10 @@
+import Billing
 import Engine
 import HTTPTypes
 import Hummingbird
 import LineProtocol
 import Postgres
+import StoreEvents
 
 /// The page of a store event, and an operator's replay of it.
 struct EventHandler: Sendable {
@@ -43,7 +45,10 @@ struct EventHandler: Sendable {
         do throws(SessionPool.Failure) {
             let deadline = ContinuousClock.now + requestTimeout
             let replayed = try await sessions.perform(by: deadline) { connection throws(PostgresError) in
-                try BillingLedger(connection, deadline: deadline, author: author).replay(name)
+                try BillingLedger(connection, deadline: deadline, author: author).replay(
+                    name,
+                    translate: BillingEvent.init(source:payload:)
+                )
             }
             // Without such an event, the next page says so.
             result = ReplayResult(outcome: replayed?.outcome ?? "refused")

@@ -1,6 +1,6 @@
 import Engine
-import HeadroomServer
 import Postgres
+import ServiceCore
 import Usage
 
 /// Loads the pages' figures. Figures about all users come from the engine's report reader, which scans the table in

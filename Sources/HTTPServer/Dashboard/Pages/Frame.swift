@@ -1,5 +1,5 @@
 import Engine
-import HeadroomServer
+import ServiceCore
 
 /// The header, the navigation and the footer of every page.
 struct Frame {

@@ -1,7 +1,7 @@
 import HTTPTypes
-import HeadroomServer
 import Hummingbird
 import LineProtocol
+import ServiceCore
 
 /// The browser that sent a request, and its permissions.
 struct Viewer: Sendable {

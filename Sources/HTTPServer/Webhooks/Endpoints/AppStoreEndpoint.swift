@@ -1,5 +1,6 @@
 import Billing
-import HeadroomServer
+import ServiceCore
+import StoreEvents
 
 struct AppStoreEndpoint: WebhookEndpoint {
     static let source = AppStoreNotification.source

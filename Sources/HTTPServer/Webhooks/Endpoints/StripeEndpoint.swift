@@ -1,6 +1,7 @@
 import Billing
 import HTTPTypes
-import HeadroomServer
+import ServiceCore
+import StoreEvents
 
 struct StripeEndpoint: WebhookEndpoint {
     static let source = StripeEvent.source

@@ -1,6 +1,6 @@
 import Billing
 import HTTPTypes
-import HeadroomServer
+import ServiceCore
 import Usage
 
 /// Verifies and decodes the events of one store, `POST /webhooks/<source>`. `WebhookEndpoints.types` lists all.

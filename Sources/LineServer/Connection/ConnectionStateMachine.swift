@@ -1,0 +1,397 @@
+import DequeModule
+import Engine
+import LineProtocol
+import NIOCore
+import ServiceCore
+import Usage
+
+/// The requests and replies of one connection. Does no I/O; `ConnectionHandler` executes the actions that it returns,
+/// and writes the bytes that it collects.
+///
+/// Each request gets exactly one reply, in the order of the requests, whatever the order of the engine's outcomes. An
+/// outcome for the oldest request, as nearly all are, is encoded at once. Others wait in their slots.
+struct ConnectionStateMachine {
+    private enum State: Equatable {
+        /// Can transition to: draining, answering, closed.
+        case open
+        /// The service is shutting down, or the peer's token is not valid any more: the next request is refused with
+        /// `drainReason`. Can transition to: answering, closed.
+        case draining
+        /// No more requests are accepted. The connection ends once the accepted ones are answered. Can transition to:
+        /// closed.
+        case answering
+        /// Final.
+        case closed
+    }
+
+    private enum Slot {
+        /// A reply that waits for earlier ones. Boxed, because it is rare: unboxed, every slot would have its size.
+        indirect case ready(Reply)
+        /// A change of subscriptions, applied when its reply is written.
+        indirect case change(Subscriptions.Change)
+        /// The engine executes the request.
+        case waiting(Purpose)
+
+        var isWaiting: Bool {
+            if case .waiting = self { true } else { false }
+        }
+    }
+
+    /// What a request is for, as far as the reply to a failure depends on it.
+    enum Purpose: Equatable {
+        /// Whether a message of the user may be sent.
+        case sending(UserID)
+        /// Usage that a person reads.
+        case reading
+        case subscribing([UsageChannel])
+        case other
+    }
+
+    private var state = State.open
+    private var slots: Deque<Slot> = []
+    /// Number of the slot at the front of `slots`.
+    private var firstSlot: UInt64 = 0
+    /// Encoded replies that are not written yet.
+    private var output = ByteBuffer()
+    private var subscriptions: Subscriptions
+    private var drainReason = ReplyError.draining
+    /// That of the peer's token; nil before it authenticates.
+    private(set) var identity: Identity?
+    private let connectionID: Int
+    private let slotsMaximum: Int
+    private let allowsWhenUnavailable: Bool
+
+    /// - Parameters:
+    ///   - connectionID: sent in the reply to `HELLO`.
+    ///   - slotsMaximum: how many requests may be in flight.
+    ///   - allowsWhenUnavailable: whether messages are allowed, uncounted, while the database cannot be reached.
+    ///   - subscriptionsMaximum: how many users the connection may be subscribed to.
+    init(connectionID: Int, slotsMaximum: Int, allowsWhenUnavailable: Bool, subscriptionsMaximum: Int) {
+        subscriptions = Subscriptions(maximum: subscriptionsMaximum)
+        self.connectionID = connectionID
+        self.slotsMaximum = slotsMaximum
+        self.allowsWhenUnavailable = allowsWhenUnavailable
+    }
+
+    /// What the replies depend on that need no engine.
+    struct Dependencies {
+        var serverVersion: String
+        var info: () -> [String]
+    }
+
+    enum RequestAction: Equatable {
+        /// Submit the operation to a lane, and complete the slot with its outcome.
+        case submit(UserID, EngineOperation, slot: UInt64)
+        /// Submit it to the engine's reader, and complete the slot with its outcome.
+        case read(ReportQuery, slot: UInt64)
+        /// Subscribe to the users, and complete the slot with the outcome.
+        case subscribe([UserID], slot: UInt64)
+        /// Unsubscribe from the users. The reply is ready.
+        case unsubscribe([UserID])
+        /// Check the credentials, and call `completeAuthentication` before the next `receive`. `hello` is the RESP
+        /// version of a HELLO with credentials.
+        case authenticate(Credentials, hello: Int?)
+        /// Nothing to do. The reply is ready.
+        case replied
+    }
+
+    /// With so much output no more requests are accepted. Limits the memory and the event loop's time of requests with
+    /// long replies, such as HELP.
+    private static let outputBytesMaximum = 32_768
+
+    /// Whether another request may be decoded.
+    var acceptsRequests: Bool {
+        switch state {
+        case .open, .draining:
+            slots.count < slotsMaximum && output.readableBytes < ConnectionStateMachine.outputBytesMaximum
+        case .answering, .closed: false
+        }
+    }
+
+    /// All requests are answered, and the replies taken.
+    var isIdle: Bool { slots.isEmpty && output.readableBytes == 0 }
+
+    /// The connection has subscriptions: its peer may be silent.
+    var isSubscribed: Bool { subscriptions.isSubscribed }
+
+    /// All requests are answered, and no more are accepted.
+    var isFinished: Bool { state == .answering && isIdle }
+
+    mutating func receive(
+        _ request: DecodedRequest,
+        _ dependencies: Dependencies,
+        wasArray: Bool = false
+    ) -> RequestAction {
+        if state == .draining {
+            // The last reply: no later request is accepted.
+            state = .answering
+            return reply(.error(drainReason))
+        }
+        switch request {
+        case .command(.echo(let text)) where wasArray && !subscriptions.restrictsVerbs: return reply(.bulk(text))
+        case .command(.info) where wasArray && !subscriptions.restrictsVerbs:
+            return reply(.bulk(ServerInfo.bulk(dependencies.info())))
+        case .command(let command):
+            return perform(command, dependencies)
+        case .failure(let error):
+            return reply(.error(error))
+        case .fatal(let error):
+            state = .answering
+            return reply(.error(error))
+        }
+    }
+
+    private mutating func perform(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
+        subscriptions.isSubscribed ? performWhileSubscribed(command, dependencies) : answer(command, dependencies)
+    }
+
+    private mutating func performWhileSubscribed(
+        _ command: Command,
+        _ dependencies: Dependencies
+    ) -> RequestAction {
+        switch command {
+        case .ping(let text):
+            slots.append(.change(.ping(text)))
+            return .replied
+        case .subscribe, .unsubscribe, .quit: return answer(command, dependencies)
+        case _ where subscriptions.restrictsVerbs: return reply(.error(.onlySubscriptions))
+        case .hello where subscriptions.willBeSubscribed, .authenticate where subscriptions.willBeSubscribed:
+            return reply(.error(.helloWhileSubscribed))
+        default: return answer(command, dependencies)
+        }
+    }
+
+    private mutating func unsubscribe(_ channels: [UsageChannel]?) -> RequestAction {
+        let users = subscriptions.unsubscribe(from: channels)
+        slots.append(.change(.unsubscribed(channels)))
+        return .unsubscribe(users)
+    }
+
+    private mutating func subscribe(_ channels: [UsageChannel]) -> RequestAction {
+        if let error = subscriptions.subscribe(to: channels) { return reply(.error(error)) }
+        return .subscribe(channels.map(\.user), slot: waitingSlot(.subscribing(channels)))
+    }
+
+    private mutating func answer(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
+        switch command {
+        case .consume(let user, let messages, let key):
+            submit(user, .batched(.consume(messages, key: key)), .sending(user))
+        case .reserve(let user, let messages, let key, let ttlSeconds):
+            submit(user, .reserve(messages, key: key, ttlSeconds: ttlSeconds))
+        case .commit(let user, let key): submit(user, .commit(key))
+        case .release(let user, let key): submit(user, .release(key))
+        case .check(let user, let messages): submit(user, .check(messages), .sending(user))
+        case .usage(let user, nil): submit(user, .usage, .reading)
+        case .usage(let user, let period?): submit(user, .usageInPeriod(period), .reading)
+        case .history(let user, let months): submit(user, .history(months))
+        case .report(let period): read(.report(period ?? .open))
+        case .top(let period, let count): read(.top(period ?? .open, count: count))
+        case .setPlan(let change): submit(change.user, authored(.setPlan(change)))
+        case .grant(let user, let messages, let key, let reason):
+            submit(user, authored(.grant(messages, key: key, reason: reason)))
+        case .resetUsage(let user, let period): submit(user, authored(.resetUsage(period)))
+        case .forget(let user): submit(user, authored(.forget))
+        case .ping(nil): reply(.pong)
+        case .ping(let text?), .echo(let text): reply(.text(text))
+        case .help(let verb): reply(.help(about: verb))
+        case .info: reply(.lines(dependencies.info()))
+        case .hello(let version, let credentials?): .authenticate(credentials, hello: version)
+        case .hello(let version, nil): hello(version, dependencies)
+        case .authenticate(let credentials): .authenticate(credentials, hello: nil)
+        case .client, .select: reply(.ok)
+        case .command: reply(.empty)
+        case .quit: quit()
+        case .subscribe(let channels): subscribe(channels)
+        case .unsubscribe(let channels): unsubscribe(channels)
+        }
+    }
+
+    private mutating func hello(_ version: Int, _ dependencies: Dependencies) -> RequestAction {
+        let hello = Reply.hello(
+            version: version,
+            serverVersion: dependencies.serverVersion,
+            connectionID: connectionID
+        )
+        guard !subscriptions.setVersion(version) else { return reply(hello) }
+        slots.append(.change(.hello(version: version, hello)))
+        return .replied
+    }
+
+    /// Replies to an authentication. After a failure the connection keeps its identity.
+    mutating func completeAuthentication(
+        _ result: Result<Identity, ReplyError>,
+        hello version: Int?,
+        _ dependencies: Dependencies
+    ) {
+        switch result {
+        case .failure(let error):
+            _ = reply(.error(error))
+        case .success(let identity):
+            self.identity = identity
+            _ = if let version { hello(version, dependencies) } else { reply(.ok) }
+        }
+    }
+
+    /// The audit log has an operator's change under the token's name, not the service's role.
+    private func authored(_ change: OperatorChange) -> EngineOperation {
+        .change(change, by: identity.map { ChangeAuthor(actor: $0.actor) })
+    }
+
+    private mutating func quit() -> RequestAction {
+        state = .answering
+        return reply(.ok)
+    }
+
+    private mutating func reply(_ reply: Reply) -> RequestAction {
+        if slots.isEmpty {
+            firstSlot += 1
+            reply.encode(into: &output)
+        } else {
+            slots.append(.ready(reply))
+        }
+        return .replied
+    }
+
+    private mutating func submit(
+        _ user: UserID,
+        _ operation: EngineOperation,
+        _ purpose: Purpose = .other
+    ) -> RequestAction {
+        .submit(user, operation, slot: waitingSlot(purpose))
+    }
+
+    private mutating func read(_ query: ReportQuery) -> RequestAction {
+        .read(query, slot: waitingSlot(.other))
+    }
+
+    private mutating func waitingSlot(_ purpose: Purpose) -> UInt64 {
+        slots.append(.waiting(purpose))
+        return firstSlot + UInt64(slots.count - 1)
+    }
+
+    /// Encodes the reply to a request, or keeps it until the earlier requests are answered.
+    ///
+    /// - Parameter newBuffer: returns an empty buffer for encoded replies; called where there are none yet.
+    mutating func complete(slot: UInt64, _ outcome: Outcome, newBuffer: () -> ByteBuffer = { ByteBuffer() }) {
+        // A closed connection has no peer to reply to.
+        guard state != .closed, slot >= firstSlot else { return }
+        let index = Int(slot - firstSlot)
+        guard index < slots.count, case .waiting(let purpose) = slots[index] else {
+            assertionFailure("a slot was completed twice")
+            return
+        }
+        if case .subscribing(let channels) = purpose {
+            slots[index] = .change(ConnectionStateMachine.change(to: channels, outcome))
+            encodeReady(newBuffer)
+            return
+        }
+        guard index == 0 else {
+            slots[index] = .ready(reply(to: outcome, purpose))
+            return
+        }
+        slots.removeFirst()
+        firstSlot += 1
+        if output.readableBytes == 0 { output = newBuffer() }
+        if case .answer(let answer) = outcome {
+            answer.encode(into: &output)
+        } else {
+            reply(to: outcome, purpose).encode(into: &output)
+        }
+        encodeReady(newBuffer)
+    }
+
+    /// Encodes the replies at the front of the queue.
+    private mutating func encodeReady(_ newBuffer: () -> ByteBuffer) {
+        // Checked in place: removing the slot first would retain each waiting request.
+        while slots.first?.isWaiting == false, let slot = slots.popFirst() {
+            firstSlot += 1
+            if output.readableBytes == 0 { output = newBuffer() }
+            switch slot {
+            case .ready(let reply): reply.encode(into: &output)
+            case .change(let change): subscriptions.apply(change, into: &output)
+            case .waiting: break
+            }
+        }
+    }
+
+    private static func change(to channels: [UsageChannel], _ outcome: Outcome) -> Subscriptions.Change {
+        switch outcome {
+        case .failure(let error): .refused(ReplyError(error))
+        default: .subscribed(channels)
+        }
+    }
+
+    private func reply(to outcome: Outcome, _ purpose: Purpose) -> Reply {
+        switch outcome {
+        case .answer(let answer): .answer(answer)
+        case .periodUsages(let periods): .periodUsages(periods)
+        case .done: .ok
+        case .report(let report): .report(report)
+        case .subscribed: .ok
+        case .periods: .error(ReplyError(EngineError(.internal, "no verb reads all periods; please report it")))
+        case .failure(let error) where error.code == .unreachable && allowsWhenUnavailable:
+            if case .sending(let user) = purpose {
+                .text("ALLOWED user=\(user) degraded=1 banner=\"\(Phrase(.uncounted).text)\"")
+            } else {
+                .error(reply(to: error, purpose))
+            }
+        case .failure(let error):
+            .error(reply(to: error, purpose))
+        }
+    }
+
+    private func reply(to error: EngineError, _ purpose: Purpose) -> ReplyError {
+        purpose == .reading
+            ? ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable) : ReplyError(error)
+    }
+
+    /// The most bytes of messages in one write. A slow peer gets the others later, replaced by newer ones.
+    private static let messageBytesMaximum = 16_384
+
+    /// Queues a message about a user's changed usage snapshot.
+    mutating func push(_ answer: Answer) {
+        if state != .closed { subscriptions.push(answer) }
+    }
+
+    /// Removes all replies that are ready, in the order of the requests; nil when there are none.
+    ///
+    /// - Parameter withMessages: append some messages of subscriptions. False while the peer does not read its replies.
+    mutating func takeReplies(
+        withMessages: Bool = true,
+        newBuffer: () -> ByteBuffer = { ByteBuffer() }
+    ) -> ByteBuffer? {
+        encodeReady(newBuffer)
+        if withMessages, subscriptions.hasUnsent, mayReceiveMessages {
+            if output.readableBytes == 0 { output = newBuffer() }
+            subscriptions.writeMessages(into: &output, upToBytes: ConnectionStateMachine.messageBytesMaximum)
+        }
+        guard output.readableBytes > 0 else { return nil }
+        defer { output = ByteBuffer() }
+        return output
+    }
+
+    /// False as soon as the peer's token has ended, before the connection closes.
+    private var mayReceiveMessages: Bool {
+        state == .open || state == .draining && drainReason == .draining
+    }
+
+    /// The peer has closed its side. Accepted requests are still answered.
+    mutating func inputEnded() {
+        if state != .closed { state = .answering }
+    }
+
+    /// Accepts no more requests, because of a shutdown, or because the peer lost its permission.
+    ///
+    /// - Parameter reason: the reply to the next request.
+    mutating func drain(because reason: ReplyError = .draining) {
+        guard state == .open else { return }
+        state = .draining
+        drainReason = reason
+    }
+
+    mutating func close() {
+        state = .closed
+        slots.removeAll()
+        output = ByteBuffer()
+    }
+}

@@ -1,0 +1,141 @@
+import Engine
+import LineProtocol
+import Logging
+import NIOCore
+import Postgres
+import Usage
+
+/// The settings of the service, checked.
+public struct ServerConfiguration: Sendable {
+    /// The database that the service uses. Printing or dumping it shows no password.
+    public enum Database: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
+    {
+        /// A libpq connection string or URI; may hold a password.
+        case url(String)
+        /// A private PostgreSQL, started in this directory.
+        case privateServer(dataDirectory: String)
+
+        public var description: String {
+            switch self {
+            case .url(let url): redacted(conninfo: url)
+            case .privateServer(let directory): "private PostgreSQL in \(directory)"
+            }
+        }
+
+        public var debugDescription: String { description }
+        public var customMirror: Mirror { Mirror(self, children: ["database": description]) }
+    }
+
+    public var listen: ListenAddress
+    /// nil: off.
+    public var http: HTTPConfiguration?
+    package var webhooks: WebhookConfiguration
+    public var database: Database
+    public var logLevel: Logger.Level
+    public var eventLoops: Int
+    public var drainTimeout: Duration
+    public var keysKeepDays: Int
+    public var authentication: Authentication
+    var connectionsPerTokenMaximum: Int
+    /// Only trusted machines can reach the ports.
+    public var networkIsTrusted: Bool
+    /// nil: in plain text.
+    var tls: TLSFiles?
+    package var handshakeTimeout: TimeAmount
+    package var connectionLimits: ConnectionLimits
+    /// Without its database URL, which is unknown until a private PostgreSQL runs.
+    private var engine: EngineConfiguration
+
+    public init(_ settings: SettingsReader) throws(InvalidSetting) {
+        listen = try settings.value(Settings.listen)
+        http = try HTTPConfiguration(settings)
+        webhooks = try WebhookConfiguration(settings)
+        database = try ServerConfiguration.database(settings)
+        logLevel = try settings.value(Settings.logLevel)
+        eventLoops = try settings.value(Settings.eventLoops)
+        drainTimeout = try settings.value(Settings.drainTimeout)
+        keysKeepDays = try settings.value(Settings.keysKeepDays)
+        authentication = try settings.value(Settings.authentication)
+        networkIsTrusted = try settings.value(Settings.trustedNetwork)
+        tls = try ServerConfiguration.tls(settings)
+        handshakeTimeout = TimeAmount(try settings.value(Settings.tlsHandshakeTimeout))
+        connectionLimits = try ConnectionLimits(settings)
+        connectionsPerTokenMaximum =
+            try settings.value(Settings.connectionsPerTokenMaximum) ?? connectionLimits.connectionsMaximum
+        engine = EngineConfiguration(
+            databaseURL: "",
+            unknownUsersPolicy: try settings.value(Settings.unknownUsers),
+            manageURL: try settings.value(Settings.manageURL),
+            lanes: try settings.value(Settings.lanes),
+            batchMaximum: try settings.value(Settings.batchMaximum),
+            queueCapacity: try settings.value(Settings.queueMaximum),
+            queueWaitMaximum: try settings.value(Settings.queueWait),
+            requestTimeout: try settings.value(Settings.requestTimeout),
+            connectTimeout: try settings.value(Settings.connectTimeout),
+            reportTimeout: try settings.value(Settings.reportTimeout),
+            changesPoll: try settings.value(Settings.changesPoll)
+        )
+    }
+
+    private static func tls(_ settings: SettingsReader) throws(InvalidSetting) -> TLSFiles? {
+        let clientCA = try settings.value(Settings.tlsClientCA)
+        switch (try settings.value(Settings.tlsCertificate), try settings.value(Settings.tlsKey)) {
+        case (let certificate?, let key?):
+            return TLSFiles(certificate: certificate, key: key, clientCA: clientCA)
+        case (nil, nil) where clientCA == nil:
+            return nil
+        case (nil, nil):
+            throw InvalidSetting(text: "tls-client-ca needs tls-certificate and tls-key")
+        default:
+            throw InvalidSetting(text: "tls-certificate and tls-key go together: set both, or neither")
+        }
+    }
+
+    private static func database(_ settings: SettingsReader) throws(InvalidSetting) -> Database {
+        if let url = try settings.value(Settings.databaseURL) ?? settings.conventionalDatabaseURL { return .url(url) }
+        return .privateServer(dataDirectory: try settings.value(Settings.dataDirectory))
+    }
+
+    public func engine(databaseURL: String) -> EngineConfiguration {
+        var engine = engine
+        engine.databaseURL = databaseURL
+        return engine
+    }
+}
+
+extension ServerConfiguration {
+    package var outputTimeout: TimeAmount { connectionLimits.outputTimeout }
+    package var firstRequestTimeout: TimeAmount { connectionLimits.firstRequestTimeout }
+    package var incompleteRequestTimeout: TimeAmount { connectionLimits.incompleteRequestTimeout }
+    package var allowsWhenUnavailable: Bool { connectionLimits.allowsWhenUnavailable }
+    package var httpHasTLS: Bool { tls != nil && http?.usesTLS == true }
+    public var connectionsMaximum: Int { connectionLimits.connectionsMaximum }
+
+    /// Lowers the limit to what the system allows, so that a connection beyond it is refused with an answer.
+    public mutating func allowConnections(atMost maximum: Int) {
+        connectionLimits.connectionsMaximum = max(1, min(connectionLimits.connectionsMaximum, maximum))
+    }
+}
+
+extension ConnectionLimits {
+    fileprivate init(_ settings: SettingsReader) throws(InvalidSetting) {
+        self.init(
+            request: RequestLimits(
+                bytesMaximum: try settings.value(Settings.requestBytesMaximum),
+                tokensMaximum: try settings.value(Settings.requestArgumentsMaximum)
+            ),
+            inFlightMaximum: try settings.value(Settings.inFlightMaximum),
+            outputBytesMaximum: try settings.value(Settings.outputBytesMaximum),
+            outputTimeout: TimeAmount(try settings.value(Settings.outputTimeout)),
+            idleTimeout: TimeAmount(try settings.value(Settings.idleTimeout)),
+            firstRequestTimeout: TimeAmount(try settings.value(Settings.firstRequestTimeout)),
+            incompleteRequestTimeout: TimeAmount(try settings.value(Settings.incompleteRequestTimeout)),
+            connectionsMaximum: try settings.value(Settings.connectionsMaximum),
+            connectionsPerAddressMaximum: try settings.value(Settings.connectionsPerAddressMaximum) ?? .max,
+            allowsWhenUnavailable: try settings.value(Settings.allowsWhenUnavailable),
+            subscriptionsMaximum: try settings.value(Settings.subscriptionsMaximum),
+            authenticationTimeout: TimeAmount(try settings.value(Settings.authenticationTimeout)),
+            lingerMaximum: TimeAmount(try settings.value(Settings.drainTimeout))
+        )
+    }
+}

@@ -1,0 +1,248 @@
+import Engine
+import Logging
+import Postgres
+import ServiceLifecycle
+import TransportSecurity
+import UnixSignals
+import Usage
+
+/// The whole service: database, engine and ports, started in this order and stopped in the reverse order.
+public struct HeadroomService: Sendable {
+    /// Makes the HTTP server, which runs until graceful shutdown.
+    ///
+    /// - Parameter whenOpen: to be called once, with the address that was opened; nil if none was.
+    package typealias HTTPServerMaker =
+        @Sendable (ServiceParts, _ whenOpen: @escaping @Sendable (ListenAddress?) -> Void) throws -> any Service
+
+    /// Makes the port of the line protocol.
+    package typealias LineServerMaker = @Sendable (ServiceParts) -> any LinePort
+
+    private let configuration: ServerConfiguration
+    private let lineServer: LineServerMaker
+    private let httpServer: HTTPServerMaker?
+    private let logger: Logger
+
+    /// Both ports are parameters, so that this module needs nothing of them.
+    ///
+    /// - Parameter httpServer: called if the setting `http` names an address.
+    package init(
+        _ configuration: ServerConfiguration,
+        lineServer: @escaping LineServerMaker,
+        httpServer: HTTPServerMaker?,
+        logger: Logger
+    ) {
+        self.configuration = configuration
+        self.lineServer = lineServer
+        self.httpServer = configuration.http == nil ? nil : httpServer
+        self.logger = logger
+    }
+
+    /// The addresses and commands that `serve` prints once the service is ready.
+    public struct Ready: Sendable {
+        public var listen: ListenAddress
+        /// nil if HTTP is off.
+        public var http: ListenAddress?
+        public var speaksTLS: Bool
+        /// A command that opens the database, without a password.
+        public var psqlCommand: String
+    }
+
+    /// Serves until SIGTERM or SIGINT, then drains.
+    ///
+    /// - Parameter whenReady: called once every port is open.
+    /// - Throws: if the database cannot be reached or migrated, or a port cannot be opened.
+    public func run(whenReady: @escaping @Sendable (Ready) -> Void) async throws {
+        // Errors that the settings alone show are reported before anything is started.
+        try checkPorts(requiresAuthentication: true)
+        let tls = try configuration.tls.map { files throws(TLSFileError) in try TLSContexts(files, logger: logger) }
+        switch configuration.database {
+        case .url(let url):
+            try await serve(url, psqlCommand: "psql '\(redacted(conninfo: url))'", privateServer: nil, tls, whenReady)
+        case .privateServer(let directory):
+            let server = PrivateServer(dataDirectory: directory, createsCluster: true, logger: logger)
+            let running = try await server.start()
+            do {
+                try await serve(
+                    running.conninfo,
+                    psqlCommand: running.psqlCommand,
+                    privateServer: server,
+                    tls,
+                    whenReady
+                )
+            } catch {
+                await server.stop()
+                throw error
+            }
+        }
+    }
+
+    private func serve(
+        _ databaseURL: String,
+        psqlCommand: String,
+        privateServer: PrivateServer?,
+        _ tls: TLSContexts?,
+        _ whenReady: @escaping @Sendable (Ready) -> Void
+    ) async throws {
+        try await SchemaSetup(databaseURL: databaseURL, logger: logger)
+            .prepare(isPrivate: privateServer != nil)
+        let access = AccessControl(
+            configuration.authentication,
+            connectionsPerTokenMaximum: configuration.connectionsPerTokenMaximum,
+            logger: logger
+        )
+        try await access.load(from: databaseURL)
+        try checkPorts(requiresAuthentication: access.isRequired)
+        do {
+            try checkPorts(requiresAuthentication: false)
+        } catch is ProtectedMode.Refused {
+            access.requireToken()
+        }
+        let parts = ServiceParts(
+            configuration,
+            databaseURL: databaseURL,
+            access: access,
+            tls: tls,
+            logger: logger
+        )
+        let server = lineServer(parts)
+        // Signals are trapped before the port is open: a peer that sees it open may end the service at once.
+        let terminationSignals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let reloadSignals = tls == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
+        let listen = try await server.bind()
+        let (httpAddresses, httpOpened) = AsyncStream.makeStream(of: ListenAddress?.self)
+        let announcement = ReadyAnnouncement(parts.engine, httpAddresses: httpAddresses) { http in
+            whenReady(Ready(listen: listen, http: http, speaksTLS: tls != nil, psqlCommand: psqlCommand))
+        }
+        let housekeeper = Housekeeper(
+            databaseURL: databaseURL,
+            keepDays: configuration.keysKeepDays,
+            logger: logger
+        )
+        let activity = ActivityRecorder(databaseURL: databaseURL, logger: logger) { parts.engine.activity }
+        var services: [any Service] = [
+            HousekeeperService(housekeeper: housekeeper, activity: activity),
+            MonitorService(monitor: parts.monitor), EngineService(engine: parts.engine),
+        ]
+        // Stops after the line protocol, so that /readyz reports the drain meanwhile, and before the engine, which it
+        // uses.
+        if let httpServer {
+            services.append(try httpServer(parts) { httpOpened.yield($0) })
+        } else {
+            httpOpened.yield(nil)
+        }
+        services += [server, announcement]
+        if let tls, let reloadSignals {
+            services.append(TLSReloadService(contexts: tls, signals: reloadSignals))
+        }
+        if let privateServer {
+            services.insert(PrivateServerService(server: privateServer, engine: parts.engine, logger: logger), at: 0)
+        }
+        try await run(services, until: terminationSignals)
+    }
+
+    private func run(_ services: [any Service], until terminationSignals: UnixSignalsSequence) async throws {
+        var configured = ServiceGroupConfiguration(
+            // If one cannot start, the others still stop in order; then the error is thrown.
+            services: services.map { .init(service: $0, failureTerminationBehavior: .gracefullyShutdownGroup) },
+            logger: logger
+        )
+        configured.maximumGracefulShutdownDuration = configuration.drainTimeout + .milliseconds(1_500)
+        let group = ServiceGroup(configuration: configured)
+        async let _: Void = {
+            for await _ in terminationSignals { await group.triggerGracefulShutdown() }
+        }()
+        try await group.run()
+    }
+
+    private func checkPorts(requiresAuthentication: Bool) throws {
+        try ProtectedMode(configuration, hasTLS: configuration.tls != nil)
+            .check(configuration.listen, requiresAuthentication: requiresAuthentication)
+        guard let http = configuration.http else { return }
+        try ProtectedMode(configuration, hasTLS: configuration.httpHasTLS)
+            .check(http.address, setting: Settings.http, requiresAuthentication: requiresAuthentication)
+    }
+}
+
+/// The port of the line protocol. It is open before the service is, so that nothing starts if its address is taken.
+package protocol LinePort: Service {
+    /// Opens the port and accepts connections.
+    ///
+    /// - Returns: the address, with the port that the kernel chose where the setting is 0.
+    /// - Throws: when the address is in use or not one of this machine's.
+    func bind() async throws -> ListenAddress
+}
+
+/// Stops after the ports, when no request can arrive any more.
+private struct EngineService: Service, CustomStringConvertible {
+    let description = "engine"
+    let engine: BatchingEngine
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await engine.run()
+        } onGracefulShutdown: {
+            engine.close()
+        }
+    }
+}
+
+private struct HousekeeperService: Service, CustomStringConvertible {
+    let description = "housekeeper"
+    let housekeeper: Housekeeper
+    let activity: ActivityRecorder
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            async let pruning: Void = housekeeper.run(every: .seconds(60))
+            async let recording: Void = activity.run()
+            _ = await (pruning, recording)
+        }
+        // The engine has stopped by now, so this records the last of it.
+        await activity.recordOrLog()
+    }
+}
+
+private struct MonitorService: Service, CustomStringConvertible {
+    let description = "database monitor"
+    let monitor: DatabaseMonitor
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await monitor.run()
+        } onGracefulShutdown: {
+            monitor.close()
+        }
+    }
+}
+
+/// Restarts the private PostgreSQL if it ends, and stops it last, when nothing is left to write.
+private struct PrivateServerService: Service, CustomStringConvertible {
+    let description = "private PostgreSQL"
+    let server: PrivateServer
+    let engine: BatchingEngine
+    let logger: Logger
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while true {
+                do {
+                    try await Task.sleep(for: .seconds(1))
+                } catch {
+                    return
+                }
+                await restartIfNeeded()
+            }
+        }
+        await server.stop()
+    }
+
+    /// Starting a server that runs changes nothing.
+    private func restartIfNeeded() async {
+        guard engine.snapshot.lanesConnected < engine.snapshot.lanes else { return }
+        do {
+            _ = try await server.start()
+        } catch {
+            logger.error("the private PostgreSQL could not be restarted", metadata: ["error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Engine
+import LineProtocol
+import NIOCore
+import Usage
+
+/// The counters of one event loop. Written on that loop only; read from any thread.
+package final class LoopMetrics: Sendable {
+    /// The outcomes that are counted.
+    package enum Status: Int, CaseIterable, Sendable {
+        case allowed, blocked, held, ok
+    }
+
+    let verbs = CounterCells(count: Verb.allCases.count)
+    /// For each status, one for each tier.
+    let answers = CounterCells(count: Status.allCases.count << tierBits)
+    let errors = CounterCells(count: ReplyError.Code.allCases.count)
+    package let latencies = LatencyRecorder()
+
+    @inline(__always)
+    package func count(_ request: DecodedRequest) {
+        switch request {
+        case .command(let command): verbs.increment(command.verb.ordinal)
+        case .failure(let error), .fatal(let error): count(error.code)
+        }
+    }
+
+    @inline(__always)
+    package func count(_ outcome: Outcome) {
+        switch outcome {
+        case .answer(let answer):
+            answers.increment(LoopMetrics.ordinal(Status(answer.status), answer.snapshot.tier))
+        case .failure(let error): count(ReplyError(error).code)
+        default: break
+        }
+    }
+
+    private func count(_ code: ReplyError.Code) {
+        if let ordinal = ReplyError.Code.allCases.firstIndex(of: code) { errors.increment(ordinal) }
+    }
+
+    /// Enough for all tiers. A literal, because `allCases` makes an array each time.
+    private static var tierBits: Int { 2 }
+
+    @inline(__always)
+    static func ordinal(_ status: Status, _ tier: Tier) -> Int {
+        status.rawValue << tierBits | tier.ordinal
+    }
+
+    /// The time in microseconds, which wraps after an hour; never 0.
+    package static func microseconds(_ time: NIODeadline) -> UInt32 {
+        max(1, UInt32(truncatingIfNeeded: time.uptimeNanoseconds / 1_000))
+    }
+
+    /// The time in seconds; never 0.
+    package static func second(_ time: NIODeadline) -> UInt64 {
+        time.uptimeNanoseconds / 1_000_000_000 + 1
+    }
+}
+
+extension LoopMetrics.Status {
+    @inline(__always)
+    init(_ status: Answer.Status) {
+        self =
+            switch status {
+            case .allowed: .allowed
+            case .blocked: .blocked
+            case .held: .held
+            case .ok: .ok
+            }
+    }
+}

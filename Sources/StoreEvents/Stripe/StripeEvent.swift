@@ -1,0 +1,90 @@
+import Billing
+import Usage
+
+/// Stripe's events (https://docs.stripe.com/api/events), as they are stored, and translated.
+public enum StripeEvent: StoreAdapter {
+    public static let source = BillingEvent.Source.stripe
+    /// The types for subscriptions, https://docs.stripe.com/billing/subscriptions/webhooks, and refunds.
+    public static let eventTypes: Set = [
+        "charge.failed", "charge.refunded", "charge.succeeded", "checkout.session.completed",
+        "checkout.session.expired", "customer.created", "customer.deleted", "customer.subscription.created",
+        "customer.subscription.deleted", "customer.subscription.paused",
+        "customer.subscription.pending_update_applied", "customer.subscription.pending_update_expired",
+        "customer.subscription.resumed", "customer.subscription.trial_will_end", "customer.subscription.updated",
+        "customer.updated", "invoice.created", "invoice.finalization_failed", "invoice.finalized",
+        "invoice.marked_uncollectible", "invoice.paid", "invoice.payment_action_required", "invoice.payment_failed",
+        "invoice.payment_succeeded", "invoice.upcoming", "invoice.updated", "invoice.voided", "invoice_payment.paid",
+        "payment_intent.payment_failed", "payment_intent.succeeded", "refund.created", "refund.updated",
+    ]
+
+    /// - Parameters:
+    ///   - body: of a verified request.
+    ///   - refundRevokes: the setting stripe-refund-revokes. It is stored with a refund, so that a replay has the same
+    ///     effect after the setting was changed.
+    /// - Returns: the payload to store, which `translate` accepts.
+    /// - Throws: malformed or too large, with the field's name.
+    public static func sanitized(body: [UInt8], refundRevokes: Bool) throws(BillingError) -> JSONValue {
+        let event = try PayloadFields(try JSONValue(parsing: body), path: "")
+        var stored = try StripeAllowlist.stored(event, StripeAllowlist.event)
+        let type = try event.required("type", PayloadFields.word)
+        let data = try PayloadFields(event.members["data"], path: "data")
+        let object = try PayloadFields(data.members["object"], path: "data.object")
+        let storedObject = try StripeAllowlist.stored(object, StripeAllowlist.object(of: type))
+        stored["data"] = .object(["object": .object(storedObject)])
+        if let changed = StripeAllowlist.names(of: data.members["previous_attributes"]) { stored["changed"] = changed }
+        if type == "charge.refunded" { stored["refund_revokes"] = .bool(refundRevokes) }
+        let payload = JSONValue.object(stored)
+        // Checks the required fields, so that every stored payload can be translated again.
+        _ = try translate(payload: payload)
+        return payload
+    }
+
+    public static func translate(payload: JSONValue) throws(BillingError) -> BillingEvent {
+        let event = try PayloadFields(payload, path: "")
+        let kind = try event.required("type", PayloadFields.word)
+        let created = try event.required("created", PayloadFields.seconds)
+        let isLive = try event.required("livemode", PayloadFields.flag)
+        let object = try PayloadFields(
+            PayloadFields(payload["data"], path: "data").members["object"],
+            path: "data.object"
+        )
+        let status = kind.hasPrefix("customer.subscription.") ? try object.word("status") : nil
+        var notification = BillingEvent(
+            source: .stripe,
+            id: try event.required("id", PayloadFields.text),
+            type: status.map { "\(kind): \($0)" } ?? kind,
+            at: created,
+            environment: isLive ? .production : .sandbox,
+            identities: try identities(of: kind, object),
+            payload: payload
+        )
+        try notification.translate { translated in
+            let translation = StripeTranslation(kind: kind, at: created, event: event, object: object)
+            translated.at = StripeEventOrder.instant(of: kind, created: created, periodEnd: try translation.periodEnd)
+            translated.effects = try translation.effects
+        }
+        return notification
+    }
+
+    /// The user's UUID, if the event has it, and the customer, which it identifies from then on.
+    private static func identities(
+        of kind: String,
+        _ object: PayloadFields
+    ) throws(BillingError) -> [String] {
+        var identities: [String] = []
+        if kind == "checkout.session.completed", let user = object.user("client_reference_id") {
+            identities.append(user)
+        }
+        if kind.hasPrefix("invoice.") {
+            if let user = try StripeInvoice(object).user { identities.append(user) }
+        } else if let user = try object.object("metadata")?.user("user_id") {
+            identities.append(user)
+        }
+        if let customer = try object.text("customer") { identities.append(customer) }
+        return CustomerIdentity.distinct(identities)
+    }
+}
+
+extension BillingEvent.Source {
+    public static let stripe = BillingEvent.Source(rawValue: "stripe")
+}

@@ -1,0 +1,15 @@
+import Billing
+
+/// The store environments whose events are accepted. Sandbox purchases cost nothing, and any tester can make them.
+public enum AcceptedEnvironments: String, Sendable, CaseIterable {
+    case production, sandbox, any
+
+    public func check(_ environment: BillingEvent.Environment?) throws(BillingError) {
+        guard self == .any || rawValue == environment?.rawValue else {
+            throw BillingError(
+                .elsewhere,
+                "the event is of the \(environment?.rawValue ?? "unnamed") environment, and store-environment is \(rawValue)"
+            )
+        }
+    }
+}

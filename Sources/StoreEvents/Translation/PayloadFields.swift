@@ -1,0 +1,208 @@
+import Billing
+import Usage
+
+/// The members of a JSON object in a store's payload, read by name and format. An error names the field by its path in
+/// the payload and never repeats its value.
+///
+/// null counts as absent. Unknown members are ignored, because stores add fields at any time.
+struct PayloadFields {
+    /// The limit of the database. Ids and enumeration values of stores are shorter.
+    static let textLengthMaximum = 255
+    /// Types, reasons and other values of a store's enumerations.
+    static let wordLengthMaximum = 64
+    /// Some customers have hundreds of aliases; the important ones come first.
+    static let identitiesMaximum = 100
+    /// A subscription has at most 20 items, and an event has the first 10 lines of an invoice. More elements are
+    /// dropped.
+    static let objectsMaximum = 50
+
+    enum Format {
+        case text, texts, word, integer, number, flag, identity, identities
+        /// Milliseconds since 1970.
+        case instant
+        /// Seconds since 1970.
+        case seconds
+        /// A UUID. Any other text is dropped: the app's developer chose it, and it identifies no user here.
+        case user
+        /// The id of another object, or the object itself, of which only the id is stored.
+        case reference
+    }
+
+    private let path: String
+    let members: [String: JSONValue]
+
+    /// - Parameter path: the name of the object in errors; empty for the outermost object.
+    init(_ value: JSONValue?, path: String) throws(BillingError) {
+        guard case .object(let members)? = value else {
+            let what = path.isEmpty ? "the body" : path
+            throw .malformed(
+                value == nil || value == .null ? "\(what) is missing" : "\(what) must be a JSON object"
+            )
+        }
+        self.path = path
+        self.members = members
+    }
+
+    func has(_ name: String) -> Bool { members[name] != nil }
+
+    func object(_ name: String) throws(BillingError) -> PayloadFields? {
+        guard let value = value(name) else { return nil }
+        return try PayloadFields(value, path: full(name))
+    }
+
+    func text(_ name: String) throws(BillingError) -> String? {
+        guard let value = value(name) else { return nil }
+        return try text(value, name)
+    }
+
+    func word(_ name: String) throws(BillingError) -> String? {
+        guard let word = try text(name) else { return nil }
+        guard word.unicodeScalars.count <= PayloadFields.wordLengthMaximum else {
+            throw .malformed("\(full(name)) must have at most \(PayloadFields.wordLengthMaximum) characters")
+        }
+        return word
+    }
+
+    func texts(_ name: String) throws(BillingError) -> [String] {
+        guard let value = value(name) else { return [] }
+        guard case .array(let elements) = value else { throw .malformed("\(full(name)) must be an array of texts") }
+        var texts: [String] = []
+        // An empty id identifies no customer.
+        for element in elements.prefix(PayloadFields.identitiesMaximum) where element != .string("") {
+            texts.append(try text(element, name))
+        }
+        return texts
+    }
+
+    func flag(_ name: String) throws(BillingError) -> Bool? {
+        guard let value = value(name) else { return nil }
+        guard case .bool(let flag) = value else { throw .malformed("\(full(name)) must be true or false") }
+        return flag
+    }
+
+    func integer(_ name: String) throws(BillingError) -> Int64? {
+        switch value(name) {
+        case nil: return nil
+        case .integer(let number)?: return number
+        case .decimal(let number)? where number == number.rounded() && number.magnitude < 9e15: return Int64(number)
+        default: throw .malformed("\(full(name)) must be a whole number")
+        }
+    }
+
+    func number(_ name: String) throws(BillingError) -> Double? {
+        switch value(name) {
+        case nil: return nil
+        case .integer(let number)?: return Double(number)
+        case .decimal(let number)?: return number
+        default: throw .malformed("\(full(name)) must be a number")
+        }
+    }
+
+    /// From milliseconds since 1970, the format of RevenueCat and the App Store.
+    func instant(_ name: String) throws(BillingError) -> Instant? {
+        guard let milliseconds = try integer(name) else { return nil }
+        guard let instant = Instant(millisecondsSince1970: milliseconds) else {
+            throw .malformed("\(full(name)) must be milliseconds since 1970, in the years 2000 to 9999")
+        }
+        return instant
+    }
+
+    /// From whole seconds since 1970, Stripe's format.
+    func seconds(_ name: String) throws(BillingError) -> Instant? {
+        guard let seconds = try integer(name) else { return nil }
+        guard (946_684_800..<253_402_300_800).contains(seconds) else {
+            throw .malformed("\(full(name)) must be seconds since 1970, in the years 2000 to 9999")
+        }
+        return Instant(secondsSince1970: seconds)
+    }
+
+    /// A UUID in canonical form. nil for any other value.
+    func user(_ name: String) -> String? {
+        guard case .string(let text)? = members[name] else { return nil }
+        return UserID(text)?.description
+    }
+
+    /// The id of an object that is given by its id or in full.
+    func reference(_ name: String) throws(BillingError) -> String? {
+        guard case .object? = value(name) else { return try text(name) }
+        return try object(name)?.text("id")
+    }
+
+    func objects(_ name: String) throws(BillingError) -> [PayloadFields] {
+        guard let value = value(name) else { return [] }
+        guard case .array(let elements) = value else { throw .malformed("\(full(name)) must be an array of objects") }
+        var objects: [PayloadFields] = []
+        for element in elements.prefix(PayloadFields.objectsMaximum) {
+            objects.append(try PayloadFields(element, path: full(name)))
+        }
+        return objects
+    }
+
+    func required<Value>(
+        _ name: String,
+        _ read: (PayloadFields) -> (String) throws(BillingError) -> Value?
+    ) throws(BillingError) -> Value {
+        guard let value = try read(self)(name) else { throw .malformed("\(full(name)) is missing") }
+        return value
+    }
+
+    /// These fields and no others, for storing.
+    ///
+    /// - Parameter informative: fields that no effect depends on. If one has an unexpected format, it is dropped and
+    ///   the event is accepted; any other field throws.
+    func stored(
+        _ formats: KeyValuePairs<String, Format>,
+        informative: Set<String> = []
+    ) throws(BillingError) -> [String: JSONValue] {
+        var stored: [String: JSONValue] = [:]
+        for (name, format) in formats {
+            // null can have a meaning of its own, such as "no grace period".
+            if members[name] == .null { stored[name] = .null }
+            guard value(name) != nil else { continue }
+            if informative.contains(name) {
+                stored[name] = (try? storedValue(name, format)) ?? nil
+            } else {
+                stored[name] = try storedValue(name, format)
+            }
+        }
+        return stored
+    }
+
+    private func storedValue(_ name: String, _ format: Format) throws(BillingError) -> JSONValue? {
+        switch format {
+        case .text: return try text(name).map { .string($0) }
+        case .texts: return .array(try texts(name).map { .string($0) })
+        case .word: return try word(name).map { .string($0) }
+        case .identity: return try text(name).map { .string(CustomerIdentity.stored($0)) }
+        case .identities:
+            return .array(CustomerIdentity.distinct(try texts(name).map(CustomerIdentity.stored)).map { .string($0) })
+        case .flag: return try flag(name).map { .bool($0) }
+        case .integer: return try integer(name).map { .integer($0) }
+        case .number: return try number(name) == nil ? nil : value(name)
+        case .instant: return try instant(name).map { .integer($0.microsecondsSince1970 / 1_000) }
+        case .seconds: return try seconds(name).map { .integer($0.secondsSince1970) }
+        case .user: return user(name).map { .string($0) }
+        case .reference: return try reference(name).map { .string($0) }
+        }
+    }
+
+    private func value(_ name: String) -> JSONValue? {
+        members[name] == .null ? nil : members[name]
+    }
+
+    private func full(_ name: String) -> String {
+        path.isEmpty ? name : "\(path).\(name)"
+    }
+
+    private func text(_ value: JSONValue, _ name: String) throws(BillingError) -> String {
+        guard case .string(let text) = value else { throw .malformed("\(full(name)) must be a text") }
+        guard !text.isEmpty, text.unicodeScalars.count <= PayloadFields.textLengthMaximum,
+            !text.unicodeScalars.contains(where: { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) })
+        else {
+            throw .malformed(
+                "\(full(name)) must have 1 to \(PayloadFields.textLengthMaximum) characters, and no control characters"
+            )
+        }
+        return text
+    }
+}

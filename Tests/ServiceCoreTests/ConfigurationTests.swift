@@ -1,0 +1,232 @@
+import Foundation
+import Logging
+import Testing
+import Usage
+
+@testable import ServiceCore
+
+@Suite("The configuration")
+struct ConfigurationTests {
+    private func configuration(
+        flags: [String: String] = [:],
+        environment: [String: String] = [:]
+    ) throws(InvalidSetting) -> ServerConfiguration {
+        try ServerConfiguration(SettingsReader(flags: flags, environment: environment))
+    }
+
+    @Test("has the documented defaults")
+    func defaults() throws {
+        let configuration = try configuration()
+        #expect(configuration.listen == ListenAddress(host: "127.0.0.1", port: 6747))
+        #expect(configuration.database == .privateServer(dataDirectory: ".headroom"))
+        #expect(configuration.logLevel == .info)
+        #expect(configuration.drainTimeout == .seconds(8))
+        let limits = configuration.connectionLimits
+        #expect(limits.connectionsMaximum == 4_096)
+        #expect(limits.inFlightMaximum == 1_024)
+        #expect(limits.outputBytesMaximum == 1_048_576)
+        #expect(limits.outputTimeout == .seconds(10))
+        #expect(limits.idleTimeout == .seconds(300))
+        #expect(limits.firstRequestTimeout == .seconds(10))
+        #expect(limits.request.bytesMaximum == 1_024)
+        #expect(limits.request.tokensMaximum == 16)
+        #expect(!limits.allowsWhenUnavailable)
+        #expect(limits.authenticationTimeout == .seconds(10))
+        #expect(configuration.authentication == .auto)
+        #expect(configuration.connectionsPerTokenMaximum == 4_096)
+        let engine = configuration.engine(databaseURL: "host=db")
+        #expect(engine.databaseURL == "host=db")
+        #expect(engine.unknownUsersPolicy == .trial)
+        #expect(engine.lanes == 2)
+        #expect(engine.queueCapacity == 65_536)
+        #expect(engine.requestTimeout == .seconds(2))
+        #expect(engine.connectTimeout == .seconds(2))
+    }
+
+    @Test("prefers the flag to the environment, and the environment to the default")
+    func precedence() throws {
+        let environment = ["HEADROOM_LANES": "5", "HEADROOM_UNKNOWN_USERS": "deny", "LANES": "9"]
+        let configuration = try configuration(flags: ["lanes": "3"], environment: environment)
+        let engine = configuration.engine(databaseURL: "")
+        #expect(engine.lanes == 3)
+        #expect(engine.unknownUsersPolicy == .deny)
+        #expect(engine.batchMaximum == 512)
+    }
+
+    @Test("lists every declared setting once, by a name of its own")
+    func names() throws {
+        let directory = Repository.root.appending(path: "Sources/ServiceCore/Configuration")
+        let files = try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
+        let declared = try files.map { file in
+            try String(contentsOf: file, encoding: .utf8).matches(of: /static let \w+ = Setting</).count
+        }
+        #expect(Settings.all.count == declared.reduce(0, +))
+        #expect(Set(Settings.all.map(\.name)).count == Settings.all.count)
+        for setting in Settings.all {
+            #expect(setting.name.allSatisfy { $0.isLowercase || $0 == "-" })
+            #expect(setting.environmentVariable == "HEADROOM_" + setting.name.uppercased().replacing("-", with: "_"))
+            #expect(!setting.range.isEmpty && !setting.meaning.isEmpty)
+        }
+    }
+
+    /// Values that a setting must refuse, by its range; the ends of a range of numbers are allowed.
+    private static func values(of setting: any SettingDefinition) -> (bad: [String], good: [String]) {
+        let numbers = setting.range.split(separator: " ").compactMap { Int($0) }
+        if numbers.count == 2 {
+            let outside = [String(numbers[0] - 1), String(numbers[1] + 1)]
+            return (outside + ["two", "1.5", "2s", "99999999999999999999999", "s3cret"], numbers.map(String.init))
+        }
+        switch setting.range {
+        case "host:port":
+            return (
+                ["6747", "host:", ":6747", "::1:6747", "host:65536", "host:-1", "s3cret"], ["host:0", "[::1]:6747"]
+            )
+        case "host:port or off": return (["on", "6748", "s3cret"], ["off", "host:1"])
+        case "http or https URL":
+            return (["s3cret", "https://", "ftp://s3cret", "https://a/s3cret b"], ["https://example.org/account?a=1"])
+        case "path", "libpq connection string or URI": return ([], [])
+        case "text": return (setting.isSecret ? [",", " , ,"] : [], [])
+        default:
+            let words = setting.range.replacing(" or ", with: ", ").split(separator: ", ").map(String.init)
+            return ([words[0].capitalized, "maybe", "s3cret"], words)
+        }
+    }
+
+    @Test("refuses a value out of range by the setting's name and range, without repeating it")
+    func badValues() {
+        for setting in Settings.all {
+            for value in ConfigurationTests.values(of: setting).bad {
+                let error = #expect(throws: InvalidSetting.self, "\(setting.name)=\(value)") {
+                    try configuration(environment: [setting.environmentVariable: value])
+                }
+                let text = error.map { "\($0)" } ?? ""
+                #expect(text == "\(setting.name) (\(setting.environmentVariable)) must be \(setting.range)")
+                #expect(!text.contains("s3cret"))
+            }
+        }
+    }
+
+    @Test("accepts the ends of every range and every listed word")
+    func goodValues() {
+        for setting in Settings.all {
+            for value in ConfigurationTests.values(of: setting).good {
+                #expect(throws: Never.self, "\(setting.name)=\(value)") {
+                    try configuration(flags: [setting.name: value])
+                }
+            }
+        }
+    }
+
+    @Test("allows one token all connections by default")
+    func perToken() throws {
+        #expect(try configuration(flags: ["connections-maximum": "77"]).connectionsPerTokenMaximum == 77)
+        let flags = ["connections-maximum": "77", "connections-per-token-maximum": "5"]
+        #expect(try configuration(flags: flags).connectionsPerTokenMaximum == 5)
+    }
+
+    @Test("accepts off, or an address, for http")
+    func http() throws {
+        #expect(try configuration(flags: ["http": "off"]).http == nil)
+        let set = try configuration(flags: ["http": "[::1]:0"]).http
+        #expect(set?.address == ListenAddress(host: "::1", port: 0) && set?.isByDefault == false)
+        #expect(try configuration().http?.isByDefault == true)
+    }
+
+    @Test("allows one address all HTTP connections by default")
+    func httpPerAddress() throws {
+        #expect(try configuration().http?.connectionsPerAddressMaximum == .max)
+        let flags = ["http-connections-per-address-maximum": "5"]
+        #expect(try configuration(flags: flags).http?.connectionsPerAddressMaximum == 5)
+    }
+
+    @Test(
+        "limits HTTP connections, with those for health, to what the system allows",
+        arguments: [1, 2, 7, 256, 1_000, 65_536]
+    )
+    func httpDescriptors(connections: Int) throws {
+        let flags = ["http-connections-maximum": "\(connections)"]
+        let configured = try #require(configuration(flags: flags).http)
+        #expect(configured.descriptorsMaximum - configured.connectionsMaximum == min(64, max(1, connections / 4)))
+        for allowed in [0, 1, 2, 3, 9, 50, 319, 320, 321, 999, 65_599, 65_600, 70_000] {
+            var http = configured
+            http.allowDescriptors(atMost: allowed)
+            #expect(http.descriptorsMaximum <= max(allowed, 2) && http.connectionsMaximum <= connections)
+            if allowed >= configured.descriptorsMaximum { #expect(http.connectionsMaximum == connections) }
+        }
+    }
+
+    @Test("treats an empty value as not set")
+    func empty() throws {
+        let configuration = try configuration(environment: ["HEADROOM_HTTP": "", "HEADROOM_LANES": ""])
+        #expect(configuration.http?.address.port == 6_748 && configuration.http?.isByDefault == true)
+        #expect(configuration.engine(databaseURL: "").lanes == 2)
+    }
+
+    @Test("reads several secrets of RevenueCat's, which no dump of it shows")
+    func webhookSecrets() throws {
+        let environment = [
+            "HEADROOM_REVENUECAT_AUTHORIZATION": " Bearer s3cret one , s3cret two,",
+            "HEADROOM_REVENUECAT_SIGNING_SECRET": "s3cret",
+        ]
+        let configuration = try configuration(environment: environment)
+        let texts = configuration.webhooks.revenueCatAuthorizations.values.map(\.text)
+        #expect(texts == ["Bearer s3cret one", "s3cret two"])
+        #expect(configuration.webhooks.revenueCatSigningSecrets.values.map(\.text) == ["s3cret"])
+        var dumped = ""
+        dump(configuration, to: &dumped)
+        #expect(!("\(configuration)" + String(reflecting: configuration) + dumped).contains("s3cret"))
+        #expect(try self.configuration().webhooks.revenueCatAuthorizations.isEmpty)
+    }
+
+    @Test("reads Stripe's secrets, which no dump of it shows, and its switch")
+    func stripe() throws {
+        let flags = ["stripe-signing-secret": "whsec_s3cret1, whsec_s3cret2", "stripe-refund-revokes": "off"]
+        let stripe = try configuration(flags: flags).webhooks.stripe
+        #expect(stripe.signingSecrets.values.map(\.text) == ["whsec_s3cret1", "whsec_s3cret2"])
+        #expect(stripe.windowSeconds == 300 && !stripe.refundRevokes)
+        #expect(!"\(stripe)".contains("s3cret"))
+        let unset = try configuration().webhooks.stripe
+        #expect(unset.signingSecrets.isEmpty && unset.refundRevokes)
+    }
+
+    @Test("requires the App Store's bundle id and root certificate together")
+    func appStore() throws {
+        let both = ["appstore-bundle-id": "com.example.chat", "appstore-root-certificate": "/root.cer"]
+        let app = try configuration(flags: both.merging(["appstore-app-apple-id": "6447000001"]) { $1 }).webhooks
+            .appStore
+        #expect(app?.bundleID == "com.example.chat")
+        #expect(app?.rootCertificate == "/root.cer")
+        #expect(app?.appleID == 6_447_000_001)
+        #expect(try configuration().webhooks.appStore == nil)
+        for (name, value) in both {
+            let error = #expect(throws: InvalidSetting.self) { try configuration(flags: [name: value]) }
+            #expect(error?.description.contains("go together") == true)
+        }
+    }
+
+    @Test("requires a certificate and its key together, and allows a clients' CA only with them")
+    func tls() throws {
+        #expect(try configuration().tls == nil)
+        let both = ["tls-certificate": "/tls/server.pem", "tls-key": "/tls/server.key"]
+        let files = TLSFiles(certificate: "/tls/server.pem", key: "/tls/server.key", clientCA: nil)
+        #expect(try configuration(flags: both).tls == files)
+        let withCA = try configuration(flags: both.merging(["tls-client-ca": "/tls/ca.pem"]) { $1 })
+        #expect(withCA.tls?.clientCA == "/tls/ca.pem")
+        for alone in ["tls-certificate", "tls-key", "tls-client-ca"] {
+            let error = #expect(throws: InvalidSetting.self) { try configuration(flags: [alone: "/tls/x"]) }
+            #expect(error?.description.contains("tls-certificate and tls-key") == true)
+        }
+    }
+
+    @Test("prefers its own database URL to DATABASE_URL, and uses a private server without either")
+    func database() throws {
+        let conventional = ["DATABASE_URL": "postgres://conventional/db"]
+        let both = conventional.merging(["HEADROOM_DATABASE_URL": "postgres://own/db"]) { $1 }
+        #expect(try configuration(environment: conventional).database == .url("postgres://conventional/db"))
+        #expect(try configuration(environment: both).database == .url("postgres://own/db"))
+        let flag = try configuration(flags: ["database-url": "host=flag"], environment: both)
+        #expect(flag.database == .url("host=flag"))
+        let directory = try configuration(flags: ["data-dir": "/srv/headroom"], environment: ["DATABASE_URL": ""])
+        #expect(directory.database == .privateServer(dataDirectory: "/srv/headroom"))
+    }
+}

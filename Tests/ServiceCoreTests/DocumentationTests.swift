@@ -1,0 +1,126 @@
+import Foundation
+import LineProtocol
+import Testing
+import Usage
+
+@testable import ServiceCore
+
+@Suite("The reference page agrees with the code")
+struct DocumentationTests {
+    private func page(_ path: String) throws -> String {
+        try String(contentsOf: Repository.root.appending(path: path), encoding: .utf8)
+    }
+
+    /// The cells of a Markdown table's rows whose first cell is `first`, without backquotes and escapes.
+    private func row(_ first: String, in page: String) -> [String]? {
+        page.split(separator: "\n").lazy
+            .filter { $0.hasPrefix("| ") }
+            .map { line in
+                line.replacing("\\|", with: "\u{0}").split(separator: "|").map {
+                    $0.replacing("\u{0}", with: "|").trimmingCharacters(in: CharacterSet(charactersIn: " `"))
+                }
+            }
+            .first { $0.first == first }
+    }
+
+    /// The text under a heading of the second level: several tables have rows of the same name.
+    private func section(_ heading: String, of page: String) throws -> String {
+        let start = try #require(page.range(of: "\n## \(heading)\n")).upperBound
+        let rest = page[start...]
+        return String(rest[..<(rest.range(of: "\n## ")?.lowerBound ?? rest.endIndex)])
+    }
+
+    @Test("the table of verbs is that of the code; the expected rows can be pasted")
+    func verbs() throws {
+        let verbs = try section("Verbs", of: page("docs/reference.md"))
+        let rows = verbs.split(separator: "\n").filter { $0.hasPrefix("| `") }
+        let expected = Verb.allCases.map { "| `\($0.syntax.replacing("|", with: "\\|"))` | \($0.summary) |" }
+        #expect(rows.map(String.init) == expected, "\(expected.joined(separator: "\n"))")
+    }
+
+    @Test("the table of scopes has each verb in the rows of its permissions")
+    func scopes() throws {
+        let tokens = try section("Tokens", of: page("docs/reference.md"))
+        let rows: [(String, Permissions)] =
+            Scope.allCases.map { ($0.rawValue, Permissions([$0]).subtracting([.anonymous, .authenticated])) }
+            + [("any token", .authenticated), ("no token", .anonymous)]
+        for (name, permission) in rows {
+            let verbs = Verb.allCases.filter { $0.permissions.contains(permission) }.map(\.rawValue)
+            #expect(row(name, in: tokens)?.last == verbs.joined(separator: "`, `"), "\(name)")
+        }
+    }
+
+    @Test("every error code is listed with its meaning")
+    func codes() throws {
+        let reference = try page("docs/reference.md")
+        for code in ReplyError.Code.allCases {
+            #expect(row("-" + code.rawValue, in: reference)?.dropFirst() == [code.meaning, code.retryHelps])
+        }
+    }
+
+    @Test("the table of settings has a row for each declaration, in order")
+    func settings() throws {
+        let rows = try section("Settings", of: page("docs/reference.md")).split(separator: "\n").filter {
+            $0.hasPrefix("| `")
+        }
+        let expected = Settings.all.map { setting in
+            let byDefault = setting.defaultText.map { "`\($0)`" } ?? "none"
+            return "| `\(setting.name)` | \(byDefault) | \(setting.range) | \(setting.meaning) |"
+        }
+        for (row, expected) in zip(rows, expected) { #expect(row == expected) }
+        #expect(rows.count == expected.count)
+    }
+
+    @Test("every line of INFO is named")
+    func info() throws {
+        let reference = try section("Info", of: page("docs/reference.md"))
+        for name in ServerInfo.names { #expect(row(name, in: reference)?.count == 2, "\(name)") }
+    }
+
+    @Test("every reason, state, tier and display is named")
+    func words() throws {
+        let reference = try page("docs/reference.md")
+        let values =
+            DenialReason.allCases.map(\.rawValue) + SubscriptionState.allCases.map(\.rawValue)
+            + Tier.allCases.map(\.rawValue) + Display.allCases.map(\.rawValue)
+        for value in values { #expect(reference.contains("`\(value)`"), "\(value)") }
+    }
+
+    @Test("every sentence is listed with its form for exactly one")
+    func sentences() throws {
+        let fields = try section("Fields", of: page("docs/reference.md"))
+        for words in Sentence.allCases {
+            #expect(row(words.rawValue, in: fields)?[1...2] == [words.other, words.one ?? ""], "\(words)")
+        }
+    }
+
+    @Test("every public SQL function and view is named, with its first parameters")
+    func sql() throws {
+        let reference = try page("docs/reference.md")
+        let directory = Repository.root.appending(path: "sql/functions/public")
+        let files = try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
+        var count = 0
+        for file in files where file.pathExtension == "sql" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for match in text.matches(of: /create or replace (?:function|view) public\.(\w+)(?:\(\s*(\w+ \w+))?/) {
+                count += 1
+                let call = match.1 + (match.2.map { "(" + $0 } ?? "")
+                #expect(reference.contains("`\(call)"), "\(call)")
+            }
+        }
+        #expect(count >= 10)
+    }
+
+    @Test("no page names a setting that does not exist")
+    func noStraySettings() throws {
+        let known = Set(Settings.all.map(\.environmentVariable)).union([
+            "HEADROOM_SOME_NAME", "HEADROOM_POSTGRES_BIN", "HEADROOM_POSTGRES_USER", "HEADROOM_TARGET",
+            "HEADROOM_TOKEN",
+        ])
+        for path in ["README.md", "docs/reference.md", "docs/architecture.md", "docs/operations.md"] {
+            for match in try page(path).matches(of: /HEADROOM_[A-Z_]+/) {
+                #expect(known.contains(String(match.0)), "\(match.0) in \(path)")
+            }
+        }
+    }
+}
