@@ -125,6 +125,15 @@ struct ReceivedReplyTests {
             ReceivedReply.answer(ReceivedAnswer(status: .allowed, usage: .degraded(user, banner: banner)))
         }
         #expect(replies == expected)
+        let (held, released) = (
+            "+HELD user=\(userText) degraded=1\r\n", "+OK user=\(userText) released=0 degraded=1\r\n"
+        )
+        #expect(
+            try ReceivedReplyTests.receive(held + released) == [
+                .answer(ReceivedAnswer(status: .held, usage: .degraded(user, banner: nil))),
+                .answer(ReceivedAnswer(status: .ok, usage: .degraded(user, banner: nil), released: 0)),
+            ]
+        )
     }
 
     @Test("Unknown fields and codes of a newer service are accepted")

@@ -246,7 +246,10 @@ struct ConnectionStateMachineTests {
         var machine = machine(allows: allows)
         let away = EngineError(.unreachable, "away")
         let commands: [Command] = [
-            .consume(user: ada, messages: 1), .check(user: ada, messages: 1), .usage(user: ada, period: nil),
+            .consume(user: ada, messages: 1), .check(user: ada, messages: 1),
+            .reserve(user: ada, messages: 1, key: messageKey("k"), ttlSeconds: 60),
+            .commit(user: ada, key: messageKey("k")), .release(user: ada, key: messageKey("k")),
+            .usage(user: ada, period: nil),
         ]
         for (slot, command) in commands.enumerated() {
             _ = machine.receive(.command(command), dependencies)
@@ -258,11 +261,13 @@ struct ConnectionStateMachineTests {
         var unreadable = ReplyError(away)
         unreadable.text = allows ? keepChatting : tryAgain
         let shown = Reply.error(unreadable)
-        let allowed = Reply.text("ALLOWED user=\(ada) degraded=1 banner=\"\(keepChatting)\"")
+        let uncounted = "degraded=1 banner=\"\(keepChatting)\""
+        let allowed = Reply.text("ALLOWED user=\(ada) \(uncounted)")
+        let held = Reply.text("HELD user=\(ada) \(uncounted)")
+        let released = Reply.text("OK user=\(ada) released=0 \(uncounted)")
         let lost = Reply.error(ReplyError(code: .unknown, text: "lost"))
-        #expect(
-            replies(&machine) == text(allows ? [allowed, allowed, shown, lost] : [refused, refused, shown, lost])
-        )
+        let first = allows ? [allowed, allowed, held, allowed, released] : Array(repeating: refused, count: 5)
+        #expect(replies(&machine) == text(first + [shown, lost]))
     }
 
     @Test("allows nothing uncounted if the database is there", arguments: [EngineError.Code.unavailable, .overloaded])
@@ -270,7 +275,7 @@ struct ConnectionStateMachineTests {
         var machine = machine(allows: true)
         let busy = EngineError(code, "busy")
         let commands: [Command] = [
-            .consume(user: ada, messages: 1), .check(user: ada, messages: 1), .usage(user: ada, period: nil),
+            .consume(user: ada, messages: 1), .commit(user: ada, key: messageKey("k")), .usage(user: ada, period: nil),
         ]
         for (slot, command) in commands.enumerated() {
             _ = machine.receive(.command(command), dependencies)

@@ -11,6 +11,8 @@ extension HeadroomClient {
     /// - A body that returns in a cancelled task counts as cancelled, because a stream that is cut short ends like a
     ///   complete one.
     /// - With ``UnreachablePolicy/allow`` the body also runs without an answer; its hold and decision are `isDegraded`.
+    ///   So it does if the service cannot reach its database and lets messages through uncounted. If only the commit is
+    ///   answered so, the decision is `isDegraded`, and the client retries the commit until the hold expires.
     ///
     /// - Parameters:
     ///   - messages: 1 to 1,000,000; all or none are held.
@@ -71,6 +73,7 @@ extension HeadroomClient {
             guard case .answer(let answer) = reply else {
                 return .uncommitted(result, .unexpected(reply, to: hold.key))
             }
+            if reply.isDegraded { settleLater(command, key: hold.key, until: end) }
             return .completed(result, .allowed(answer.usage))
         case .failure(let error):
             if error.code == .expired { return .expired(result) }
@@ -88,12 +91,16 @@ extension HeadroomClient {
         holdExists: Bool
     ) async {
         let command = Command.release(user: user, key: key)
-        guard case .failure(let error) = await settle(command, key: key) else { return }
-        if error.isUnanswered {
-            settleLater(command, key: key, until: end)
-        } else if error.code == .notFound, !holdExists {
-            let latest = NIODeadline.now() + HeadroomClient.lateArrivalTimeout
-            settleLater(command, key: key, until: min(end, latest), holdMayArrive: true)
+        switch await settle(command, key: key) {
+        case .success(let reply):
+            if reply.isDegraded { settleLater(command, key: key, until: end) }
+        case .failure(let error):
+            if error.isUnanswered {
+                settleLater(command, key: key, until: end)
+            } else if error.code == .notFound, !holdExists {
+                let latest = NIODeadline.now() + HeadroomClient.lateArrivalTimeout
+                settleLater(command, key: key, until: min(end, latest), holdMayArrive: true)
+            }
         }
     }
 
@@ -128,16 +135,24 @@ extension HeadroomClient {
             while NIODeadline.now() < end {
                 do throws(HeadroomError) {
                     let left = Duration.nanoseconds((end - .now()).nanoseconds)
-                    _ = try await perform(command, .keyed, key: key, deadline: left)
-                    return
-                } catch let error where error.isUnanswered || holdMayArrive && error.code == .notFound {
-                    let pause = Backoff(range: configuration.backoff).pause(after: failures, using: &generator)
-                    failures += 1
-                    try? await Task.sleep(for: pause)
+                    let reply = try await perform(command, .keyed, key: key, deadline: left)
+                    if !reply.isDegraded { return }
                 } catch {
-                    return logger.debug("a hold could not be settled", metadata: ["code": "\(error.code)"])
+                    guard error.isUnanswered || holdMayArrive && error.code == .notFound else {
+                        return logger.debug("a hold could not be settled", metadata: ["code": "\(error.code)"])
+                    }
                 }
+                let pause = Backoff(range: configuration.backoff).pause(after: failures, using: &generator)
+                failures += 1
+                try? await Task.sleep(for: pause)
             }
         }
+    }
+}
+
+extension ReceivedReply {
+    /// The service could not reach its database: nothing was counted or given back.
+    fileprivate var isDegraded: Bool {
+        if case .answer(let answer) = self { answer.usage.isDegraded } else { false }
     }
 }

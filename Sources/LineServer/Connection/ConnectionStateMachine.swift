@@ -30,21 +30,16 @@ struct ConnectionStateMachine {
         /// A change of subscriptions, applied when its reply is written.
         indirect case change(Subscriptions.Change)
         /// The engine executes the request.
-        case waiting(Purpose)
+        case waiting(RequestPurpose)
+        /// The engine subscribes to these users.
+        indirect case subscribing([UsageChannel])
 
         var isWaiting: Bool {
-            if case .waiting = self { true } else { false }
+            switch self {
+            case .waiting, .subscribing: true
+            case .ready, .change: false
+            }
         }
-    }
-
-    /// What a request is for, as far as the reply to a failure depends on it.
-    enum Purpose: Equatable {
-        /// Whether a message of the user may be sent.
-        case sending(UserID)
-        /// Usage that a person reads.
-        case reading
-        case subscribing([UsageChannel])
-        case other
     }
 
     private var state = State.open
@@ -169,28 +164,21 @@ struct ConnectionStateMachine {
 
     private mutating func subscribe(_ channels: [UsageChannel]) -> RequestAction {
         if let error = subscriptions.subscribe(to: channels) { return reply(.error(error)) }
-        return .subscribe(channels.map(\.user), slot: waitingSlot(.subscribing(channels)))
+        return .subscribe(channels.map(\.user), slot: append(.subscribing(channels)))
     }
 
     private mutating func answer(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
+        switch EngineTask(command, by: identity) {
+        case .operation(let user, let operation, let purpose)?:
+            .submit(user, operation, slot: append(.waiting(purpose)))
+        case .report(let query)?: .read(query, slot: append(.waiting(.other)))
+        case nil: answerHere(command, dependencies)
+        }
+    }
+
+    /// Commands that need no engine, and subscriptions.
+    private mutating func answerHere(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
         switch command {
-        case .consume(let user, let messages, let key):
-            submit(user, .batched(.consume(messages, key: key)), .sending(user))
-        case .reserve(let user, let messages, let key, let ttlSeconds):
-            submit(user, .reserve(messages, key: key, ttlSeconds: ttlSeconds))
-        case .commit(let user, let key): submit(user, .commit(key))
-        case .release(let user, let key): submit(user, .release(key))
-        case .check(let user, let messages): submit(user, .check(messages), .sending(user))
-        case .usage(let user, nil): submit(user, .usage, .reading)
-        case .usage(let user, let period?): submit(user, .usageInPeriod(period), .reading)
-        case .history(let user, let months): submit(user, .history(months))
-        case .report(let period): read(.report(period ?? .open))
-        case .top(let period, let count): read(.top(period ?? .open, count: count))
-        case .setPlan(let change): submit(change.user, authored(.setPlan(change)))
-        case .grant(let user, let messages, let key, let reason):
-            submit(user, authored(.grant(messages, key: key, reason: reason)))
-        case .resetUsage(let user, let period): submit(user, authored(.resetUsage(period)))
-        case .forget(let user): submit(user, authored(.forget))
         case .ping(nil): reply(.pong)
         case .ping(let text?), .echo(let text): reply(.text(text))
         case .help(let verb): reply(.help(about: verb))
@@ -203,6 +191,7 @@ struct ConnectionStateMachine {
         case .quit: quit()
         case .subscribe(let channels): subscribe(channels)
         case .unsubscribe(let channels): unsubscribe(channels)
+        default: preconditionFailure("EngineTask has the other commands")
         }
     }
 
@@ -232,11 +221,6 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// The audit log has an operator's change under the token's name, not the service's role.
-    private func authored(_ change: OperatorChange) -> EngineOperation {
-        .change(change, by: identity.map { ChangeAuthor(actor: $0.actor) })
-    }
-
     private mutating func quit() -> RequestAction {
         state = .answering
         return reply(.ok)
@@ -252,20 +236,9 @@ struct ConnectionStateMachine {
         return .replied
     }
 
-    private mutating func submit(
-        _ user: UserID,
-        _ operation: EngineOperation,
-        _ purpose: Purpose = .other
-    ) -> RequestAction {
-        .submit(user, operation, slot: waitingSlot(purpose))
-    }
-
-    private mutating func read(_ query: ReportQuery) -> RequestAction {
-        .read(query, slot: waitingSlot(.other))
-    }
-
-    private mutating func waitingSlot(_ purpose: Purpose) -> UInt64 {
-        slots.append(.waiting(purpose))
+    /// - Returns: the number of the slot.
+    private mutating func append(_ slot: Slot) -> UInt64 {
+        slots.append(slot)
         return firstSlot + UInt64(slots.count - 1)
     }
 
@@ -276,14 +249,15 @@ struct ConnectionStateMachine {
         // A closed connection has no peer to reply to.
         guard state != .closed, slot >= firstSlot else { return }
         let index = Int(slot - firstSlot)
-        guard index < slots.count, case .waiting(let purpose) = slots[index] else {
-            assertionFailure("a slot was completed twice")
-            return
-        }
-        if case .subscribing(let channels) = purpose {
+        guard index < slots.count else { return assertionFailure("a slot was completed twice") }
+        let purpose: RequestPurpose
+        switch slots[index] {
+        case .waiting(let ofRequest): purpose = ofRequest
+        case .subscribing(let channels):
             slots[index] = .change(ConnectionStateMachine.change(to: channels, outcome))
             encodeReady(newBuffer)
             return
+        case .ready, .change: return assertionFailure("a slot was completed twice")
         }
         guard index == 0 else {
             slots[index] = .ready(reply(to: outcome, purpose))
@@ -309,7 +283,7 @@ struct ConnectionStateMachine {
             switch slot {
             case .ready(let reply): reply.encode(into: &output)
             case .change(let change): subscriptions.apply(change, into: &output)
-            case .waiting: break
+            case .waiting, .subscribing: break
             }
         }
     }
@@ -321,7 +295,7 @@ struct ConnectionStateMachine {
         }
     }
 
-    private func reply(to outcome: Outcome, _ purpose: Purpose) -> Reply {
+    private func reply(to outcome: Outcome, _ purpose: RequestPurpose) -> Reply {
         switch outcome {
         case .answer(let answer): .answer(answer)
         case .periodUsages(let periods): .periodUsages(periods)
@@ -329,20 +303,8 @@ struct ConnectionStateMachine {
         case .report(let report): .report(report)
         case .subscribed: .ok
         case .periods: .error(ReplyError(EngineError(.internal, "no verb reads all periods; please report it")))
-        case .failure(let error) where error.code == .unreachable && allowsWhenUnavailable:
-            if case .sending(let user) = purpose {
-                .text("ALLOWED user=\(user) degraded=1 banner=\"\(Phrase(.uncounted).text)\"")
-            } else {
-                .error(reply(to: error, purpose))
-            }
-        case .failure(let error):
-            .error(reply(to: error, purpose))
+        case .failure(let error): purpose.reply(to: error, allowsWhenUnavailable: allowsWhenUnavailable)
         }
-    }
-
-    private func reply(to error: EngineError, _ purpose: Purpose) -> ReplyError {
-        purpose == .reading
-            ? ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable) : ReplyError(error)
     }
 
     /// The most bytes of messages in one write. A slow peer gets the others later, replaced by newer ones.

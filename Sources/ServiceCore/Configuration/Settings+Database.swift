@@ -40,8 +40,8 @@ extension Settings {
         "when-unavailable",
         (false, "deny"),
         (true, "allow"),
-        "what CONSUME and CHECK answer while the database cannot be reached. deny: -UNAVAILABLE; allow: +ALLOWED with "
-            + "degraded=1, and the message is not counted"
+        "what messages are answered while the database cannot be reached. deny: -UNAVAILABLE; allow: they are let "
+            + "through uncounted, with degraded=1, also those that are reserved"
     )
     static let lanes = Setting<Int>(
         "lanes",

@@ -1,10 +1,17 @@
 import HeadroomClient
+import Synchronization
 import TestSupport
 import Testing
 
 @Suite("Holding messages while a body runs", .serialized)
 struct HoldTests {
     private struct ModelFailed: Error {}
+
+    private final class RequestCounter: Sendable {
+        private let last = Atomic(0)
+
+        func next() -> Int { last.add(1, ordering: .relaxed).newValue }
+    }
 
     @Test("Messages count as used while the body runs, and are counted afterwards")
     func completed() async throws {
@@ -149,6 +156,37 @@ struct HoldTests {
                 let status = try? await client.usage(of: user, deadline: waitLimit)
                 return status?.used == 0 && status?.held == 0
             }
+        }
+    }
+
+    @Test("What the service answers uncounted is not settled, and a commit answered so is sent again until it counts")
+    func degraded() async throws {
+        for holds in [false, true] {
+            let requests = RequestCounter()
+            let service = try await ScriptedService.start { line, _ in
+                let user = line.split(separator: " ").dropFirst().first ?? ""
+                let uncounted = "user=\(user) degraded=1\r\n"
+                if line == "PING" { return .answer("+PONG\r\n") }
+                if line.hasPrefix("RESERVE") {
+                    return holds ? ScriptedService.allowed(line, status: "HELD") : .answer("+HELD \(uncounted)")
+                }
+                return requests.next() < 3 ? .answer("+ALLOWED \(uncounted)") : ScriptedService.allowed(line)
+            }
+            let client = HeadroomClient(.withTestTimeouts(service.endpoint))
+            let outcome = try await client.withHold(.random) { hold in
+                #expect(hold.isDegraded == !holds)
+                return "an answer"
+            }
+            // Waits for the last request.
+            await client.shutDown()
+            guard case .completed("an answer", let decision) = outcome else {
+                Issue.record("the outcome is \(outcome)")
+                return
+            }
+            #expect(decision.isAllowed && decision.status.isDegraded)
+            let settling = service.requests.filter { $0.hasPrefix("COMMIT") || $0.hasPrefix("RELEASE") }
+            #expect(settling.count == (holds ? 3 : 0))
+            await service.close()
         }
     }
 

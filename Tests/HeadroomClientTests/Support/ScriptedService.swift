@@ -79,10 +79,10 @@ final class ScriptedService: Sendable {
     }
 
     /// The answer to an allowed message in the silent tier.
-    static func allowed(_ line: String) -> Answer {
+    static func allowed(_ line: String, status: String = "ALLOWED") -> Answer {
         let user = line.split(separator: " ").dropFirst().first ?? ""
         return .answer(
-            "+ALLOWED user=\(user) plan=pro state=active tier=silent display=hidden used=1 limit=unlimited"
+            "+\(status) user=\(user) plan=pro state=active tier=silent display=hidden used=1 limit=unlimited"
                 + " remaining=unlimited period=2026-11\r\n"
         )
     }

@@ -205,6 +205,10 @@ class AllowedWhenUnavailable(Case):
             self.assertEqual(
                 self.send_command(f"{verb} {user.upper()}"), f'+ALLOWED user={user} degraded=1 banner="{KEEP_CHATTING}"'
             )
+        uncounted = f'degraded=1 banner="{KEEP_CHATTING}"'
+        self.assertEqual(self.send_command(f"RESERVE {user} 2 key=stream ttl=60"), f"+HELD user={user} {uncounted}")
+        self.assertEqual(self.send_command(f"COMMIT {user} key=stream"), f"+ALLOWED user={user} {uncounted}")
+        self.assertEqual(self.send_command(f"RELEASE {user} key=stream"), f"+OK user={user} released=0 {uncounted}")
         self.assertRegex(self.send_command(f"USAGE {user}"), rf"^-UNAVAILABLE retry_ms=\d+ {KEEP_CHATTING}$")
         self.assertEqual(self.service.http("GET", f"/v1/usage/{user}").json["detail"], KEEP_CHATTING)
         for request in (f"USAGE {user}", f"HISTORY {user}", f"SETPLAN {user} pro", f"RESETUSAGE {user}"):
@@ -213,6 +217,7 @@ class AllowedWhenUnavailable(Case):
         type(self).psql = self.cluster.session(self.database)
         self.wait_until_lanes_are_connected()
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 2)
+        self.assertRegex(self.send_command(f"COMMIT {user} key=stream"), "^-NOTFOUND ", "nothing was remembered")
         self.assertEqual(self.count(user), 2)
 
     def test_a_standby_is_not_the_database(self):

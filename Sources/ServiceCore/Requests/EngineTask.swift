@@ -1,0 +1,42 @@
+import Engine
+import LineProtocol
+import Usage
+
+/// What a port asks the engine for, to answer a command.
+package enum EngineTask: Equatable, Sendable {
+    /// An operation in the user's lane.
+    case operation(UserID, EngineOperation, RequestPurpose)
+    case report(ReportQuery)
+
+    /// - Parameter identity: that of the peer's token. The audit log has an operator's change under the token's name,
+    ///   not the service's role.
+    /// - Returns: nil for a command that the port answers itself.
+    package init?(_ command: Command, by identity: Identity?) {
+        switch command {
+        case .consume(let user, let messages, let key):
+            self = .operation(user, .batched(.consume(messages, key: key)), .sending(user))
+        case .check(let user, let messages): self = .operation(user, .check(messages), .sending(user))
+        case .reserve(let user, let messages, let key, let ttlSeconds):
+            self = .operation(user, .reserve(messages, key: key, ttlSeconds: ttlSeconds), .reserving(user))
+        case .commit(let user, let key): self = .operation(user, .commit(key), .committing(user))
+        case .release(let user, let key): self = .operation(user, .release(key), .releasing(user))
+        case .usage(let user, nil): self = .operation(user, .usage, .reading)
+        case .usage(let user, let period?): self = .operation(user, .usageInPeriod(period), .reading)
+        case .history(let user, let months): self = .operation(user, .history(months), .other)
+        case .setPlan(let change): self = EngineTask(.setPlan(change), of: change.user, by: identity)
+        case .grant(let user, let messages, let key, let reason):
+            self = EngineTask(.grant(messages, key: key, reason: reason), of: user, by: identity)
+        case .resetUsage(let user, let period): self = EngineTask(.resetUsage(period), of: user, by: identity)
+        case .forget(let user): self = EngineTask(.forget, of: user, by: identity)
+        case .report(let period): self = .report(.report(period ?? .open))
+        case .top(let period, let count): self = .report(.top(period ?? .open, count: count))
+        case .subscribe, .unsubscribe, .ping, .echo, .help, .info, .authenticate, .hello, .client, .command, .select,
+            .quit:
+            return nil
+        }
+    }
+
+    private init(_ change: OperatorChange, of user: UserID, by identity: Identity?) {
+        self = .operation(user, .change(change, by: identity.map { ChangeAuthor(actor: $0.actor) }), .other)
+    }
+}
