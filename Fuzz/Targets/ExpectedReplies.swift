@@ -56,8 +56,10 @@ struct ExpectedReplies {
     /// False as soon as the peer's token has ended.
     var mayReceiveMessages: Bool { acceptsRequests && (drainReason ?? .draining) == .draining }
 
-    /// Keeps the first reason.
-    mutating func drain(because reason: ReplyError) { drainReason = drainReason ?? reason }
+    /// The first reason stays, but the end of a token counts also after a shutdown has begun.
+    mutating func drain(because reason: ReplyError) {
+        if drainReason == nil || drainReason == .draining { drainReason = reason }
+    }
     mutating func inputEnds() { acceptsRequests = false }
 
     mutating func close() {

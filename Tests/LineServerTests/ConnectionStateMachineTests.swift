@@ -287,6 +287,20 @@ struct ConnectionStateMachineTests {
         #expect(replies(&machine) == text([refused, refused, .error(unreadable)]))
     }
 
+    @Test("sends no messages once its token has ended, also if the service was shutting down before")
+    func tokenEndedWhileDraining() {
+        var machine = machine()
+        _ = machine.receive(.command(.hello(version: 3, credentials: nil)), dependencies)
+        if case .subscribe(_, let slot) = machine.receive(.command(.subscribe([UsageChannel(ada)])), dependencies) {
+            machine.complete(slot: slot, .subscribed)
+        }
+        _ = machine.takeReplies()
+        machine.drain()
+        machine.drain(because: .tokenEnded)
+        machine.push(Answer(user: ada, status: .ok, snapshot: .paid(used: 1)))
+        #expect(machine.takeReplies() == nil)
+    }
+
     @Test("maps the engine's errors to codes of the protocol and retry times")
     func errors() {
         let codes: [(EngineError.Code, ReplyError.Code, Bool)] = [

@@ -24,6 +24,7 @@ struct BillingRoutes: RouteProvider {
 
     func add(to router: Router<HTTPContext>) {
         router.group("v1").add(middleware: AuthenticationMiddleware(access: access)).add(middleware: hostCheck)
+            .add(middleware: OtherSiteMiddleware())
             .post("billing-events", use: apply)
     }
 

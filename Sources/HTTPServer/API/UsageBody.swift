@@ -1,7 +1,8 @@
+import ServiceCore
 import Usage
 
-/// `GET /v1/usage/{user}`: the fields of the reply to `USAGE`, under the same names. Fields that do not apply are left
-/// out, except that `limit` and `remaining` are null for an unlimited plan.
+/// The fields of an answer's line, under the same names. Fields that do not apply are left out, except that `limit` and
+/// `remaining` are null for an unlimited plan. `allowed` says what the line's first word does, for answers to messages.
 struct UsageBody: Encodable {
     private let answer: Answer
 
@@ -10,8 +11,10 @@ struct UsageBody: Encodable {
     }
 
     private enum Name: String, CodingKey {
+        case allowed
         case user, plan, state, tier, display, used, held, limit, remaining, unlimited, period, resets, expires, renews,
-            day, days, reason
+            day, days, crossed, reason, released, replayed
+        case retryAfter = "retry_after"
         case graceUntil = "grace_until"
         case previousPlan = "previous_plan"
         case nextPlan = "next_plan"
@@ -23,6 +26,7 @@ struct UsageBody: Encodable {
     func encode(to encoder: any Encoder) throws {
         let snapshot = answer.snapshot
         var object = encoder.container(keyedBy: Name.self)
+        try object.encodeIfPresent(answer.isAllowed, forKey: .allowed)
         try object.encode(answer.user.description, forKey: .user)
         try object.encode(snapshot.plan.name, forKey: .plan)
         try object.encode(snapshot.state.rawValue, forKey: .state)
@@ -40,18 +44,51 @@ struct UsageBody: Encodable {
         try object.encodeIfPresent(answer.graceUntil?.text, forKey: .graceUntil)
         try object.encodeIfPresent(snapshot.trialDay?.day, forKey: .day)
         try object.encodeIfPresent(snapshot.trialDay?.days, forKey: .days)
+        try object.encodeIfPresent(answer.crossed?.rawValue, forKey: .crossed)
         try object.encodeIfPresent(answer.reason?.rawValue, forKey: .reason)
+        try object.encodeIfPresent(answer.retryAfterSeconds, forKey: .retryAfter)
+        try object.encodeIfPresent(answer.released, forKey: .released)
+        if answer.isRepeated { try object.encode(true, forKey: .replayed) }
         try object.encodeIfPresent(snapshot.previousPlan, forKey: .previousPlan)
         try object.encodeIfPresent(answer.nextPlan, forKey: .nextPlan)
-        try object.encode(snapshot.label, forKey: .label)
-        try object.encode(snapshot.stateLabel.text, forKey: .stateLabel)
-        try object.encode(snapshot.accessible.text, forKey: .accessible)
-        try object.encodeIfPresent(answer.details?.price, forKey: .price)
-        try object.encodeIfPresent(answer.details?.currency, forKey: .currency)
-        try object.encodeIfPresent(answer.details?.manage, forKey: .manage)
-        try object.encodeIfPresent(snapshot.steps?.text, forKey: .steps)
+        if answer.isDetailed {
+            try object.encode(snapshot.label, forKey: .label)
+            try object.encode(snapshot.stateLabel.text, forKey: .stateLabel)
+            try object.encode(snapshot.accessible.text, forKey: .accessible)
+            try object.encodeIfPresent(answer.details?.price, forKey: .price)
+            try object.encodeIfPresent(answer.details?.currency, forKey: .currency)
+            try object.encodeIfPresent(answer.details?.manage, forKey: .manage)
+            try object.encodeIfPresent(snapshot.steps?.text, forKey: .steps)
+        }
         try object.encodeIfPresent(snapshot.notice?.text, forKey: .notice)
         try object.encodeIfPresent(snapshot.banner?.text, forKey: .banner)
+    }
+}
+
+extension Answer {
+    /// Nil for an answer that is about no message, such as that to a release.
+    fileprivate var isAllowed: Bool? {
+        switch status {
+        case .allowed, .held: true
+        case .blocked: false
+        case .ok: nil
+        }
+    }
+}
+
+/// The answer to a message that is let through uncounted.
+struct UncountedBody: Encodable {
+    let allowed: Bool?
+    let user: String
+    let released: Int?
+    let degraded = true
+    let banner: String
+
+    init(_ answer: UncountedAnswer) {
+        allowed = answer.status == .released ? nil : true
+        user = answer.user.description
+        released = answer.status == .released ? 0 : nil
+        banner = answer.banner
     }
 }
 

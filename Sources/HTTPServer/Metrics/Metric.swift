@@ -86,19 +86,19 @@ extension Metric {
         "headroom_requests_total",
         .counter,
         ["verb"],
-        "Requests of the line protocol by verb."
+        "Requests by verb, over both ports; over HTTP those that count or change."
     )
     static let answers = Metric(
         "headroom_answers_total",
         .counter,
         ["status", "tier"],
-        "Answers of the line protocol about a user, by status and by the user's tier."
+        "Answers about a user, over both ports, by status and by the user's tier."
     )
     static let errors = Metric(
         "headroom_errors_total",
         .counter,
         ["code"],
-        "Error replies of the line protocol by code, and messages that when-unavailable=allow let through uncounted."
+        "Errors of these requests by code, and messages that when-unavailable=allow let through uncounted."
     )
     static let answerDuration = Metric(
         "headroom_answer_duration_seconds",

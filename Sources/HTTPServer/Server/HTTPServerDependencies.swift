@@ -69,6 +69,7 @@ struct HTTPServerDependencies: Sendable {
             HealthRoutes(health: health),
             MetricsRoutes(self),
             UsageRoutes(self),
+            CommandRoutes(self),
             BillingRoutes(self),
             WebhookRoutes(self),
             try DashboardRoutes(self),

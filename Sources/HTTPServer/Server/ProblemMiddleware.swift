@@ -16,8 +16,8 @@ struct ProblemMiddleware: RouterMiddleware {
         var response: Response
         do {
             response = try await next(request, context)
-            // Only routes for POST read a body. An unread one that arrives slowly would occupy the connection for ever.
-            if request.method != .post { closeIfRequestHasBody(request, context, &response) }
+            // Only routes for GET read none. An unread one that arrives slowly would occupy the connection for ever.
+            if request.method == .get || request.method == .head { closeIfRequestHasBody(request, context, &response) }
         } catch {
             response = problem(error, request, context).response(from: request, context: context)
             closeIfRequestHasBody(request, context, &response)

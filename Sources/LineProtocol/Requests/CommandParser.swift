@@ -3,6 +3,33 @@ package enum CommandParser {
     /// A hundred years. `GET /v1/history/{user}` has the same limit.
     package static let monthsRange = 1...1_200
 
+    /// Makes a command of arguments that came in another form than a line, such as JSON, and checks them as a line's.
+    ///
+    /// - Parameters:
+    ///   - positionals: in the order of the verb's syntax.
+    ///   - permissions: of the peer, which has one of the verb's.
+    package static func command(
+        _ verb: Verb,
+        _ positionals: [String],
+        options: [(name: OptionName, value: String)] = [],
+        permissions: Permissions = .all
+    ) throws(ReplyError) -> Command {
+        let words = [verb.rawValue] + positionals + options.map { "\($0.name.rawValue)=\($0.value)" }
+        var bytes: [UInt8] = []
+        var ranges: [Range<Int>] = []
+        for word in words {
+            let start = bytes.count
+            bytes.append(contentsOf: word.utf8)
+            ranges.append(start..<bytes.count)
+        }
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(ReplyError) in
+                try parse(RequestTokens(bytes: buffer, ranges: ranges), permissions)
+            }
+        }
+        return try result.get()
+    }
+
     /// - Parameters:
     ///   - tokens: at least one.
     ///   - permissions: of the peer. A verb that needs others is refused before its arguments are checked.

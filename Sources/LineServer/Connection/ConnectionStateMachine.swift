@@ -249,15 +249,8 @@ struct ConnectionStateMachine {
         // A closed connection has no peer to reply to.
         guard state != .closed, slot >= firstSlot else { return }
         let index = Int(slot - firstSlot)
-        guard index < slots.count else { return assertionFailure("a slot was completed twice") }
-        let purpose: RequestPurpose
-        switch slots[index] {
-        case .waiting(let ofRequest): purpose = ofRequest
-        case .subscribing(let channels):
-            slots[index] = .change(ConnectionStateMachine.change(to: channels, outcome))
-            encodeReady(newBuffer)
-            return
-        case .ready, .change: return assertionFailure("a slot was completed twice")
+        guard index < slots.count, case .waiting(let purpose) = slots[index] else {
+            return completeSubscription(index, outcome, newBuffer)
         }
         guard index == 0 else {
             slots[index] = .ready(reply(to: outcome, purpose))
@@ -271,6 +264,14 @@ struct ConnectionStateMachine {
         } else {
             reply(to: outcome, purpose).encode(into: &output)
         }
+        encodeReady(newBuffer)
+    }
+
+    private mutating func completeSubscription(_ index: Int, _ outcome: Outcome, _ newBuffer: () -> ByteBuffer) {
+        guard index < slots.count, case .subscribing(let channels) = slots[index] else {
+            return assertionFailure("a slot was completed twice")
+        }
+        slots[index] = .change(ConnectionStateMachine.change(to: channels, outcome))
         encodeReady(newBuffer)
     }
 
@@ -303,7 +304,11 @@ struct ConnectionStateMachine {
         case .report(let report): .report(report)
         case .subscribed: .ok
         case .periods: .error(ReplyError(EngineError(.internal, "no verb reads all periods; please report it")))
-        case .failure(let error): purpose.reply(to: error, allowsWhenUnavailable: allowsWhenUnavailable)
+        case .failure(let error):
+            switch purpose.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable) {
+            case .success(let answer): .uncounted(answer)
+            case .failure(let error): .error(error)
+            }
         }
     }
 
@@ -346,14 +351,31 @@ struct ConnectionStateMachine {
     ///
     /// - Parameter reason: the reply to the next request.
     mutating func drain(because reason: ReplyError = .draining) {
-        guard state == .open else { return }
-        state = .draining
-        drainReason = reason
+        switch state {
+        case .open:
+            state = .draining
+            drainReason = reason
+        // The token may end while the service shuts down; its peer may not receive messages any more.
+        case .draining: if reason != .draining { drainReason = reason }
+        case .answering, .closed: break
+        }
     }
 
     mutating func close() {
         state = .closed
         slots.removeAll()
         output = ByteBuffer()
+    }
+}
+
+extension Reply {
+    fileprivate static func uncounted(_ answer: UncountedAnswer) -> Reply {
+        let fields =
+            switch answer.status {
+            case .allowed: "ALLOWED user=\(answer.user)"
+            case .held: "HELD user=\(answer.user)"
+            case .released: "OK user=\(answer.user) released=0"
+            }
+        return .text("\(fields) degraded=1 banner=\"\(answer.banner)\"")
     }
 }

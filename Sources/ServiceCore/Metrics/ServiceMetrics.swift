@@ -6,10 +6,14 @@ import Usage
 /// The counters of the service since its start: those of the event loops, added up when they are read.
 package struct ServiceMetrics: Sendable {
     package let loops: [LoopMetrics]
+    /// Of the HTTP port, whose requests are answered on several threads.
+    package let http = SharedMetrics()
 
     init(eventLoops: Int) {
         loops = (0..<eventLoops).map { _ in LoopMetrics() }
     }
+
+    private var all: [LoopMetrics] { loops + [http.metrics] }
 
     /// The sums at one moment. Counters may differ by some requests, because they change while the snapshot is read.
     package struct Snapshot: Sendable {
@@ -62,13 +66,13 @@ package struct ServiceMetrics: Sendable {
             answers: sum { $0.answers.values },
             errors: sum { $0.errors.values },
             latencies: sum { $0.latencies.total },
-            latencySum: loops.reduce(0) { $0 &+ $1.latencies.totalMicroseconds },
+            latencySum: all.reduce(0) { $0 &+ $1.latencies.totalMicroseconds },
             recentLatencies: sum { $0.latencies.recent(second: second) }
         )
     }
 
     private func sum(_ values: (LoopMetrics) -> [UInt64]) -> [UInt64] {
-        loops.dropFirst().reduce(loops.first.map(values) ?? []) { sums, loop in
+        all.dropFirst().reduce(all.first.map(values) ?? []) { sums, loop in
             zip(sums, values(loop)).map { $0 + $1 }
         }
     }

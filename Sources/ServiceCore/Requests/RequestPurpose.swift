@@ -13,32 +13,37 @@ package enum RequestPurpose: Equatable, Sendable {
     case reading
     case other
 
-    /// The reply if the engine fails.
+    /// The answer if the engine fails.
     ///
     /// - Parameter allowsWhenUnavailable: the setting `when-unavailable`: while the database cannot be reached,
-    ///   messages are allowed uncounted. A chat that holds messages while it streams goes on as others do. Nothing is
-    ///   remembered: each of its requests is answered so.
-    package func reply(to error: EngineError, allowsWhenUnavailable: Bool) -> Reply {
-        if allowsWhenUnavailable, error.code == .unreachable, let reply = uncounted { return reply }
-        return .error(
+    ///   messages are allowed uncounted. A chat that holds messages while it streams goes on too: RESERVE, COMMIT and
+    ///   RELEASE are each answered so, and no hold is remembered.
+    package func answer(to error: EngineError, allowsWhenUnavailable: Bool) -> Result<UncountedAnswer, ReplyError> {
+        if allowsWhenUnavailable, error.code == .unreachable, let uncountedAnswer { return .success(uncountedAnswer) }
+        return .failure(
             self == .reading
                 ? ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable) : ReplyError(error)
         )
     }
 
-    /// Nil for a request that lets no message through.
-    private var uncounted: Reply? {
+    /// Nil for a request that fails as usual.
+    private var uncountedAnswer: UncountedAnswer? {
         switch self {
-        case .sending(let user), .committing(let user): .uncounted("ALLOWED user=\(user)")
-        case .reserving(let user): .uncounted("HELD user=\(user)")
-        case .releasing(let user): .uncounted("OK user=\(user) released=0")
+        case .sending(let user), .committing(let user): UncountedAnswer(user: user, status: .allowed)
+        case .reserving(let user): UncountedAnswer(user: user, status: .held)
+        case .releasing(let user): UncountedAnswer(user: user, status: .released)
         case .reading, .other: nil
         }
     }
 }
 
-extension Reply {
-    fileprivate static func uncounted(_ fields: String) -> Reply {
-        .text("\(fields) degraded=1 banner=\"\(Phrase(.uncounted).text)\"")
+/// The answer to a message that is let through uncounted (`degraded=1`).
+package struct UncountedAnswer: Equatable, Sendable {
+    package enum Status: Sendable {
+        case allowed, held, released
     }
+
+    package var user: UserID
+    package var status: Status
+    package var banner: String { Phrase(.uncounted).text }
 }

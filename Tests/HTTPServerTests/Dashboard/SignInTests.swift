@@ -80,7 +80,8 @@ struct SignInTests {
         #expect(RequestOrigin.isSameOrigin(nil, fetchSite: "same-origin", authority: "h"))
         #expect(RequestOrigin.isSameOrigin("null", fetchSite: "same-origin", authority: "h"))
         #expect(RequestOrigin.isSameOrigin(nil, fetchSite: nil, authority: "h"))
-        #expect(RequestOrigin.isSameOrigin("null", fetchSite: nil, authority: "h"))
+        #expect(RequestOrigin.isSameOrigin("null", fetchSite: nil, authority: "h", allowsNull: true))
+        #expect(!RequestOrigin.isSameOrigin("null", fetchSite: nil, authority: "h"))
         #expect(RequestOrigin.isSameOrigin("https://h:1", fetchSite: nil, authority: "h:1"))
         for site in ["cross-site", "same-site", "none", ""] {
             #expect(!RequestOrigin.isSameOrigin(nil, fetchSite: site, authority: "h"))

@@ -226,11 +226,17 @@ class API(Case):
             ((method, operation),) = operations.items()
             filled = path.replace("{user}", USER).replace("{period}", "trial")
             body = None
-            if method == "post":
+            if "requestBody" in operation:
                 example = operation["requestBody"]["content"]["application/json"]["example"]
-                body = json.dumps({**example, "user": self.user()})
-            self.assertEqual(self.service.http(method.upper(), filled, body).status, 200, path)
-            other = {"get": "POST", "post": "GET"}[method]
+                body = json.dumps({**example, **({"user": self.user()} if "user" in example else {})})
+            headers = {
+                parameter["name"]: parameter["example"]
+                for parameter in operation.get("parameters", ())
+                if parameter["in"] == "header" and parameter["required"]
+            }
+            answer = self.service.http(method.upper(), filled, body, headers)
+            self.assertEqual(answer.status, 200, f"{path} {answer.text}")
+            other = "POST" if method == "get" else "GET"
             self.assertIn(str(self.get(filled, method=other).status), operation["responses"])
 
 

@@ -209,6 +209,13 @@ class AllowedWhenUnavailable(Case):
         self.assertEqual(self.send_command(f"RESERVE {user} 2 key=stream ttl=60"), f"+HELD user={user} {uncounted}")
         self.assertEqual(self.send_command(f"COMMIT {user} key=stream"), f"+ALLOWED user={user} {uncounted}")
         self.assertEqual(self.send_command(f"RELEASE {user} key=stream"), f"+OK user={user} released=0 {uncounted}")
+        let_through = {"user": user, "degraded": True, "banner": KEEP_CHATTING}
+        for verb, fields in (
+            ("consume", {"allowed": True}), ("check", {"allowed": True}), ("reserve", {"allowed": True}),
+            ("commit", {"allowed": True}), ("release", {"released": 0}),
+        ):  # fmt: skip
+            headers = {} if verb == "check" else {"Idempotency-Key": "stream"}
+            self.assertEqual(self.service.http("POST", f"/v1/usage/{user}/{verb}", headers=headers).json, {**let_through, **fields})
         self.assertRegex(self.send_command(f"USAGE {user}"), rf"^-UNAVAILABLE retry_ms=\d+ {KEEP_CHATTING}$")
         self.assertEqual(self.service.http("GET", f"/v1/usage/{user}").json["detail"], KEEP_CHATTING)
         for request in (f"USAGE {user}", f"HISTORY {user}", f"SETPLAN {user} pro", f"RESETUSAGE {user}"):

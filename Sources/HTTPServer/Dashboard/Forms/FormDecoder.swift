@@ -12,7 +12,8 @@ struct FormDecoder: Sendable {
     ///   service has restarted since the page was loaded.
     func fields(_ request: Request, _ context: HTTPContext, _ viewer: Viewer) async throws -> [String: String] {
         let (origin, site) = (request.headers[.origin], request.headers[.fetchSite])
-        guard RequestOrigin.isSameOrigin(origin, fetchSite: site, authority: request.head.authority) else {
+        let authority = request.head.authority
+        guard RequestOrigin.isSameOrigin(origin, fetchSite: site, authority: authority, allowsNull: true) else {
             throw Problem.foreignForm
         }
         let type = request.headers[.contentType] ?? ""

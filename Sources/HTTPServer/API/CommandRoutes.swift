@@ -1,0 +1,78 @@
+import Engine
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import ServiceCore
+import Usage
+
+/// Commands of the line protocol over HTTP, with the same permissions, answers and errors: see `CommandRoute.all`.
+struct CommandRoutes: RouteProvider {
+    private let engine: EngineClient
+    private let access: AccessControl
+    private let hostCheck: HostCheckMiddleware
+    private let bodies: BodyDecoder
+    private let metrics: SharedMetrics
+    private let allowsWhenUnavailable: Bool
+
+    init(_ dependencies: HTTPServerDependencies) {
+        engine = dependencies.engine
+        access = dependencies.parts.access
+        hostCheck = dependencies.hostCheck
+        bodies = BodyDecoder(dependencies.configuration)
+        metrics = dependencies.parts.metrics.http
+        allowsWhenUnavailable = dependencies.parts.configuration.allowsWhenUnavailable
+    }
+
+    func add(to router: Router<HTTPContext>) {
+        let group = router.group("v1").add(middleware: AuthenticationMiddleware(access: access))
+            .add(middleware: hostCheck).add(middleware: OtherSiteMiddleware())
+        for route in CommandRoute.all {
+            group.on(route.path, method: route.method) { request, context in
+                try await execute(route, request, context)
+            }
+        }
+    }
+
+    private func execute(_ route: CommandRoute, _ request: Request, _ context: HTTPContext) async throws -> Response {
+        try context.require(route.verb)
+        _ = try QueryParameters(request)
+        let command = try route.command(
+            user: try context.user(),
+            key: try route.key(of: request.headers),
+            body: try await bodies.read(request, context),
+            context.permissions
+        )
+        guard let task = EngineTask(command, by: context.identity), case .operation(_, _, let purpose) = task else {
+            preconditionFailure("every route has a command of the engine")
+        }
+        let submittedAt = NIODeadline.now()
+        let outcome = await engine.perform(task)
+        metrics.count(command, outcome, submittedAt: submittedAt)
+        return try response(to: outcome, purpose)
+    }
+
+    private func response(to outcome: Outcome, _ purpose: RequestPurpose) throws(Problem) -> Response {
+        switch outcome {
+        case .answer(let answer):
+            var response = CommandRoutes.response(UsageBody(answer))
+            RateLimitFields(answer.snapshot).write(to: &response.headers)
+            if let seconds = answer.retryAfterSeconds { response.headers[.retryAfter] = "\(max(1, seconds))" }
+            return response
+        case .done: return CommandRoutes.response([String: String]())
+        case .failure(let error):
+            switch purpose.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable) {
+            case .success(let answer): return CommandRoutes.response(UncountedBody(answer))
+            case .failure(let error): throw Problem(error)
+            }
+        case .periodUsages, .report, .subscribed, .periods: throw Problem(EngineError.unexpectedOutcome)
+        }
+    }
+
+    private static func response(_ body: some Encodable) -> Response {
+        Response(
+            status: .ok,
+            headers: [.contentType: "application/json", .cacheControl: "no-store"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: JSON.encode(body)))
+        )
+    }
+}

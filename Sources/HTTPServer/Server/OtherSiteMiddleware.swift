@@ -1,0 +1,25 @@
+import Hummingbird
+import LineProtocol
+import ServiceCore
+
+/// Refuses changes that a browser sends for a page of another site, if the request has no valid token: where none is
+/// required, any page could send what a form can. Comes after `AuthenticationMiddleware`. The dashboard's forms have a
+/// check of their own.
+struct OtherSiteMiddleware: RouterMiddleware {
+    typealias Context = HTTPContext
+
+    func handle(
+        _ request: Request,
+        context: HTTPContext,
+        next: (Request, HTTPContext) async throws -> Response
+    ) async throws -> Response {
+        let (origin, site) = (request.headers[.origin], request.headers[.fetchSite])
+        let isSameOrigin = RequestOrigin.isSameOrigin(origin, fetchSite: site, authority: request.head.authority)
+        guard context.identity != nil || isSameOrigin else {
+            throw Problem(
+                ReplyError(code: .forbidden, text: "a page of another site sent this without a token; nothing was done")
+            )
+        }
+        return try await next(request, context)
+    }
+}
