@@ -139,14 +139,19 @@ async def run_async(command, seconds=TIMEOUT_SECONDS, text=""):
     try:
         out, err = await asyncio.wait_for(process.communicate(text.encode()), seconds)
     except (asyncio.TimeoutError, TimeoutError):
-        process.kill()
-        await process.wait()
+        await _kill(process)
         return subprocess.CompletedProcess(command, -9, "", f"not within {seconds:g} s")
     except asyncio.CancelledError:
-        process.kill()
-        await process.wait()
+        await _kill(process)
         raise
     return subprocess.CompletedProcess(command, process.returncode, out.decode(), err.decode())
+
+
+async def _kill(process):
+    # It may have ended by itself meanwhile.
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
 
 
 # Inspecting ---------------------------------------------------------------------------------------------------------------
