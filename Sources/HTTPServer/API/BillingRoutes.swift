@@ -10,21 +10,18 @@ import StoreEvents
 struct BillingRoutes: RouteProvider {
     private let sessions: SessionPool
     private let bodies: BodyDecoder
-    private let access: AccessControl
-    private let hostCheck: HostCheckMiddleware
+    private let requestGuard: RequestGuard
     private let requestTimeout: Duration
 
     init(_ dependencies: HTTPServerDependencies) {
         sessions = dependencies.webhookSessions
         bodies = BodyDecoder(dependencies.configuration)
-        access = dependencies.parts.access
-        hostCheck = dependencies.hostCheck
+        requestGuard = dependencies.requestGuard
         requestTimeout = dependencies.configuration.requestTimeout
     }
 
     func add(to router: Router<HTTPContext>) {
-        router.group("v1").add(middleware: AuthenticationMiddleware(access: access)).add(middleware: hostCheck)
-            .add(middleware: OtherSiteMiddleware())
+        requestGuard.group("v1", of: router)
             .post("billing-events", use: apply)
     }
 

@@ -9,77 +9,34 @@ import Usage
 /// A path that executes a command of the line protocol. The path has the user, the body the arguments under the names
 /// of the command's syntax, and the header field Idempotency-Key what is `key=` there.
 struct CommandRoute: Sendable {
-    enum Key {
-        case none, optional, required
+    let method: HTTPRequest.Method
+    let path: RouterPath
+    let verb: Verb
+    /// Those of the verb's syntax that the body has.
+    private let arguments: [SyntaxArgument]
+    /// Nil: the verb takes none.
+    private let key: SyntaxArgument?
+
+    /// - Parameter verb: its first argument is the user.
+    private init(_ method: HTTPRequest.Method, _ path: RouterPath, _ verb: Verb) {
+        self.method = method
+        self.path = path
+        self.verb = verb
+        let afterUser = verb.arguments.dropFirst()
+        key = afterUser.first { $0.option == .key }
+        arguments = afterUser.filter { $0.option != .key }
     }
-
-    /// An argument in the body.
-    struct Argument: Sendable {
-        enum Form {
-            case number, text
-        }
-
-        var name: String
-        var form: Form
-        /// Nil: it is positional.
-        var option: OptionName?
-        var isRequired = false
-
-        static func option(_ option: OptionName, _ form: Form) -> Argument {
-            Argument(name: option.rawValue, form: form, option: option)
-        }
-    }
-
-    var method: HTTPRequest.Method
-    var path: RouterPath
-    var verb: Verb
-    var arguments: [Argument] = []
-    var key = Key.none
-
-    private static let messages = Argument(name: "n", form: .number)
 
     static let all = [
-        CommandRoute(
-            method: .post,
-            path: "usage/{user}/consume",
-            verb: .consume,
-            arguments: [messages],
-            key: .optional
-        ),
-        CommandRoute(method: .post, path: "usage/{user}/check", verb: .check, arguments: [messages]),
-        CommandRoute(
-            method: .post,
-            path: "usage/{user}/reserve",
-            verb: .reserve,
-            arguments: [messages, .option(.ttl, .number)],
-            key: .required
-        ),
-        CommandRoute(method: .post, path: "usage/{user}/commit", verb: .commit, key: .required),
-        CommandRoute(method: .post, path: "usage/{user}/release", verb: .release, key: .required),
-        CommandRoute(
-            method: .put,
-            path: "users/{user}/plan",
-            verb: .setPlan,
-            arguments: [
-                Argument(name: "plan", form: .text, isRequired: true), .option(.state, .text),
-                .option(.started, .text), .option(.expires, .text), .option(.graceUntil, .text),
-                .option(.anchor, .number),
-            ]
-        ),
-        CommandRoute(
-            method: .post,
-            path: "users/{user}/grants",
-            verb: .grant,
-            arguments: [Argument(name: "n", form: .number, isRequired: true), .option(.reason, .text)],
-            key: .required
-        ),
-        CommandRoute(
-            method: .post,
-            path: "users/{user}/reset",
-            verb: .resetUsage,
-            arguments: [Argument(name: "period", form: .text)]
-        ),
-        CommandRoute(method: .delete, path: "users/{user}", verb: .forget),
+        CommandRoute(.post, "usage/{user}/consume", .consume),
+        CommandRoute(.post, "usage/{user}/check", .check),
+        CommandRoute(.post, "usage/{user}/reserve", .reserve),
+        CommandRoute(.post, "usage/{user}/commit", .commit),
+        CommandRoute(.post, "usage/{user}/release", .release),
+        CommandRoute(.put, "users/{user}/plan", .setPlan),
+        CommandRoute(.post, "users/{user}/grants", .grant),
+        CommandRoute(.post, "users/{user}/reset", .resetUsage),
+        CommandRoute(.delete, "users/{user}", .forget),
     ]
 
     /// - Throws: 400 for what the line protocol refuses with `-BADARG`.
@@ -92,7 +49,7 @@ struct CommandRoute: Sendable {
                 guard !argument.isRequired else { throw .badArgument("\(argument.name) is missing in the body") }
                 continue
             }
-            let text = try argument.text(value)
+            let text = try CommandRoute.text(value, of: argument.name)
             if let option = argument.option {
                 options.append((option, text))
             } else {
@@ -128,12 +85,12 @@ struct CommandRoute: Sendable {
     /// demands, because most clients send none.
     func key(of headers: HTTPFields) throws(Problem) -> String? {
         let values = headers[values: .idempotencyKey]
-        guard key != .none else {
+        guard let argument = key else {
             guard values.isEmpty else { throw .badArgument("this path takes no Idempotency-Key; nothing was done") }
             return nil
         }
         guard let value = values.first else {
-            guard key == .optional else {
+            guard !argument.isRequired else {
                 throw .badArgument("the header Idempotency-Key is missing; it names the message or the grant")
             }
             return nil
@@ -147,15 +104,16 @@ struct CommandRoute: Sendable {
         }
         return key
     }
-}
 
-extension CommandRoute.Argument {
-    fileprivate func text(_ value: JSONValue) throws(Problem) -> String {
-        switch (form, value) {
-        case (.number, .integer(let number)): return "\(number)"
-        case (.text, .string(let text)): return text
-        case (.number, _): throw .badArgument("\(name) must be a whole number")
-        case (.text, _): throw .badArgument("\(name) must be a text")
+    /// Other arguments are texts.
+    private static let numbers: Set = ["n", "ttl", "anchor"]
+
+    private static func text(_ value: JSONValue, of name: String) throws(Problem) -> String {
+        switch (numbers.contains(name), value) {
+        case (true, .integer(let number)): return "\(number)"
+        case (false, .string(let text)): return text
+        case (true, _): throw .badArgument("\(name) must be a whole number")
+        case (false, _): throw .badArgument("\(name) must be a text")
         }
     }
 }

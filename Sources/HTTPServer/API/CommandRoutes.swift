@@ -8,24 +8,21 @@ import Usage
 /// Commands of the line protocol over HTTP, with the same permissions, answers and errors: see `CommandRoute.all`.
 struct CommandRoutes: RouteProvider {
     private let engine: EngineClient
-    private let access: AccessControl
-    private let hostCheck: HostCheckMiddleware
+    private let requestGuard: RequestGuard
     private let bodies: BodyDecoder
     private let metrics: SharedMetrics
     private let allowsWhenUnavailable: Bool
 
     init(_ dependencies: HTTPServerDependencies) {
         engine = dependencies.engine
-        access = dependencies.parts.access
-        hostCheck = dependencies.hostCheck
+        requestGuard = dependencies.requestGuard
         bodies = BodyDecoder(dependencies.configuration)
         metrics = dependencies.parts.metrics.http
         allowsWhenUnavailable = dependencies.parts.configuration.allowsWhenUnavailable
     }
 
     func add(to router: Router<HTTPContext>) {
-        let group = router.group("v1").add(middleware: AuthenticationMiddleware(access: access))
-            .add(middleware: hostCheck).add(middleware: OtherSiteMiddleware())
+        let group = requestGuard.group("v1", of: router)
         for route in CommandRoute.all {
             group.on(route.path, method: route.method) { request, context in
                 try await execute(route, request, context)
@@ -42,11 +39,11 @@ struct CommandRoutes: RouteProvider {
             body: try await bodies.read(request, context),
             context.permissions
         )
-        guard let task = EngineTask(command, by: context.identity), case .operation(_, _, let purpose) = task else {
+        guard case .operation(let user, let operation, let purpose)? = EngineTask(command, by: context.identity) else {
             preconditionFailure("every route has a command of the engine")
         }
         let submittedAt = NIODeadline.now()
-        let outcome = await engine.perform(task)
+        let outcome = await engine.perform(operation, for: user)
         metrics.count(command, outcome, submittedAt: submittedAt)
         return try response(to: outcome, purpose)
     }

@@ -9,22 +9,20 @@ import Usage
 /// it.
 struct UsageRoutes: RouteProvider {
     private let engine: EngineClient
-    private let access: AccessControl
-    private let hostCheck: HostCheckMiddleware
+    private let requestGuard: RequestGuard
     private let requestTimeout: Duration
     private let allowsWhenUnavailable: Bool
 
     init(_ dependencies: HTTPServerDependencies) {
         engine = dependencies.engine
-        access = dependencies.parts.access
-        hostCheck = dependencies.hostCheck
+        requestGuard = dependencies.requestGuard
         requestTimeout = dependencies.configuration.requestTimeout
         allowsWhenUnavailable = dependencies.parts.configuration.allowsWhenUnavailable
     }
 
     func add(to router: Router<HTTPContext>) {
         router.get("v1/openapi.json", use: document)
-        router.group("v1").add(middleware: AuthenticationMiddleware(access: access)).add(middleware: hostCheck)
+        requestGuard.group("v1", of: router)
             .get("usage/{user}", use: usage)
             .get("history/{user}", use: history)
             .get("report", use: report)

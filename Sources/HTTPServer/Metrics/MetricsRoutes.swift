@@ -16,8 +16,7 @@ struct MetricsRoutes: RouteProvider {
     }
 
     func add(to router: Router<HTTPContext>) {
-        let group = router.group().add(middleware: AuthenticationMiddleware(access: parts.access))
-            .add(middleware: dependencies.hostCheck)
+        let group = dependencies.requestGuard.group(of: router)
         group.get("metrics") { _, context in
             try context.require(.info)
             return Response(

@@ -1,5 +1,4 @@
 import Engine
-import ServiceCore
 import Synchronization
 import Usage
 
@@ -30,14 +29,6 @@ package final class EngineClient: Mailbox {
                 deadline: Deadline(.now + engine.configuration.requestTimeout)
             )
             return engine.enqueue([request], lane: engine.lane(of: user))?.1
-        }
-    }
-
-    /// Performs what a command asks for.
-    package func perform(_ task: EngineTask) async -> Outcome {
-        switch task {
-        case .operation(let user, let operation, _): await perform(operation, for: user)
-        case .report(let query): await report(query)
         }
     }
 

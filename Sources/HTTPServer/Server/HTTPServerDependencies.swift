@@ -48,6 +48,8 @@ struct HTTPServerDependencies: Sendable {
 
     var pools: [SessionPool] { [webhookSessions, pageSessions] }
 
+    var requestGuard: RequestGuard { RequestGuard(access: parts.access, hostCheck: hostCheck) }
+
     var hostCheck: HostCheckMiddleware {
         HostCheckMiddleware(access: parts.access, check: HostCheck(configuredHost: configuration.address.host))
     }

@@ -13,6 +13,7 @@ struct OtherSiteMiddleware: RouterMiddleware {
         context: HTTPContext,
         next: (Request, HTTPContext) async throws -> Response
     ) async throws -> Response {
+        if request.method == .get || request.method == .head { return try await next(request, context) }
         let (origin, site) = (request.headers[.origin], request.headers[.fetchSite])
         let isSameOrigin = RequestOrigin.isSameOrigin(origin, fetchSite: site, authority: request.head.authority)
         guard context.identity != nil || isSameOrigin else {

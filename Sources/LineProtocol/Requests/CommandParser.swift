@@ -11,8 +11,8 @@ package enum CommandParser {
     package static func command(
         _ verb: Verb,
         _ positionals: [String],
-        options: [(name: OptionName, value: String)] = [],
-        permissions: Permissions = .all
+        options: [(name: OptionName, value: String)],
+        permissions: Permissions
     ) throws(ReplyError) -> Command {
         let words = [verb.rawValue] + positionals + options.map { "\($0.name.rawValue)=\($0.value)" }
         var bytes: [UInt8] = []

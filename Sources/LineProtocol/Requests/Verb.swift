@@ -66,6 +66,9 @@ public enum Verb: String, CaseIterable, Sendable {
 extension Verb {
     /// The request's form: `<…>` is required, `[…]` is optional.
     public var syntax: String { definition.syntax }
+
+    /// The arguments of the syntax, in its order.
+    package var arguments: [SyntaxArgument] { definition.syntaxArguments }
     /// What the verb does, in half a sentence.
     public var summary: String { definition.summary }
     /// A peer needs one of these to use the verb.

@@ -16,6 +16,8 @@ final class VerbDefinition: Sendable {
     let summary: String
     let permissions: Permissions
     let arguments: ArgumentForm
+    /// The arguments of the syntax, in its order.
+    let syntaxArguments: [SyntaxArgument]
     /// How many positional arguments the syntax has.
     let positionals: ClosedRange<Int>
     /// The options of the syntax. They may be sent in any order.
@@ -40,11 +42,25 @@ final class VerbDefinition: Sendable {
         self.permissions = permissions
         self.arguments = arguments
         self.parse = parse
-        let words = syntax.split(separator: " ").dropFirst()
-        options = words.compactMap { OptionName(rawValue: $0.filter { !"[=]".contains($0) }) }
-        let positionals = words.filter { !$0.contains("=") && !$0.hasPrefix("...") }
+        syntaxArguments = syntax.split(separator: " ").dropFirst().map(SyntaxArgument.init)
+        options = syntaxArguments.compactMap(\.option)
+        let positionals = syntaxArguments.filter { $0.option == nil && !$0.name.hasPrefix("...") }
         let maximum = syntax.contains("...") ? Int.max : positionals.count
-        self.positionals = arguments == .any ? 0...Int.max : positionals.count { !$0.hasPrefix("[") }...maximum
+        self.positionals = arguments == .any ? 0...Int.max : positionals.count(where: \.isRequired)...maximum
+    }
+}
+
+/// An argument in the syntax of a verb.
+package struct SyntaxArgument: Sendable {
+    package let name: String
+    /// Nil: it is positional.
+    package let option: OptionName?
+    package let isRequired: Bool
+
+    fileprivate init(_ word: Substring) {
+        name = word.filter { !"<[=]>".contains($0) }
+        option = word.contains("=") ? OptionName(rawValue: name) : nil
+        isRequired = !word.hasPrefix("[")
     }
 }
 

@@ -11,7 +11,6 @@ package enum EngineTask: Equatable, Sendable {
     /// - Parameter identity: that of the peer's token. The audit log has an operator's change under the token's name,
     ///   not the service's role.
     /// - Returns: nil for a command that the port answers itself, and for subscriptions.
-    @inlinable
     package init?(_ command: Command, by identity: Identity?) {
         switch command {
         case .consume(let user, let messages, let key):
@@ -37,8 +36,7 @@ package enum EngineTask: Equatable, Sendable {
         }
     }
 
-    @usableFromInline
-    init(_ change: OperatorChange, of user: UserID, by identity: Identity?) {
+    private init(_ change: OperatorChange, of user: UserID, by identity: Identity?) {
         self = .operation(user, .change(change, by: identity.map { ChangeAuthor(actor: $0.actor) }), .other)
     }
 }
