@@ -48,7 +48,7 @@ extension HeadroomClient {
 
     /// Holds messages: they count as used until they are committed or released, or the hold expires.
     ///
-    /// ``withHold(_:messages:ttl:_:)`` also commits or releases the hold.
+    /// ``withHold(_:messages:ttl:counting:_:)`` also commits or releases the hold.
     ///
     /// - Parameter ttl: 1 s to 1 day, in whole seconds.
     /// - Returns: `allowed` when they are held; `repeated` when an earlier call with the key was allowed, and its hold
@@ -67,17 +67,21 @@ extension HeadroomClient {
         return try await decide(command, user, .keyed, key, deadline)
     }
 
-    /// Counts the messages of a hold.
+    /// Counts messages of a hold, and gives back the rest.
     ///
-    /// - Returns: `allowed`, or `repeated` when an earlier call has counted them.
-    /// - Throws: `expired` when the hold has expired, `conflict` when it was released, `notFound` when there was none.
+    /// - Parameter messages: 0 to the number that is held; nil counts all.
+    /// - Returns: `allowed`, or `repeated` when an earlier call has counted the same number.
+    /// - Throws: `expired` when the hold has expired, `conflict` when it was released or another number was counted,
+    ///   `badArgument` when fewer messages are held, `notFound` when there was no hold.
     public func commit(
         _ user: UserID,
+        messages: Int? = nil,
         key: MessageKey,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> Decision {
-        try await admitted { () throws(HeadroomError) in
-            try decision(try await perform(.commit(user: user, key: key), .keyed, key: key, deadline: deadline), key)
+        let command = Command.commit(user: user, messages: messages, key: key)
+        return try await admitted { () throws(HeadroomError) in
+            try decision(try await perform(command, .keyed, key: key, deadline: deadline), key)
         }
     }
 

@@ -89,9 +89,10 @@ extension UsageSnapshot {
         return Answer(user: user, status: .held, snapshot: self, crossed: tier > before ? tier : nil)
     }
 
-    /// Counts messages that were held. It moves no user into another tier, because held messages count as used.
-    public mutating func commit(_ messages: Int, of user: UserID) -> Answer {
-        held -= messages
+    /// Counts messages of those that a key held, and gives back the rest. It moves no user into a higher tier, because
+    /// held messages count as used.
+    public mutating func commit(_ messages: Int, ofHeld heldByKey: Int, of user: UserID) -> Answer {
+        held -= heldByKey
         count(messages)
         return Answer(user: user, status: .allowed, snapshot: self)
     }

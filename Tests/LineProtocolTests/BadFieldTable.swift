@@ -38,7 +38,8 @@ extension BadInput {
         + [
             "CONSUME \(userText) key=", "CONSUME \(userText) key=a key=a", "CONSUME \(userText) ttl=5",
             "RESERVE \(userText)", "RESERVE \(userText) key=a ttl=0", "RESERVE \(userText) key=a ttl=86401",
-            "RESERVE \(userText) 0 key=a", "COMMIT \(userText)", "COMMIT \(userText) 1 key=a",
+            "RESERVE \(userText) 0 key=a", "COMMIT \(userText)", "COMMIT \(userText) 1000001 key=a",
+            "COMMIT \(userText) -1 key=a", "COMMIT \(userText) 1 2 key=a",
             "COMMIT \(userText) key=a ttl=5", "RELEASE \(userText) key=\(String(repeating: "ä", count: 65))",
             "CONSUME \(userText) key=\(String(repeating: "k", count: 129))",
             "CONSUME \(userText) secret=1", "CONSUME \(userText) =1", "CONSUME \(userText) =", "INFO a=b", "HELP a=b",

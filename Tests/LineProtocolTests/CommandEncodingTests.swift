@@ -20,5 +20,9 @@ struct CommandEncodingTests {
         #expect(String(decoding: request, as: UTF8.self) == "CONSUME \(userText) key=k\r\n")
         let hold = encoded(.reserve(user: user, messages: 2, key: key, ttlSeconds: 9))
         #expect(String(decoding: hold, as: UTF8.self) == "RESERVE \(userText) 2 key=k ttl=9\r\n")
+        for (messages, text) in [(nil, ""), (0, " 0"), (1, " 1"), (2, " 2")] {
+            let commit = encoded(.commit(user: user, messages: messages, key: key))
+            #expect(String(decoding: commit, as: UTF8.self) == "COMMIT \(userText)\(text) key=k\r\n")
+        }
     }
 }

@@ -31,6 +31,8 @@ struct RequestFormTests {
         ("RESERVE \(userText) key=a", .reserve(user: user, messages: 1, key: keyA, ttlSeconds: 120)),
         ("RESERVE \(userText) 3 ttl=86400 key=a", .reserve(user: user, messages: 3, key: keyA, ttlSeconds: 86_400)),
         ("COMMIT \(userText) key=a", .commit(user: user, key: keyA)),
+        ("COMMIT \(userText) 0 key=a", .commit(user: user, messages: 0, key: keyA)),
+        ("COMMIT \(userText) 1 key=a", .commit(user: user, messages: 1, key: keyA)),
         ("RELEASE \(userText) key=a", .release(user: user, key: keyA)),
         ("CHECK \(userText)", .check(user: user, messages: 1)),
         ("ChEcK \(userText) 7", .check(user: user, messages: 7)),

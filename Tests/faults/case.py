@@ -40,7 +40,7 @@ FINAL_SQL = """
 select json_build_object('t', 'row', 'user', user_id, 'period', billing_period, 'count', message_count, 'held', held,
     'limit', "limit", 'generation', generation) from message_usage;
 select json_build_object('t', 'key', 'user', user_id, 'key', key, 'verb', verb, 'status', status, 'messages', messages,
-    'used', used, 'committed_used', committed_used, 'period', billing_period, 'generation', generation)
+    'used', used, 'committed', committed_messages, 'period', billing_period, 'generation', generation)
 from headroom.message_keys;
 """
 

@@ -57,10 +57,10 @@ class HistoryBuilder:
         })
 
     def key(self, name: str, used: int, verb: str = "c", status: str = "c", n: int = 1, generation: int = 1,
-            committed_used: int | None = None) -> None:
+            committed: int | None = None) -> None:
         self.lines.append({
             "t": "key", "user": USER, "key": name, "verb": verb, "status": status, "messages": n, "used": used,
-            "committed_used": committed_used, "period": "2026-11", "generation": generation,
+            "committed": committed, "period": "2026-11", "generation": generation,
         })
 
     def event(self, **entry: Any) -> None:
@@ -117,12 +117,12 @@ class SoundHistories(unittest.TestCase):
         history = HistoryBuilder()
         for number, key in enumerate("abc"):
             history.operation(10 * number, 10 * number + 5, "HELD", 0, verb="RESERVE", key=key, ttl=2, held=number + 1)
-        history.operation(50, 55, "ALLOWED", 1, verb="COMMIT", n=0, key="a", held=2)
+        history.operation(50, 55, "ALLOWED", 1, verb="COMMIT", key="a", held=2)
         history.operation(60, 65, "OK", 1, verb="RELEASE", n=0, key="b", held=1, released=1)
-        history.operation(2500, 2505, "ERROR", verb="COMMIT", n=0, key="c", code="EXPIRED")
+        history.operation(2500, 2505, "ERROR", verb="COMMIT", key="c", code="EXPIRED")
         history.operation(3000, 3005, "OK", 1, verb="CHECK", n=1)
         history.row(1)
-        history.key("a", 0, "r", "c", committed_used=1)
+        history.key("a", 0, "r", "c", committed=1)
         history.key("b", 0, "r", "r")
         history.key("c", 0, "r", "h")
         history.end()
@@ -312,13 +312,37 @@ class PlantedBugs(unittest.TestCase):
         history = HistoryBuilder()
         history.operation(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
         history.operation(20, 25, "OK", 0, verb="RELEASE", n=0, key="a", released=1)
-        history.operation(30, 35, "ALLOWED", 1, verb="COMMIT", n=0, key="a")
+        history.operation(30, 35, "ALLOWED", 1, verb="COMMIT", key="a")
         self.assertIn("I8", history.violated())
+
+    def test_hold_gives_back_more_than_was_committed(self) -> None:
+        for given, violated in ((1, set()), (2, {"I8"})):
+            history = HistoryBuilder()
+            history.operation(10, 15, "HELD", 0, verb="RESERVE", n=2, key="a", ttl=2, held=2)
+            history.operation(20, 25, "ALLOWED", 1, verb="COMMIT", key="a")
+            history.operation(30, 35, "OK", 0, verb="RELEASE", n=0, key="a", released=given)
+            self.assertEqual(history.violated(), violated)
+
+    def test_commit_of_two_numbers(self) -> None:
+        history = HistoryBuilder()
+        history.operation(10, 15, "HELD", 0, verb="RESERVE", n=2, key="a", ttl=2, held=2)
+        history.operation(20, 25, "ALLOWED", 1, verb="COMMIT", key="a")
+        history.operation(30, 35, "ALLOWED", 1, verb="COMMIT", n=2, key="a", replayed=1)
+        self.assertIn("I4", history.violated())
+
+    def test_commit_stored_with_another_number(self) -> None:
+        history = HistoryBuilder()
+        history.operation(10, 15, "HELD", 0, verb="RESERVE", n=2, key="a", ttl=2, held=2)
+        history.operation(20, 25, "ALLOWED", 1, verb="COMMIT", key="a")
+        history.row(1)
+        history.key("a", 0, "r", "c", n=2, committed=2)
+        history.end()
+        self.assertEqual(history.violated(), {"I2", "I5"})
 
     def test_hold_committed_after_its_time(self) -> None:
         history = HistoryBuilder()
         history.operation(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
-        history.operation(2100, 2105, "ALLOWED", 1, verb="COMMIT", n=0, key="a")
+        history.operation(2100, 2105, "ALLOWED", 1, verb="COMMIT", key="a")
         self.assertEqual(history.violated(), {"I8"})
 
     def test_hold_forgotten(self) -> None:

@@ -81,7 +81,7 @@ class UserCheck:
         unknowns = [op for op in attempts if op.is_unknown]
         if not grants and not unknowns:
             return None
-        n = self.messages_of(attempts[0])
+        n = attempts[0].n
         if not grants:
             stored = self.stored(attempts[0])
             if stored == "no":
@@ -112,12 +112,6 @@ class UserCheck:
             attempts=attempts,
         )
 
-    def messages_of(self, op: Op) -> int:
-        if op.verb != "COMMIT":
-            return op.n
-        reserved = self.attempts.get(("RESERVE", op.key or ""))
-        return reserved[0].n if reserved else 0
-
     def stored(self, op: Op) -> str:
         """Whether a keyed operation took effect, according to the final keys."""
         if not self.history.is_final or op.key is None:
@@ -130,7 +124,7 @@ class UserCheck:
         if op.verb == "CONSUME" and key["verb"] == "c":
             return "yes"
         if op.verb == "COMMIT" and key["verb"] == "r":
-            return "yes" if key["committed_used"] is not None else "no"
+            return "yes" if key["committed"] == op.n else "no"
         return "no"
 
     # Bounds of the count during an operation ---------------------------------------------------------------------------
@@ -359,8 +353,11 @@ class UserCheck:
             releases = self.attempts.get(("RELEASE", key), [])
             ttl = max(op.ttl for op in hold.attempts) * SECOND
             released_messages = sum(op.number("released") or 0 for op in releases if op.status == "OK")
-            if released_messages > hold.n:
+            if hold.n < released_messages:
                 self.fail("I8", f"key {key} held {hold.n} and gave back {released_messages}", *releases)
+            committed = next((op.n for op in commits if op.is_grant), hold.n)
+            if committed < released_messages:
+                self.fail("I8", f"key {key} counted {committed} and gave back {released_messages}", *commits, *releases)
             if not any(op.status == "ALLOWED" or op.is_unknown for op in commits):
                 for op in hold.attempts:
                     if op.status == "HELD" and hold.last + ttl < op.sent:
@@ -405,8 +402,8 @@ class UserCheck:
             grant = effect.grant
             if key is None:
                 self.fail("I5", f"key {effect.key} was granted and is not in the database", grant)
-            elif grant.verb == "COMMIT" and key["committed_used"] is None:
-                self.fail("I5", f"key {effect.key} was committed, and the database does not know", grant)
+            elif grant.verb == "COMMIT" and key["committed"] != grant.n:
+                self.fail("I5", f"key {effect.key} was committed, and is stored with {key['committed']} messages", grant)
             elif grant.verb != "COMMIT" and effect.used is not None and key["used"] != effect.used:
                 self.fail("I4", f"key {effect.key} is stored with used {key['used']}", grant)
         for name, key in self.keys.items():
@@ -446,7 +443,7 @@ class UserCheck:
             return
         # Every message has a key, and each key has the generation of the row in which it was counted.
         expected = sum(
-            key["messages"] for key in self.keys.values()
+            key["messages"] if key["committed"] is None else key["committed"] for key in self.keys.values()
             if key["status"] == "c" and key["period"] == row["period"] and key["generation"] == row["generation"]
         )
         if count != expected:

@@ -7,7 +7,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from recorder import Recorder
 from support.users import numbered_user
@@ -80,16 +80,19 @@ class Intent:
 
     verb: str
     user: str
+    # Of a COMMIT: how many messages are to be counted.
     n: int = 0
     key: str | None = None
     ttl: int = 0
+    # Whether a COMMIT counts all that is held, so that n need not be sent.
+    is_whole: bool = False
     on_outcome: Callable[[str], None] | None = None
     is_retry: bool = False
     not_before: float = 0.0
 
     def line(self) -> bytes:
         parts = [self.verb, self.user]
-        if self.n and self.verb not in ("COMMIT", "RELEASE", "USAGE"):
+        if self.verb == "COMMIT" and not self.is_whole or self.verb in ("CONSUME", "CHECK", "RESERVE"):
             parts.append(str(self.n))
         if self.key:
             parts.append(f"key={self.key}")
@@ -139,7 +142,7 @@ class Client:
         ]
         for intent in repeated:
             # Repeats keys: half of them now on the other instance, concurrently, half of them later.
-            repetition = Intent(intent.verb, intent.user, n=intent.n, key=intent.key, ttl=intent.ttl, is_retry=True)
+            repetition = replace(intent, is_retry=True, on_outcome=None, not_before=0.0)
             if self.random.random() < 0.5:
                 bursts.setdefault(1 - first, []).append(repetition)
             else:
@@ -231,10 +234,15 @@ class Client:
                 return
             roll, now = self.random.random(), time.monotonic()
             if roll < 0.34:
-                commit = Intent("COMMIT", intent.user, key=intent.key, is_retry=True)
+                n = self.random.choice((intent.n, self.random.randint(0, intent.n)))
+                is_whole = n == intent.n and self.random.random() < 0.5
+                commit = Intent("COMMIT", intent.user, n=n, key=intent.key, is_retry=True, is_whole=is_whole)
                 if self.random.random() < 0.2:
                     commit.on_outcome = lambda _: self.follow("RELEASE", intent)
                 self.waiting.append(commit)
+                if self.random.random() < 0.1:
+                    # Another number than was committed must be a conflict.
+                    self.follow("COMMIT", intent)
             elif roll < 0.67:
                 self.follow("RELEASE", intent)
                 if self.random.random() < 0.2:
@@ -246,7 +254,9 @@ class Client:
         return act
 
     def follow(self, verb: str, intent: Intent, not_before: float = 0.0) -> None:
-        self.waiting.append(Intent(verb, intent.user, key=intent.key, is_retry=True, not_before=not_before))
+        """Sends RELEASE of a key, or COMMIT of all that it holds."""
+        n = intent.n if verb == "COMMIT" else 0
+        self.waiting.append(Intent(verb, intent.user, n=n, key=intent.key, is_retry=True, is_whole=True, not_before=not_before))
 
     def make_reset(self) -> Intent:
         user = user_id(RESET, self.random.randrange(RESET_USERS))

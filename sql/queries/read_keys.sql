@@ -4,8 +4,8 @@
 -- LIMIT keeps this from becoming a join, which would read all keys if the table was small when it was last analyzed.
 select
     request.ordinal::integer, used.verb::text, used.status::text, used.messages, used.used, used.held, used."limit",
-    used.committed_used, used.committed_held, used.committed_limit, used.created_at, used.expires_at, used.generation,
-    used.billing_period
+    used.committed_messages, used.committed_used, used.committed_held, used.committed_limit, used.created_at,
+    used.expires_at, used.generation, used.billing_period
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, key, ordinal)
 cross join lateral (
     select keys.* from headroom.message_keys as keys

@@ -12,7 +12,9 @@ create table headroom.message_keys (
     used integer not null,
     held integer not null,
     "limit" integer,
-    -- The numbers of the answer to COMMIT; used, held and "limit" above are those of the first answer.
+    -- The messages that COMMIT has counted, and the numbers of its answer; used, held and "limit" above are those of
+    -- the first answer.
+    committed_messages integer,
     committed_used integer,
     committed_held integer,
     committed_limit integer,
@@ -26,6 +28,7 @@ create table headroom.message_keys (
     constraint verb_is_consume_or_reserve check (verb in ('c', 'r')),
     constraint status_is_counted_held_or_released check (status in ('c', 'h', 'r')),
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
+    constraint committed_messages_are_0_to_messages check (committed_messages between 0 and messages),
     constraint counts_are_not_negative check (
         least(used, held, "limit", committed_used, committed_held, committed_limit) >= 0 and generation >= 0
     ),

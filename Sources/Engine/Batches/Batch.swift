@@ -31,8 +31,8 @@ struct Batch {
 
         var verb: Verb
         var key: MessageKey
-        /// Of a `consume` or a `reserve`.
-        var messages = 0
+        /// Of a `consume` or a `reserve`; of a `commit` unless it counts all that is held.
+        var messages: Int?
         /// Messages of the user's `consume` requests up to and including this one.
         var messagesSoFar: Int
         /// How long a `reserve` holds.
@@ -73,7 +73,7 @@ struct Batch {
     ///
     /// - Parameters:
     ///   - before: the user's snapshot before the first request.
-    ///   - keyMessages: the messages of the key of a `commit` or a `release`.
+    ///   - keyMessages: what the key of a `commit` or a `release` held.
     /// - Returns: the snapshot after the last request.
     func answer(
         _ group: UserRequests,
@@ -89,7 +89,8 @@ struct Batch {
                 case .check(let messages): .answer(snapshot.check(messages, of: group.user))
                 case .usage: .answer(snapshot.usage(of: group.user))
                 case .reserve(let messages, _, _): .answer(snapshot.reserve(messages, of: group.user))
-                case .commit: .answer(snapshot.commit(keyMessages, of: group.user))
+                case .commit(let messages, _):
+                    .answer(snapshot.commit(messages ?? keyMessages, ofHeld: keyMessages, of: group.user))
                 case .release: .answer(snapshot.release(keyMessages, of: group.user))
                 }
             complete(index, outcome, into: &completions)
@@ -167,14 +168,14 @@ extension Batch.UserRequests {
             if let key { add(.consume, key, messages: messages) }
         case .reserve(let messages, let key, let seconds):
             add(.reserve, key, messages: messages, holdSeconds: seconds)
-        case .commit(let key): add(.commit, key)
+        case .commit(let messages, let key): add(.commit, key, messages: messages)
         case .release(let key): add(.release, key)
         case .usage: hasUsage = true
         case .check: break
         }
     }
 
-    private mutating func add(_ verb: Batch.Keyed.Verb, _ key: MessageKey, messages: Int = 0, holdSeconds: Int = 0) {
+    private mutating func add(_ verb: Batch.Keyed.Verb, _ key: MessageKey, messages: Int? = nil, holdSeconds: Int = 0) {
         if keyed != nil { needsSlowPath = true }
         keyed = Batch.Keyed(
             verb: verb,

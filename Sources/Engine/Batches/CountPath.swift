@@ -180,15 +180,13 @@ struct CountPath {
             rows[group.user] = (period, user.count)
         }
         let uncounted = groups.filter { rows[$0.user] == nil }
+        metrics.add(counted.reduce(0) { $0 + $1.messages }, to: .messages)
         guard let keys = readPath.readKeys(part.part(counted)) else {
-            metrics.add(counted.reduce(0) { $0 + $1.messages }, to: .messages)
             delivery.fail(part.part(counted), .unknown)
             return uncounted
         }
-        metrics.add(
-            counted.reduce(0) { $0 + $1.messages + ($1.keyed?.verb == .commit ? keys[$1.user]?.messages ?? 0 : 0) },
-            to: .messages
-        )
+        let commits = counted.lazy.filter { $0.keyed?.verb == .commit }
+        metrics.add(commits.reduce(0) { $0 + (keys[$1.user]?.countedMessages ?? 0) }, to: .messages)
         // The groups are counted, so the answer after a failed read must not be "nothing was counted".
         readPath.readSnapshots(part.part(counted), afterEffect: true, &users) {
             group,
@@ -230,7 +228,7 @@ extension UsageSnapshot {
         if let key, let keyed = group.keyed {
             switch keyed.verb {
             case .consume, .reserve: (before.held, before.limit) = (key.first.held, key.first.limit)
-            case .commit: (before.held, before.limit) = (key.committed?.held ?? 0, key.committed?.limit)
+            case .commit: (before.held, before.limit) = (key.commit?.numbers.held ?? 0, key.commit?.numbers.limit)
             case .release: break
             }
             before.takeBack(keyed, key.messages)

@@ -136,6 +136,10 @@ public struct EngineError: Error, Sendable, Equatable {
         .expired,
         "the hold's time has passed and nothing was counted; CONSUME or RESERVE the message with a new key"
     )
+    static let commitTooLarge = EngineError(
+        .badArgument,
+        "n is more than the key holds; nothing was counted, commit at most what was reserved"
+    )
     static let noSuchKey = EngineError(
         .notFound,
         "this user has no such key; RESERVE or CONSUME with it first"

@@ -13,8 +13,8 @@ public enum BatchedOperation: Sendable, Equatable {
     case consume(Int, key: MessageKey? = nil)
     /// Hold this many messages for some seconds.
     case reserve(Int, key: MessageKey, ttlSeconds: Int)
-    /// Count the messages that a key holds.
-    case commit(MessageKey)
+    /// Count this many of the messages that a key holds, and give back the rest; nil: count all.
+    case commit(Int? = nil, key: MessageKey)
     /// Give back the messages that a key holds or has counted.
     case release(MessageKey)
     /// Answer as `consume` would, and count nothing.
@@ -25,7 +25,7 @@ public enum BatchedOperation: Sendable, Equatable {
     var key: MessageKey? {
         switch self {
         case .consume(_, let key): key
-        case .reserve(_, let key, _), .commit(let key), .release(let key): key
+        case .reserve(_, let key, _), .commit(_, let key), .release(let key): key
         case .check, .usage: nil
         }
     }
@@ -82,7 +82,9 @@ extension EngineOperation {
     public static func reserve(_ messages: Int, key: MessageKey, ttlSeconds: Int) -> Self {
         .batched(.reserve(messages, key: key, ttlSeconds: ttlSeconds))
     }
-    public static func commit(_ key: MessageKey) -> Self { .batched(.commit(key)) }
+    public static func commit(_ messages: Int? = nil, key: MessageKey) -> Self {
+        .batched(.commit(messages, key: key))
+    }
     public static func release(_ key: MessageKey) -> Self { .batched(.release(key)) }
     public static func check(_ messages: Int) -> Self { .batched(.check(messages)) }
     public static var usage: Self { .batched(.usage) }

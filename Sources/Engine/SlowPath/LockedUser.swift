@@ -42,19 +42,30 @@ struct UsedKey: Equatable {
         var limit: Int?
     }
 
+    /// What a `COMMIT` has done.
+    struct Commit: Equatable {
+        /// Counted; the rest of what was held was given back.
+        var messages: Int
+        /// Of its answer.
+        var numbers: Numbers
+    }
+
     var verb: Verb
     var status: Status
+    /// Of the first request.
     var messages: Int
     /// Of the first answer.
     var first: Numbers
-    /// Of the answer to `COMMIT`.
-    var committed: Numbers?
+    var commit: Commit?
     var createdAt: Instant
     /// Nil for `CONSUME`.
     var expiresAt: Instant?
     /// Of the usage row when it counted the messages.
     var generation: Int64?
     var period: BillingPeriod
+
+    /// The messages that are counted while the status is `counted`.
+    var countedMessages: Int { commit?.messages ?? messages }
 
     func isExpired(at now: Instant) -> Bool {
         status == .held && expiresAt.map { $0 <= now } ?? false

@@ -9,6 +9,7 @@ enum ReceiptAnswers {
     private static let fieldsOfAnswer = 21
     private static let failures: [String: EngineError] = [
         "conflict": .keyConflict, "released": .keyReleased, "expired": .holdExpired, "unknown": .noSuchKey,
+        "too large": .commitTooLarge,
     ]
 
     static func text(_ results: [SlowPathResult]) -> String {

@@ -57,7 +57,7 @@ struct UserTransaction {
         switch operation {
         case .consume(let messages, let key): countOrHold(messages, key, holdSeconds: nil)
         case .reserve(let messages, let key, let seconds): countOrHold(messages, key, holdSeconds: seconds)
-        case .commit(let key): commit(key)
+        case .commit(let messages, let key): commit(messages, key)
         case .release(let key): release(key)
         case .check(let messages): SlowPathResult(snapshot.check(messages, of: user))
         case .usage: SlowPathResult(snapshot.usage(of: user))
@@ -135,37 +135,43 @@ struct UserTransaction {
 
     // MARK: COMMIT
 
-    private mutating func commit(_ name: MessageKey) -> SlowPathResult {
+    /// - Parameter messages: nil is all that the key holds.
+    private mutating func commit(_ messages: Int?, _ name: MessageKey) -> SlowPathResult {
         guard let key = keys[name] else { return SlowPathResult(.noSuchKey) }
         guard key.verb == .reserve else { return SlowPathResult(.keyConflict) }
         switch key.status {
         case .released: return SlowPathResult(.keyReleased)
         case .counted:
-            return SlowPathResult(answer(of: key, key.committed ?? key.first, as: .allowed, isRepeated: true))
+            guard messages ?? key.messages == key.countedMessages else { return SlowPathResult(.keyConflict) }
+            let numbers = key.commit?.numbers ?? key.first
+            return SlowPathResult(answer(of: key, numbers, as: .allowed, isRepeated: true))
         case .held: break
         }
         guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
-        guard key.period == snapshot.period, hasUsageRow else { return commitInPastPeriod(name, key) }
-        snapshot.count(key.messages)
+        let messages = messages ?? key.messages
+        guard messages <= key.messages else { return SlowPathResult(.commitTooLarge) }
+        guard key.period == snapshot.period, hasUsageRow else { return commitInPastPeriod(messages, name, key) }
+        snapshot.count(messages)
         held = max(held - key.messages, 0)
         isChanged = true
-        return committed(name, key, numbers, generation: locked.generation)
+        return committed(messages, name, key, numbers, generation: locked.generation)
     }
 
     /// The period of the hold is not open any more, or its row was deleted. The message counts in that period.
-    private mutating func commitInPastPeriod(_ name: MessageKey, _ key: UsedKey) -> SlowPathResult {
+    private mutating func commitInPastPeriod(_ messages: Int, _ name: MessageKey, _ key: UsedKey) -> SlowPathResult {
         // An operator has deleted the usage row, and with it the hold.
         guard var past = pastUsage[key.period] else { return SlowPathResult(.holdExpired) }
-        past.used = min(past.used + key.messages, UsageSnapshot.countMaximum)
+        past.used = min(past.used + messages, UsageSnapshot.countMaximum)
         past.held = max(past.held - key.messages, 0)
         past.heldInRow = min(past.held, UsageSnapshot.countMaximum)
         past.isChanged = true
         pastUsage[key.period] = past
         let numbers = UsedKey.Numbers(used: past.used, held: past.heldInRow, limit: past.limit)
-        return committed(name, key, numbers, generation: past.generation)
+        return committed(messages, name, key, numbers, generation: past.generation)
     }
 
     private mutating func committed(
+        _ messages: Int,
         _ name: MessageKey,
         _ key: UsedKey,
         _ numbers: UsedKey.Numbers,
@@ -173,12 +179,12 @@ struct UserTransaction {
     ) -> SlowPathResult {
         var key = key
         key.status = .counted
-        key.committed = numbers
+        key.commit = UsedKey.Commit(messages: messages, numbers: numbers)
         key.generation = generation
         update(name, key)
         return SlowPathResult(
             answer(of: key, numbers, as: .allowed, isRepeated: false),
-            messagesCounted: key.messages
+            messagesCounted: messages
         )
     }
 
@@ -202,15 +208,14 @@ struct UserTransaction {
         if status == .held {
             held = max(held - key.messages, 0)
             isChanged = isChanged || hasUsageRow
-        } else if hasUsageRow, key.generation == locked.generation {
-            snapshot.release(key.messages)
-            released += key.messages
-            isChanged = true
-        } else {
-            // The count was reset since, and does not include the messages.
-            return released(0)
+            return released(key.messages)
         }
-        return released(key.messages)
+        // Else the count was reset since, and does not include the messages.
+        guard hasUsageRow, key.generation == locked.generation else { return released(0) }
+        snapshot.release(key.countedMessages)
+        released += key.countedMessages
+        isChanged = true
+        return released(key.countedMessages)
     }
 
     private func released(_ messages: Int, isRepeated: Bool = false) -> SlowPathResult {
@@ -224,13 +229,13 @@ struct UserTransaction {
             past.held = max(past.held - key.messages, 0)
             past.heldInRow = max(past.heldInRow - key.messages, 0)
         } else if key.generation == past.generation {
-            past.used = max(past.used - key.messages, 0)
-            past.released += key.messages
+            past.used = max(past.used - key.countedMessages, 0)
+            past.released += key.countedMessages
         } else {
             return 0
         }
         past.isChanged = true
         pastUsage[key.period] = past
-        return key.messages
+        return wasHeld ? key.messages : key.countedMessages
     }
 }

@@ -45,7 +45,7 @@ struct CountBatchStatement {
         guard hasKeys else { return parameters }
         parameters.appendTexts(count: groups.count) { groups[first + $0].keyed?.key.text }
         parameters.appendTexts(count: groups.count) { groups[first + $0].keyed?.verb.rawValue }
-        parameters.appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.messages ?? 0) }
+        parameters.appendNullableInt32s(count: groups.count) { groups[first + $0].keyed?.messages.map { Int32($0) } }
         parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].keyed?.messagesSoFar ?? 0) }
         parameters.appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.holdSeconds ?? 0) }
         return parameters
@@ -88,7 +88,7 @@ struct CountBatchStatement {
     /// A user's holds after a batch.
     struct Holds {
         var held = 0
-        /// The messages that a `commit` has counted, or a `release` has given back.
+        /// What the key of a `commit` or a `release` held.
         var keyMessages = 0
     }
 
@@ -236,15 +236,15 @@ extension UsageSnapshot {
     /// Makes this, a snapshot after a request with a key, the snapshot before it. The messages of a `consume` are taken
     /// off by the caller.
     ///
-    /// - Parameter messages: of the key of a `commit` or a `release`.
-    mutating func takeBack(_ keyed: Batch.Keyed, _ messages: Int) {
+    /// - Parameter heldBefore: what the key of a `commit` or a `release` held.
+    mutating func takeBack(_ keyed: Batch.Keyed, _ heldBefore: Int) {
         switch keyed.verb {
         case .consume: break
-        case .reserve: held -= keyed.messages
+        case .reserve: held -= keyed.messages ?? 0
         case .commit:
-            used -= messages
-            held += messages
-        case .release: held += messages
+            used -= keyed.messages ?? heldBefore
+            held += heldBefore
+        case .release: held += heldBefore
         }
     }
 }

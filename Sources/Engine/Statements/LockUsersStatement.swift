@@ -183,12 +183,15 @@ extension UsedKey {
                 held: try row.count("held", of: source("held")),
                 limit: try row.countOrNil("limit", of: source("limit"))
             ),
-            committed: try row.isNull("committed_used")
+            commit: try row.isNull("committed_messages")
                 ? nil
-                : Numbers(
-                    used: try row.count("committed_used", of: source("committed_used")),
-                    held: try row.countOrNil("committed_held", of: source("committed_held")) ?? 0,
-                    limit: try row.countOrNil("committed_limit", of: source("committed_limit"))
+                : Commit(
+                    messages: try row.count("committed_messages", of: source("committed_messages")),
+                    numbers: Numbers(
+                        used: try row.count("committed_used", of: source("committed_used")),
+                        held: try row.count("committed_held", of: source("committed_held")),
+                        limit: try row.countOrNil("committed_limit", of: source("committed_limit"))
+                    )
                 ),
             createdAt: try row.instant("created_at"),
             expiresAt: try instant("expires_at"),

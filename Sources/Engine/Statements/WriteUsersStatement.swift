@@ -122,9 +122,10 @@ struct WriteUsersStatement {
         parameters.appendInt32s(count: count) { Int32(keys[$0].row.first.used) }
         parameters.appendInt32s(count: count) { Int32(keys[$0].row.first.held) }
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.limit) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.committed?.used) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.committed?.held) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.committed?.limit) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.messages) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.used) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.held) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.limit) }
         return parameters
     }
 }

@@ -1,4 +1,4 @@
-/// Messages that are held while a body runs: see ``HeadroomClient/withHold(_:messages:ttl:_:)``.
+/// Messages that are held while a body runs: see ``HeadroomClient/withHold(_:messages:ttl:counting:_:)``.
 public struct Hold: Sendable {
     public let user: UserID
     /// Identifies the message: for a retry, or to release it after it was counted.

@@ -17,11 +17,14 @@ extension HeadroomClient {
     /// - Parameters:
     ///   - messages: 1 to 1,000,000; all or none are held.
     ///   - ttl: 1 s to 1 day, in whole seconds.
+    ///   - actualMessages: how many messages the result has cost, where that is known only afterwards (tokens, for
+    ///     example); the rest is given back. At most what is held is counted, and at least 0. Nil: all.
     /// - Throws: `HeadroomError` when nothing could be held; the error of the body; `CancellationError`.
     public nonisolated(nonsending) func withHold<Result>(
         _ user: UserID,
         messages: Int = 1,
         ttl: Duration = .seconds(120),
+        counting actualMessages: ((Result) -> Int)? = nil,
         _ body: nonisolated(nonsending) (Hold) async throws -> Result
     ) async throws -> HoldOutcome<Result> {
         try enter()
@@ -35,7 +38,8 @@ extension HeadroomClient {
             let result = try await body(hold)
             try Task.checkCancellation()
             if hold.isDegraded { return .completed(result, decision) }
-            return await commit(hold, until: end, result)
+            let actual = actualMessages.map { min(max($0(result), 0), messages) }
+            return await commit(hold, actual, until: end, result)
         } catch {
             if !hold.isDegraded { await giveBack(user, key: key, until: end, holdExists: true) }
             throw error
@@ -64,10 +68,11 @@ extension HeadroomClient {
 
     private nonisolated(nonsending) func commit<Result>(
         _ hold: Hold,
+        _ messages: Int?,
         until end: NIODeadline,
         _ result: Result
     ) async -> HoldOutcome<Result> {
-        let command = Command.commit(user: hold.user, key: hold.key)
+        let command = Command.commit(user: hold.user, messages: messages, key: hold.key)
         switch await settle(command, key: hold.key) {
         case .success(let reply):
             guard case .answer(let answer) = reply else {

@@ -93,17 +93,18 @@ extension Arguments {
     /// How many messages the request is about: the second argument, 1 by default. The maximum keeps the sum of some two
     /// thousand requests within `message_count`.
     func messages() throws(ReplyError) -> Int {
-        try number(at: 1, named: "n", in: 1...1_000_000, default: 1)
+        try number(at: 1, named: "n", in: 1...Arguments.messagesMaximum) ?? 1
     }
+
+    static let messagesMaximum = 1_000_000
 
     /// - Parameter name: of the argument in the syntax.
     func number(
         at index: Int,
         named name: String,
-        in range: ClosedRange<Int>,
-        default standard: Int
-    ) throws(ReplyError) -> Int {
-        guard let token = positional(index) else { return standard }
+        in range: ClosedRange<Int>
+    ) throws(ReplyError) -> Int? {
+        guard let token = positional(index) else { return nil }
         return try Arguments.number(token, named: name, in: range)
     }
 

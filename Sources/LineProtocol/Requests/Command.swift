@@ -6,7 +6,8 @@ public enum Command: Sendable, Equatable {
     case consume(user: UserID, messages: Int, key: MessageKey? = nil)
     /// `ttlSeconds` is 1 to 86,400.
     case reserve(user: UserID, messages: Int, key: MessageKey, ttlSeconds: Int)
-    case commit(user: UserID, key: MessageKey)
+    /// `messages` is 0 to 1,000,000, and at most what the key holds; nil: all of it.
+    case commit(user: UserID, messages: Int? = nil, key: MessageKey)
     case release(user: UserID, key: MessageKey)
     /// As `consume`, but counts nothing.
     case check(user: UserID, messages: Int)
@@ -83,7 +84,9 @@ extension Command {
         case .consume(let user, let messages, let key): ["\(user)", "\(messages)"] + option(.key, key?.text)
         case .reserve(let user, let messages, let key, let ttlSeconds):
             ["\(user)", "\(messages)"] + option(.key, key.text) + option(.ttl, "\(ttlSeconds)")
-        case .commit(let user, let key), .release(let user, let key): ["\(user)"] + option(.key, key.text)
+        case .commit(let user, let messages, let key):
+            ["\(user)"] + optional(messages.map { "\($0)" }) + option(.key, key.text)
+        case .release(let user, let key): ["\(user)"] + option(.key, key.text)
         case .check(let user, let messages): ["\(user)", "\(messages)"]
         case .usage(let user, let period), .resetUsage(let user, let period): ["\(user)"] + optional(period?.label)
         case .history(let user, let months): ["\(user)", "\(months)"]

@@ -7,12 +7,13 @@ extension Command {
     public func encode(into buffer: inout ByteBuffer) {
         switch self {
         case .consume(let user, let messages, let key):
-            write(.consume, user, messages, key, into: &buffer)
-        case .check(let user, let messages): write(.check, user, messages, nil, into: &buffer)
-        case .commit(let user, let key): write(.commit, user, 1, key, into: &buffer)
-        case .release(let user, let key): write(.release, user, 1, key, into: &buffer)
+            write(.consume, user, Command.unlessDefault(messages), key, into: &buffer)
+        case .check(let user, let messages):
+            write(.check, user, Command.unlessDefault(messages), nil, into: &buffer)
+        case .commit(let user, let messages, let key): write(.commit, user, messages, key, into: &buffer)
+        case .release(let user, let key): write(.release, user, nil, key, into: &buffer)
         case .reserve(let user, let messages, let key, let ttlSeconds):
-            write(.reserve, user, messages, key, ttlSeconds, into: &buffer)
+            write(.reserve, user, Command.unlessDefault(messages), key, ttlSeconds, into: &buffer)
         default: Command.write(tokens, into: &buffer)
         }
     }
@@ -21,7 +22,7 @@ extension Command {
     private func write(
         _ verb: Verb,
         _ user: UserID,
-        _ messages: Int,
+        _ messages: Int?,
         _ key: MessageKey?,
         _ ttlSeconds: Int? = nil,
         into buffer: inout ByteBuffer
@@ -37,8 +38,7 @@ extension Command {
             line.putName(verb.rawValue)
             line.putLiteral(" ")
             line.put(user)
-            // 1 is the default.
-            if messages != 1 {
+            if let messages {
                 line.putLiteral(" ")
                 line.put(messages)
             }
@@ -52,6 +52,8 @@ extension Command {
             }
         }
     }
+
+    private static func unlessDefault(_ messages: Int) -> Int? { messages == 1 ? nil : messages }
 
     /// Whether the text is printable ASCII without a space, so that it can be part of a line.
     private static func isPrintableWord(_ text: String) -> Bool {

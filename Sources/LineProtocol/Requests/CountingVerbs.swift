@@ -37,11 +37,15 @@ extension VerbDefinition {
     private static let defaultTTLSeconds = 120
 
     static let commit = VerbDefinition(
-        "COMMIT <user> key=",
-        "count what the key holds",
+        "COMMIT <user> [n] key=",
+        "count n of the messages that the key holds (default all), and give back the rest",
         .chat
     ) { arguments throws(ReplyError) in
-        .commit(user: try arguments.user(), key: try arguments.requiredKey(of: messageKeyPurpose))
+        .commit(
+            user: try arguments.user(),
+            messages: try arguments.number(at: 1, named: "n", in: 0...Arguments.messagesMaximum),
+            key: try arguments.requiredKey(of: messageKeyPurpose)
+        )
     }
 
     static let release = VerbDefinition(

@@ -17,7 +17,7 @@ extension VerbDefinition {
     ) { arguments throws(ReplyError) in
         .history(
             user: try arguments.user(),
-            months: try arguments.number(at: 1, named: "months", in: CommandParser.monthsRange, default: 12)
+            months: try arguments.number(at: 1, named: "months", in: CommandParser.monthsRange) ?? 12
         )
     }
 
@@ -37,7 +37,7 @@ extension VerbDefinition {
         let countIndex = isCountAlone(arguments) ? 0 : 1
         return .top(
             period: countIndex == 0 ? nil : try arguments.period(at: 0),
-            count: try arguments.number(at: countIndex, named: "n", in: 1...1_000, default: 10)
+            count: try arguments.number(at: countIndex, named: "n", in: 1...1_000) ?? 10
         )
     }
 

@@ -18,7 +18,8 @@ package enum EngineTask: Equatable, Sendable {
         case .check(let user, let messages): self = .operation(user, .check(messages), .sending(user))
         case .reserve(let user, let messages, let key, let ttlSeconds):
             self = .operation(user, .reserve(messages, key: key, ttlSeconds: ttlSeconds), .reserving(user))
-        case .commit(let user, let key): self = .operation(user, .commit(key), .committing(user))
+        case .commit(let user, let messages, let key):
+            self = .operation(user, .commit(messages, key: key), .committing(user))
         case .release(let user, let key): self = .operation(user, .release(key), .releasing(user))
         case .usage(let user, nil): self = .operation(user, .usage, .reading)
         case .usage(let user, let period?): self = .operation(user, .usageInPeriod(period), .reading)

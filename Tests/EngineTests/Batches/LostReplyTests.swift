@@ -96,28 +96,33 @@ struct LostReplyTests {
         }
     }
 
-    @Test("of a RESERVE, a COMMIT or a RELEASE: it takes effect once, and its answer is that of a first request")
-    func holds() async throws {
+    @Test(
+        "of a RESERVE, a COMMIT or a RELEASE: it takes effect once, and its answer is that of a first request",
+        arguments: [nil, 1]
+    )
+    func holds(committing messages: Int?) async throws {
+        let counted = messages ?? 2
         try await running { scene in
             for round in 0..<5 {
                 let (kept, given) = (messageKey("kept \(round)"), messageKey("given \(round)"))
                 let held = try #require(try await scene.losing(ada, .reserve(2, key: kept, ttlSeconds: 60)).answer)
                 #expect(held.status == .held && !held.isRepeated && held.snapshot.held == 2)
                 _ = try await scene.other.execute(ada, .reserve(5, key: given, ttlSeconds: 60))
-                let committed = try #require(try await scene.losing(ada, .commit(kept)).answer)
+                let committed = try #require(try await scene.losing(ada, .commit(messages, key: kept)).answer)
                 #expect(committed.status == .allowed && !committed.isRepeated)
-                #expect(committed.snapshot.used == 3 + 2 * round && committed.snapshot.held == 5)
+                #expect(committed.snapshot.used == 1 + counted * (round + 1) && committed.snapshot.held == 5)
                 let released = try #require(try await scene.losing(ada, .release(given)).answer)
                 #expect(released.released == 5 && !released.isRepeated && released.snapshot.held == 0)
                 let repeated = try await scene.other.execute([
-                    (ada, .reserve(2, key: kept, ttlSeconds: 60)), (ada, .commit(kept)), (ada, .release(given)),
+                    (ada, .reserve(2, key: kept, ttlSeconds: 60)), (ada, .commit(messages, key: kept)),
+                    (ada, .release(given)),
                 ])
                 #expect(repeated.compactMap { $0.answer?.isRepeated } == [true, true, true])
                 #expect(repeated[0].answer?.firstNumbers == held.firstNumbers)
                 #expect(repeated[1].answer?.firstNumbers == committed.firstNumbers)
                 #expect(repeated[2].answer?.released == 0)
             }
-            #expect(try await scene.database.count(of: ada, period: "2026-11") == 11)
+            #expect(try await scene.database.count(of: ada, period: "2026-11") == 1 + 5 * counted)
             #expect(scene.proxy.cuts == 15)
         }
     }

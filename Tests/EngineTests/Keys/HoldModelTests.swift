@@ -119,7 +119,7 @@ struct HoldModelTests {
             switch operation {
             case .batched(.consume(_, let key?)), .batched(.reserve(_, let key, _)):
                 use = FirstUse(user: answer.user, key: key, isCommit: false)
-            case .batched(.commit(let key)):
+            case .batched(.commit(_, let key)):
                 use = FirstUse(user: answer.user, key: key, isCommit: true)
                 if !answer.isRepeated { commits += 1 }
             default:

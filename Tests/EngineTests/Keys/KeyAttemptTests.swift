@@ -37,13 +37,13 @@ struct KeyAttemptTests {
             _ = try await engine.execute(ada, .consume(3, key: key))
             #expect(try await other.execute(ada, .release(key)).answer?.released == 3)
             let attempts: [EngineOperation] = [
-                .consume(3, key: key), .consume(1, key: key), .reserve(3, key: key, ttlSeconds: 60), .commit(key),
+                .consume(3, key: key), .consume(1, key: key), .reserve(3, key: key, ttlSeconds: 60), .commit(key: key),
             ]
             for instant in [noon, at("2026-12-02T12:00:00Z")] {
                 try await database.moveClock(to: instant)
                 for (engine, attempt) in [engine, other].flatMap({ engine in attempts.map { (engine, $0) } }) {
                     // A COMMIT of a key that was counted by CONSUME is a conflict of its own.
-                    let error = attempt == .commit(key) ? EngineError.keyConflict : .keyReleased
+                    let error = attempt == .commit(key: key) ? EngineError.keyConflict : .keyReleased
                     #expect(try await engine.execute(ada, attempt) == .failure(error), "\(attempt)")
                 }
                 try await expectNothing(engine)
@@ -76,7 +76,7 @@ struct KeyAttemptTests {
             try await database.moveClock(to: noon.advanced(bySeconds: 60))
             for engine in [engine, other] {
                 #expect(try await engine.execute(ada, reserve) == .failure(.holdExpired))
-                #expect(try await engine.execute(ada, .commit(key)) == .failure(.holdExpired))
+                #expect(try await engine.execute(ada, .commit(key: key)) == .failure(.holdExpired))
                 try await expectNothing(engine)
             }
             #expect(try await engine.execute(ada, .release(key)).answer?.released == 0)
@@ -90,12 +90,12 @@ struct KeyAttemptTests {
         try await running { database, engine, other in
             let reserve = EngineOperation.reserve(2, key: key, ttlSeconds: 60)
             _ = try await engine.execute(ada, reserve)
-            _ = try await engine.execute(ada, .commit(key))
+            _ = try await engine.execute(ada, .commit(key: key))
             _ = try await engine.execute(ada, .consume(3, key: messageKey("m2")))
             _ = try await engine.execute(ada, .resetUsage(nil))
             for instant in [noon.advanced(bySeconds: 60), at("2026-12-02T12:00:00Z")] {
                 try await database.moveClock(to: instant)
-                for operation in [reserve, .commit(key), .consume(3, key: messageKey("m2"))] {
+                for operation in [reserve, .commit(key: key), .consume(3, key: messageKey("m2"))] {
                     #expect(try await other.execute(ada, operation).answer?.isRepeated == true, "\(operation)")
                 }
                 try await expectNothing(engine)

@@ -49,7 +49,7 @@ struct KeyRaceTests {
                     _ = try await race(engines, user, .consume(messages, key: key))
                 } else {
                     _ = try await race(engines, user, .reserve(messages, key: key, ttlSeconds: 60))
-                    _ = try await race(engines, user, .commit(key))
+                    _ = try await race(engines, user, .commit(key: key))
                 }
                 counted[user, default: 0] += messages
             }
@@ -82,7 +82,7 @@ struct KeyRaceTests {
             for round in 0..<30 {
                 let key = messageKey("round \(round)")
                 _ = try await engines[0].execute(user(1), .reserve(2, key: key, ttlSeconds: 60))
-                let committing = engines[round % 2].submit([(user(1), .commit(key))])
+                let committing = engines[round % 2].submit([(user(1), .commit(key: key))])
                 let releasing = engines[1 - round % 2].submit([(user(1), .release(key))])
                 let committed = try await engines[round % 2].outcomes(of: committing)[0]
                 let released = try await engines[1 - round % 2].outcomes(of: releasing)[0]

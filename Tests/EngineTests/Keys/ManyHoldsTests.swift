@@ -79,7 +79,7 @@ struct ManyHoldsTests {
                 let later = Double.random(in: place..<1.2, using: &generator)
                 requests.append((place, user, .reserve(1, key: key, ttlSeconds: 3_600)))
                 switch number % 3 {
-                case 0: requests.append((later, user, .commit(key)))
+                case 0: requests.append((later, user, .commit(key: key)))
                 case 1: requests.append((later, user, .release(key)))
                 default: break
                 }
@@ -107,7 +107,7 @@ struct ManyHoldsTests {
             }
         }
         let user = Self.users[0]
-        #expect(try await harness.execute(user, .commit(messageKey("hold 2"))) == .failure(.holdExpired))
+        #expect(try await harness.execute(user, .commit(key: messageKey("hold 2"))) == .failure(.holdExpired))
         let last = try await harness.execute(user, .consume(633)).answer
         #expect(last?.status == .allowed && last?.snapshot.remaining == 0, "all that expired can be sent again")
         let sums = "select concat_ws(' ', sum(message_count), count(*)) from message_usage"

@@ -84,7 +84,7 @@ struct ClockJumpTests {
             try await database.moveClock(to: Self.back)
             let release = try await harness.execute(ada, .release(counted)).answer
             #expect(release?.snapshot.used == 0 && release?.snapshot.held == 4 && release?.snapshot.limit == 850)
-            let commit = try await harness.execute(ada, .commit(held)).answer
+            let commit = try await harness.execute(ada, .commit(key: held)).answer
             #expect(commit?.status == .allowed && commit?.snapshot.used == 4)
             #expect(commit?.snapshot.period.label == "2026-11")
         }

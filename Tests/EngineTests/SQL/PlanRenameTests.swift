@@ -64,7 +64,7 @@ struct PlanRenameTests {
                 (ada, .consume(2, key: counted)), (ada, .reserve(4, key: held, ttlSeconds: 100)),
             ])
             try await psql.execute(rename("life", "eternal"))
-            let commit = try await harness.execute(ada, .commit(held)).answer
+            let commit = try await harness.execute(ada, .commit(key: held)).answer
             #expect(commit?.status == .allowed && commit?.snapshot.used == 6 && commit?.snapshot.limit == 15)
             #expect(commit?.snapshot.period.label == "eternal")
             let release = try await harness.execute(ada, .release(counted)).answer

@@ -40,7 +40,7 @@ struct GrantedUserTests {
         try await engine.running {
             let outcomes = try await engine.execute([
                 (last, .consume(898)), (granted, .consume(1)), (known, .reserve(2, key: "k", ttlSeconds: 60)),
-                (known, .commit("k")),
+                (known, .commit(key: "k")),
             ])
             #expect(outcomes.map(\.isAllowed) == [false, true, false, true])
             #expect(outcomes.map { $0.answer?.snapshot.used } == [3, 1, 7, 9])

@@ -78,7 +78,8 @@ struct UserTransactionTests {
     func holdAndCommit() {
         var user = transaction(hasUsageRow: false)
         let results = [
-            user.decide(.reserve(2, key: "k", ttlSeconds: 60)), user.decide(.commit("k")), user.decide(.commit("k")),
+            user.decide(.reserve(2, key: "k", ttlSeconds: 60)), user.decide(.commit(key: "k")),
+            user.decide(.commit(2, key: "k")),
         ]
         #expect(results.map(\.status) == [.held, .allowed, .allowed])
         #expect(results.map(\.isRepeated) == [false, false, true])
@@ -96,13 +97,32 @@ struct UserTransactionTests {
         #expect(user.decide(.consume(2, key: "k")).isRepeated)
         #expect(user.decide(.consume(1, key: "k")).outcome == .failure(.keyConflict))
         #expect(user.decide(.reserve(2, key: "k", ttlSeconds: 60)).outcome == .failure(.keyConflict))
-        #expect(user.decide(.commit("k")).outcome == .failure(.keyConflict))
+        #expect(user.decide(.commit(key: "k")).outcome == .failure(.keyConflict))
         #expect(!user.isChanged)
         let released = user.decide(.release("k"))
         #expect(released.answer?.released == 2 && released.answer?.snapshot.used == 1)
         #expect(user.released == 2 && user.changedKeys == ["k"])
         #expect(user.decide(.consume(2, key: "k")).outcome == .failure(.keyReleased))
         #expect(user.decide(.release("k")).isRepeated)
+    }
+
+    @Test("a commit of fewer messages than are held counts and repeats those, and its release gives those back")
+    func actualAmount() {
+        var user = transaction(keys: ["k": key(.reserve, .held, 5), "none": key(.reserve, .held, 2)])
+        #expect(user.decide(.commit(6, key: "k")).outcome == .failure(.commitTooLarge))
+        #expect(!user.isChanged && user.changedKeys.isEmpty)
+        let committed = user.decide(.commit(3, key: "k"))
+        #expect(committed.status == .allowed && committed.messagesCounted == 3 && committed.answer?.snapshot.used == 3)
+        #expect(user.decide(.commit(3, key: "k")).isRepeated)
+        for messages in [nil, 2, 5] {
+            #expect(user.decide(.commit(messages, key: "k")).outcome == .failure(.keyConflict))
+        }
+        #expect(user.decide(.reserve(5, key: "k", ttlSeconds: 60)).isRepeated, "what was reserved")
+        let released = user.decide(.release("k"))
+        #expect(released.answer?.released == 3 && released.answer?.snapshot.used == 0 && user.released == 3)
+        #expect(user.decide(.commit(0, key: "none")).messagesCounted == 0)
+        #expect(user.decide(.release("none")).answer?.released == 0)
+        #expect(user.decide(.release("none")).isRepeated)
     }
 
     @Test("a release after a reset takes nothing off the new count")
@@ -119,7 +139,7 @@ struct UserTransactionTests {
         let october = billingPeriod("2026-10")
         let keys: [MessageKey: UsedKey] = ["k": key(.reserve, .held, 2, in: "2026-10", generation: 4)]
         var user = transaction(used: 1, keys: keys, pastUsage: [october: past])
-        let committed = user.decide(.commit("k"))
+        let committed = user.decide(.commit(key: "k"))
         #expect(committed.status == .allowed && !committed.isRepeated && committed.messagesCounted == 2)
         let snapshot = committed.answer?.snapshot
         #expect(snapshot?.period == october && snapshot?.used == 10 && snapshot?.held == 0)
@@ -127,7 +147,7 @@ struct UserTransactionTests {
         #expect(user.keys["k"]?.generation == 4 && user.changedKeys == ["k"])
         #expect(!user.isChanged && user.snapshot.used == 1)
         var withoutRow = transaction(keys: keys)
-        #expect(withoutRow.decide(.commit("k")).outcome == .failure(.holdExpired))
+        #expect(withoutRow.decide(.commit(key: "k")).outcome == .failure(.holdExpired))
         #expect(withoutRow.changedKeys.isEmpty)
     }
 
@@ -136,7 +156,7 @@ struct UserTransactionTests {
         var old = key(.reserve, .held, 2)
         old.expiresAt = noon
         var user = transaction(keys: ["k": old])
-        #expect(user.decide(.commit("k")).outcome == .failure(.holdExpired))
+        #expect(user.decide(.commit(key: "k")).outcome == .failure(.holdExpired))
         #expect(user.decide(.reserve(2, key: "k", ttlSeconds: 60)).outcome == .failure(.holdExpired))
         let released = user.decide(.release("k"))
         #expect(released.answer?.released == 0)
@@ -146,7 +166,7 @@ struct UserTransactionTests {
     @Test("a commit after an operator has set the held messages to 0 counts, and holds less than nothing never")
     func heldLowered() {
         var user = transaction(keys: ["k": key(.reserve, .held, 2)])
-        let committed = user.decide(.commit("k"))
+        let committed = user.decide(.commit(key: "k"))
         let snapshot = committed.answer?.snapshot
         #expect(committed.status == .allowed && snapshot?.used == 2 && snapshot?.held == 0)
     }
@@ -156,7 +176,8 @@ struct UserTransactionTests {
         var user = transaction(used: 1, keys: ["old": key(.consume, .counted, 2, in: "2026-10")])
         let operations: [BatchedOperation] = [
             .consume(1), .consume(20), .consume(1, key: "old"), .consume(2, key: "old"), .usage, .check(1),
-            .reserve(1, key: "new", ttlSeconds: 60), .release("new"), .commit("none"),
+            .reserve(1, key: "new", ttlSeconds: 60), .release("new"), .commit(key: "none"),
+            .reserve(2, key: "held", ttlSeconds: 60), .commit(3, key: "held"), .commit(1, key: "held"),
         ]
         let results = operations.map { user.decide($0) }
         let text = ReceiptAnswers.text(results)

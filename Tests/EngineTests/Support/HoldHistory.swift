@@ -73,7 +73,7 @@ struct HoldHistory {
             let ttlSeconds = generator.element(of: [1, 10, 120, 7_200, 86_400])
             ends.append(now.advanced(bySeconds: Int64(ttlSeconds)))
             return .reserve(messages, key: key, ttlSeconds: ttlSeconds)
-        case 63..<75: return .commit(key)
+        case 63..<75: return .commit(generator.element(of: [nil, nil, messages, 0]), key: key)
         case 75..<85: return .release(key)
         case 85..<88: return .check(messages)
         case 88..<92: return .usage

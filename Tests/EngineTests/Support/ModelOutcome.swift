@@ -26,7 +26,7 @@ extension ReferenceModel {
         case .consume(let messages, let key?): try consume(user, messages: messages, key: key, at: now)
         case .reserve(let messages, let key, let ttlSeconds):
             try reserve(user, messages: messages, key: key, ttlSeconds: ttlSeconds, at: now)
-        case .commit(let key): try commit(user, key: key, at: now)
+        case .commit(let messages, let key): try commit(user, messages: messages, key: key, at: now)
         case .release(let key): try release(user, key: key, at: now)
         case .check(let messages): check(user, messages: messages, at: now)
         case .usage: usage(user, at: now)
@@ -69,6 +69,7 @@ extension EngineError {
             case .conflict: .keyConflict
             case .released: .keyReleased
             case .expired: .holdExpired
+            case .tooMany: .commitTooLarge
             case .unknownKey: .noSuchKey
             }
     }

@@ -30,6 +30,20 @@ struct HoldTests {
         }
     }
 
+    @Test("Of the held messages those are counted that the result has cost, at most all", arguments: [0, 3, 9, 10, -1])
+    func actualMessages(cost: Int) async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let user = UserID.random
+            let outcome = try await client.withHold(user, messages: 9, counting: { $0 }) { _ in cost }
+            guard case .completed(cost, let decision) = outcome else {
+                Issue.record("the outcome is \(outcome)")
+                return
+            }
+            #expect(decision.status.used == min(max(cost, 0), 9) && decision.status.held == 0)
+        }
+    }
+
     @Test("An error of the body is rethrown, and the messages are given back")
     func thrown() async throws {
         let service = try await ServiceProcess.start()

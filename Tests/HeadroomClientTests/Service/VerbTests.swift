@@ -69,6 +69,15 @@ struct VerbTests {
                 Issue.record("a committed key was not repeated")
                 return
             }
+            let part = messageKey("part")
+            _ = try await client.reserve(user, messages: 9, key: part)
+            let tooMany = await #expect(throws: HeadroomError.self) {
+                try await client.commit(user, messages: 10, key: part)
+            }
+            #expect(tooMany?.code == .badArgument)
+            #expect(try await client.commit(user, messages: 0, key: part).status.used == 1)
+            let another = await #expect(throws: HeadroomError.self) { try await client.commit(user, key: part) }
+            #expect(another?.code == .conflict)
             #expect(try await client.release(user, key: given).messages == 1)
             let released = await #expect(throws: HeadroomError.self) { try await client.reserve(user, key: given) }
             #expect(released?.code == .conflict && released?.isTransient == false)

@@ -9,6 +9,8 @@ extension ReferenceModel {
         case released
         /// The hold has expired, or its usage row was deleted.
         case expired
+        /// More messages are to be committed than are held.
+        case tooMany
         case unknownKey
     }
 
@@ -26,10 +28,14 @@ extension ReferenceModel {
         var status: Status
         /// The numbers in the answer to the first request.
         var first: Numbers
-        /// The numbers in the answer to the first commit.
+        /// The messages that the first commit has counted, and the numbers in its answer.
+        var committedMessages: Int?
         var committed: Numbers?
         /// The end of a hold; nil for a counted message, and after the usage row was deleted.
         var expiresAt: Instant?
+
+        /// The messages that count while the status is `counted`.
+        var countedMessages: Int { committedMessages ?? messages }
 
         func isActive(at now: Instant) -> Bool {
             status == .held && expiresAt.map { now < $0 } ?? false
@@ -88,24 +94,35 @@ extension ReferenceModel {
         return answer
     }
 
-    /// `COMMIT`: counts held messages in the period of the hold, also after the user's access has ended.
-    public mutating func commit(_ user: UserID, key: MessageKey, at now: Instant) throws(KeyError) -> Answer {
+    /// `COMMIT`: counts held messages, by default all, in the period of the hold, and gives back the rest. This is so
+    /// also after the user's access has ended.
+    public mutating func commit(
+        _ user: UserID,
+        messages: Int? = nil,
+        key: MessageKey,
+        at now: Instant
+    ) throws(KeyError) -> Answer {
         guard let used = keys[user]?[key] else { throw .unknownKey }
         guard used.verb == .reserve else { throw .conflict }
         switch used.status {
         case .released: throw .released
-        case .counted: return replayed(used, user: user, at: now)
+        case .counted:
+            guard messages ?? used.messages == used.countedMessages else { throw .conflict }
+            return replayed(used, user: user, at: now)
         case .held: break
         }
         guard used.isActive(at: now), let row = rows[user]?[used.period] else { throw .expired }
+        let messages = messages ?? used.messages
+        guard messages <= used.messages else { throw .tooMany }
         keys[user]?[key]?.status = .counted
+        keys[user]?[key]?.committedMessages = messages
         keys[user]?[key]?.generation = row.generation
         var snapshot = snapshot(of: user, at: now)
         if snapshot.period == used.period {
-            snapshot.used = min(snapshot.used + used.messages, UsageSnapshot.countMaximum)
+            snapshot.used = min(snapshot.used + messages, UsageSnapshot.countMaximum)
             write(snapshot, of: user, isUsed: true, at: now)
         } else {
-            rows[user]?[used.period]?.count = min(row.count + used.messages, UsageSnapshot.countMaximum)
+            rows[user]?[used.period]?.count = min(row.count + messages, UsageSnapshot.countMaximum)
             rows[user]?[used.period]?.updatedAt = now
             snapshot = self.snapshot(of: user, in: used.period, at: now) ?? snapshot
         }
@@ -125,9 +142,9 @@ extension ReferenceModel {
             released = used.isActive(at: now) ? used.messages : 0
         case .counted:
             if let row = rows[user]?[used.period], row.generation == used.generation {
-                released = used.messages
-                rows[user]?[used.period]?.count = max(0, row.count - used.messages)
-                rows[user]?[used.period]?.released += used.messages
+                released = used.countedMessages
+                rows[user]?[used.period]?.count = max(0, row.count - used.countedMessages)
+                rows[user]?[used.period]?.released += used.countedMessages
                 rows[user]?[used.period]?.updatedAt = now
             }
         }

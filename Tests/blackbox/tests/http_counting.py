@@ -82,6 +82,38 @@ class Holds(Case):
             self.assertEqual(self.count(user), 0)
 
 
+class ActualAmounts(Case):
+    def test_a_commit_counts_some_of_what_is_held(self):
+        for port in (Line(self.service), HTTP(self.service)):
+            user = self.subscriber()
+            self.assertEqual(port.request("RESERVE", user, 500, key="a", ttl=60)["remaining"], 300)
+            for n in (501, 1_000_000, 1_000_001, -1):
+                self.assertEqual(port.request("COMMIT", user, n, key="a"), "BADARG")
+            for repeated in (False, True):
+                committed = port.request("COMMIT", user, 320, key="a")
+                self.assertEqual((committed["allowed"], committed["used"], committed["held"]), (True, 320, 0))
+                self.assertEqual((committed["remaining"], committed["tier"]), (480, "silent"))
+                self.assertEqual(committed.get("replayed", False), repeated)
+            for n in (None, 0, 319, 500, 501):
+                self.assertEqual(port.request("COMMIT", user, n, key="a"), "CONFLICT")
+            self.assertEqual(self.count(user), 320)
+            released = port.request("RELEASE", user, key="a")
+            self.assertEqual((released["released"], released["used"]), (320, 0))
+            self.assertEqual(port.request("COMMIT", user, 320, key="a"), "CONFLICT")
+
+    def test_a_commit_counts_nothing_or_all(self):
+        for port in (Line(self.service), HTTP(self.service)):
+            user = self.subscriber()
+            for key, n in (("nothing", 0), ("all", 5), ("one", 1)):
+                port.request("RESERVE", user, 5, key=key)
+                self.assertEqual(port.request("COMMIT", user, n, key=key)["held"], 0)
+            self.assertEqual(port.request("COMMIT", user, key="all")["replayed"], True, "all that was held")
+            self.assertEqual(self.count(user), 6)
+            nothing = port.request("RELEASE", user, key="nothing")
+            self.assertEqual((nothing["released"], "replayed" in nothing), (0, False))
+            self.assertEqual(self.count(user), 6)
+
+
 class TheSameOnBothPorts(Case):
     CLOCK = MID_MONTH
 

@@ -2,11 +2,12 @@
 -- headroom.count_batch, with these differences.
 --
 -- p_keys: null, or the key of at most one request per user. p_verbs: that request: consume, reserve, commit or release.
--- p_key_messages: its messages, for consume and reserve. p_messages: the messages of all CONSUMEs of the user, and
--- p_key_sums: of those up to and including that request. p_hold_seconds: how long a RESERVE holds, else 0.
+-- p_key_messages: its messages; null for release, and for a commit of all that is held. p_messages: the messages of all
+-- CONSUMEs of the user, and p_key_sums: of those up to and including that request. p_hold_seconds: how long a RESERVE
+-- holds, else 0.
 --
 -- A user also takes the slow path if the key of a CONSUME or a RESERVE was used before, or if that of a COMMIT or a
--- RELEASE holds nothing in the period.
+-- RELEASE holds nothing in the period, or less than is to be committed.
 create or replace function headroom.count_keyed_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
@@ -19,7 +20,8 @@ declare
     v_revision integer;
     v_periods integer[] := p_period_ordinals;
     v_users uuid[];
-    -- For each user: the messages to count, to add to those held, to check against the limit, and of the key.
+    -- For each user: the messages to count, to add to those held, to check against the limit, and those that the key
+    -- holds or is to have.
     v_messages bigint[];
     v_holds bigint[];
     v_new bigint[];
@@ -44,11 +46,16 @@ begin
         array_agg(request.user_id) filter (
             where case
                 when request.verb in ('commit', 'release')
-                    then used.is_held and used.billing_period = p_periods[request.period]
+                    then
+                    used.is_held and used.billing_period = p_periods[request.period]
+                    and coalesce(request.key_messages, 0) <= used.messages
                 else used.messages is null
             end
         ),
-        array_agg(request.messages + case request.verb when 'commit' then coalesce(used.messages, 0) else 0 end),
+        array_agg(
+            request.messages
+            + case request.verb when 'commit' then coalesce(request.key_messages, used.messages, 0) else 0 end
+        ),
         array_agg(case request.verb
             when 'reserve' then request.key_messages when 'consume' then 0 else -coalesce(used.messages, 0)
         end),
@@ -104,7 +111,8 @@ begin
         end if;
         if p_keys[v_ordinal] is not null then
             v_keys := v_keys || row(
-                v_row.user_id, p_keys[v_ordinal], p_verbs[v_ordinal], v_key_messages[v_ordinal],
+                v_row.user_id, p_keys[v_ordinal], p_verbs[v_ordinal],
+                coalesce(p_key_messages[v_ordinal], v_key_messages[v_ordinal]),
                 v_row.message_count - p_messages[v_ordinal] + p_key_sums[v_ordinal], v_row.held, v_row."limit",
                 v_row.generation, v_row.billing_period, p_hold_seconds[v_ordinal]
             )::headroom.counted_key;

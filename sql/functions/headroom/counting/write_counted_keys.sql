@@ -24,8 +24,8 @@ begin
     for v_key in select counted.* from unnest(p_keys) as counted where counted.verb in ('commit', 'release') loop
         if v_key.verb = 'commit' then
             update headroom.message_keys as keys
-            set status = 'c', committed_used = v_key.used, committed_held = v_key.held,
-                committed_limit = v_key."limit", generation = v_key.generation
+            set status = 'c', committed_messages = v_key.messages, committed_used = v_key.used,
+                committed_held = v_key.held, committed_limit = v_key."limit", generation = v_key.generation
             where keys.bucket = p_bucket and keys.user_id = v_key.user_id and keys.key = v_key.key
                 and keys.status = 'h' and keys.expires_at > p_at;
         else
