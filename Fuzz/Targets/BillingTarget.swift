@@ -23,7 +23,10 @@ enum BillingTarget {
         let choice = decisions.below(10)
         let posted = decisions.remainder
         switch choice {
-        case 0: try checkEvent(RevenueCatEvent.source, posted, RevenueCatEvent.sanitized)
+        case 0:
+            try checkEvent(RevenueCatEvent.source, posted) { body throws(BillingError) in
+                try RevenueCatEvent.sanitized(body: body)
+            }
         case 1, 2:
             try checkEvent(StripeEvent.source, posted) { body throws(BillingError) in
                 try StripeEvent.sanitized(body: body, refundRevokes: choice == 1)

@@ -12,3 +12,4 @@
 @_exported import enum Usage.Tier
 @_exported import struct Usage.UsageStatus
 @_exported import struct Usage.UserID
+@_exported import struct Usage.UserNamespace

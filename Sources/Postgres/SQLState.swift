@@ -20,6 +20,7 @@ extension SQLState {
     /// statement succeeds, but its commit is local only.
     public static let warning = SQLState(rawValue: "01000")
     public static let divisionByZero = SQLState(rawValue: "22012")
+    public static let invalidParameterValue = SQLState(rawValue: "22023")
     public static let foreignKeyViolation = SQLState(rawValue: "23503")
     public static let uniqueViolation = SQLState(rawValue: "23505")
     public static let readOnlySQLTransaction = SQLState(rawValue: "25006")

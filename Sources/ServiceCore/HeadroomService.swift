@@ -83,8 +83,9 @@ public struct HeadroomService: Sendable {
         _ tls: TLSContexts?,
         _ whenReady: @escaping @Sendable (Ready) -> Void
     ) async throws {
-        try await SchemaSetup(databaseURL: databaseURL, logger: logger)
-            .prepare(isPrivate: privateServer != nil)
+        let schema = SchemaSetup(databaseURL: databaseURL, logger: logger)
+        try await schema.prepare(isPrivate: privateServer != nil)
+        if let namespace = configuration.userNamespace { try await schema.claim(namespace) }
         let access = AccessControl(
             configuration.authentication,
             connectionsPerTokenMaximum: configuration.connectionsPerTokenMaximum,

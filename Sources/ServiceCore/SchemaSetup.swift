@@ -1,6 +1,7 @@
 import Engine
 import Logging
 import Postgres
+import Usage
 
 /// Migrates the database to this binary's schema, or reports its state.
 public struct SchemaSetup: Sendable {
@@ -59,6 +60,13 @@ public struct SchemaSetup: Sendable {
         }
     }
 
+    /// Stores the namespace of users' names in the database, for `headroom.user_id`.
+    ///
+    /// - Throws: if the database has another one, in which the names stand for other users.
+    public func claim(_ namespace: UserNamespace) async throws {
+        try await retrying { [databaseURL] in try Schema.claim(namespace, databaseURL: databaseURL) }
+    }
+
     /// The changes that `migrate` would make.
     public func plan() async throws -> MigrationPlan {
         try await withConnection { try Schema.migrator.plan($0) }
@@ -77,15 +85,20 @@ public struct SchemaSetup: Sendable {
         _ work: @escaping @Sendable (Connection) throws -> Value
     ) async throws -> Value {
         let options = ConnectionOptions.migration(databaseURL)
+        return try await retrying {
+            let connection = try Connection.connect(options)
+            defer { connection.close() }
+            return try work(connection)
+        }
+    }
+
+    /// - Parameter work: blocks.
+    private func retrying<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         let deadline = ContinuousClock.now + retryLimit
         var pause = Duration.milliseconds(100)
         while true {
             do {
-                return try await onThread(named: "headroom.migrate") {
-                    let connection = try Connection.connect(options)
-                    defer { connection.close() }
-                    return try work(connection)
-                }
+                return try await onThread(named: "headroom.migrate", work)
             } catch let error as PostgresError
                 where error.isTransient && !error.isAboutServerIdentity && !error.isAboutSharedSession
                 && .now + pause < deadline

@@ -14,7 +14,7 @@ struct AuditCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "The user's UUID.") var user: UserArgument
+    @Argument(help: UserArgument.help) var user: UserArgument
     @Option(help: "Maximum number of events; the newest are shown (1 to 100000).") var limit = 1_000
     @Flag(help: "JSON on standard output, an object a line, instead of a table.") var json = false
     @OptionGroup var database: DatabaseOptions
@@ -24,10 +24,10 @@ struct AuditCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let (user, limit) = (user.id, limit)
+        let (user, limit) = (user, limit)
         let access = try DatabaseAccess(database)
         let events = try await access.run(onThreadNamed: "headroom.audit", failingWith: AuditCommand.failure) { url in
-            try AuditTrailReader(databaseURL: url).events(of: user, limit: limit).map { event in
+            try AuditTrailReader(databaseURL: url).events(of: user.id(in: url), limit: limit).map { event in
                 AuditTrail.Event(
                     at: event.at.text,
                     what: event.what,

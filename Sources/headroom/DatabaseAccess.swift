@@ -96,6 +96,8 @@ extension CommandFailure {
         case .server(.undefinedTable), .server(.undefinedColumn), .server(.undefinedFunction),
             .server(.invalidSchemaName):
             self = .schemaMissing("this database does not have this binary's schema; run headroom migrate")
+        case .server(.invalidParameterValue):
+            self = .invalidArguments(error.message + (error.hint.map { " (\($0))" } ?? ""))
         case .server:
             self = .databaseRefused("the database refused: \(error)")
         default:

@@ -27,7 +27,7 @@ struct EventsListCommand: AsyncParsableCommand {
     )
 
     @Flag(help: "Only events that could not be applied.") var failed = false
-    @Option(help: "Only events of the user with this UUID.") var user: UserArgument?
+    @Option(help: "Only events of the user with this UUID, or with user-namespace another id.") var user: UserArgument?
     @Option(help: "Maximum number of events; those received last are shown (1 to 100000).") var limit = 1_000
     @Flag(help: "JSON on standard output, an object a line, instead of a table.") var json = false
     @OptionGroup var database: DatabaseOptions
@@ -37,9 +37,9 @@ struct EventsListCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let (failed, user, limit) = (failed, user?.id, limit)
+        let (failed, user, limit) = (failed, user, limit)
         let entries = try await StoreCommands.run(database) { url in
-            try BillingEventLog(databaseURL: url).list(onlyFailed: failed, of: user, limit: limit)
+            try BillingEventLog(databaseURL: url).list(onlyFailed: failed, of: user?.id(in: url), limit: limit)
         }
         let table = EventTable(
             entries.map { entry in

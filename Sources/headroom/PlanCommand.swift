@@ -1,7 +1,6 @@
 import ArgumentParser
 import OperatorConsole
 import ServiceCore
-import Usage
 
 struct PlanCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -16,7 +15,7 @@ struct PlanCommand: AsyncParsableCommand {
 }
 
 /// Sends a change of a user, and prints the user's usage after it.
-private func change(_ user: UserID, by words: [String], _ options: TargetOptions) async throws {
+private func change(_ user: UserArgument, by words: [String], _ options: TargetOptions) async throws {
     try await options.withClient { client in
         _ = try await client.request(words: words, timeout: .seconds(10))
         let report = try await UserCommand.report(of: user, months: 1, client)
@@ -36,7 +35,7 @@ struct PlanSetCommand: AsyncParsableCommand {
         discussion: "Options that are left out get their defaults; the anchor day and the start of a trial stay."
     )
 
-    @Argument(help: "The user's UUID.") var user: UserArgument
+    @Argument(help: UserArgument.help) var user: UserArgument
     @Argument(help: "The plan; the table headroom.plans has all plans.") var plan: String
     @Option(help: "active, trial, free, cancelled, grace_period, billing_retry, expired or revoked.") var state: String?
     @Option(help: "The start of a trial: 2026-11-24 or 2026-11-24T09:30:00Z.") var started: String?
@@ -50,7 +49,7 @@ struct PlanSetCommand: AsyncParsableCommand {
             "state": state, "started": started, "expires": expires, "grace_until": graceUntil,
             "anchor": anchor.map(String.init),
         ])
-        try await change(user.id, by: ["SETPLAN", "\(user.id)", plan] + values, options)
+        try await change(user, by: ["SETPLAN", user.text, plan] + values, options)
     }
 }
 
@@ -60,12 +59,12 @@ struct PlanResetCommand: AsyncParsableCommand {
         abstract: "Set a user's count to 0."
     )
 
-    @Argument(help: "The user's UUID.") var user: UserArgument
+    @Argument(help: UserArgument.help) var user: UserArgument
     @Argument(help: "The period, such as 2026-11 (default: the current one).") var period: String?
     @OptionGroup var options: TargetOptions
 
     func run() async throws {
-        try await change(user.id, by: ["RESETUSAGE", "\(user.id)"] + [period].compactMap(\.self), options)
+        try await change(user, by: ["RESETUSAGE", user.text] + [period].compactMap(\.self), options)
     }
 }
 
@@ -75,7 +74,7 @@ struct PlanGrantCommand: AsyncParsableCommand {
         abstract: "Raise a user's limit in this period, once for each key."
     )
 
-    @Argument(help: "The user's UUID.") var user: UserArgument
+    @Argument(help: UserArgument.help) var user: UserArgument
     @Argument(help: "How many messages (1 to 1000000).") var messages: Int
     @Option(help: "Such as a ticket's number: the same key again grants nothing.") var key: String
     @Option(help: "For the audit log.") var reason: String?
@@ -83,7 +82,7 @@ struct PlanGrantCommand: AsyncParsableCommand {
 
     func run() async throws {
         let values = present(["key": key, "reason": reason])
-        try await change(user.id, by: ["GRANT", "\(user.id)", "\(messages)"] + values, options)
+        try await change(user, by: ["GRANT", user.text, "\(messages)"] + values, options)
     }
 }
 
@@ -93,13 +92,13 @@ struct PlanForgetCommand: AsyncParsableCommand {
         abstract: "Delete everything about a user; a trial cannot be started a second time."
     )
 
-    @Argument(help: "The user's UUID.") var user: UserArgument
+    @Argument(help: UserArgument.help) var user: UserArgument
     @OptionGroup var service: ServiceOptions
 
     func run() async throws {
         try await service.withClient { client in
-            _ = try await client.request("FORGET \(user.id)", timeout: .seconds(10))
-            try StandardOutput.print("\(user.id) is forgotten")
+            _ = try await client.request(words: ["FORGET", user.text], timeout: .seconds(10))
+            try StandardOutput.print("\(user.text) is forgotten")
         }
     }
 }

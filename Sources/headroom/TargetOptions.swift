@@ -1,8 +1,10 @@
 import ArgumentParser
+import Engine
 import Foundation
 import LineClient
 import LineProtocol
 import OperatorConsole
+import Postgres
 import ServiceCore
 import Usage
 
@@ -146,12 +148,20 @@ struct CommandFailure {
     }
 }
 
-/// An argument that names a user.
+/// An argument that names a user: a UUID, or where the service has the setting user-namespace another text.
 struct UserArgument: ExpressibleByArgument {
-    let id: UserID
+    static let help: ArgumentHelp = "The user's UUID, or with user-namespace another id."
+
+    let text: String
 
     init?(argument: String) {
-        guard let id = UserID(argument) else { return nil }
-        self.id = id
+        guard UserNamespace.isName(argument) else { return nil }
+        text = argument
+    }
+
+    /// Blocks.
+    func id(in databaseURL: String) throws(PostgresError) -> UserID {
+        if let id = UserID(text) { return id }
+        return try UserNamespace.user(named: text, databaseURL: databaseURL)
     }
 }

@@ -2,7 +2,6 @@ import ArgumentParser
 import LineClient
 import OperatorConsole
 import ServiceCore
-import Usage
 
 struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -11,7 +10,7 @@ struct UserCommand: AsyncParsableCommand {
         discussion: "Connects to a running service. A user without a plan is shown as the next message would find them."
     )
 
-    @Argument(help: "The user's UUID.") var user: UserArgument
+    @Argument(help: UserArgument.help) var user: UserArgument
     @Option(help: "Periods to show (1 to 1200).") var months = 6
     @OptionGroup var options: TargetOptions
 
@@ -21,14 +20,14 @@ struct UserCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await options.withClient { client in
-            let report = try await UserCommand.report(of: user.id, months: months, client)
+            let report = try await UserCommand.report(of: user, months: months, client)
             try StandardOutput.print(options.json ? try report.jsonLine() : report.text(width: Terminal.size?.width))
         }
     }
 
-    static func report(of user: UserID, months: Int, _ client: LineClient) async throws -> UserReport {
-        let usage = try Record(await client.request("USAGE \(user)", timeout: .seconds(10)), status: "OK")
-        let history = try await client.request("HISTORY \(user) \(months)", timeout: .seconds(10))
+    static func report(of user: UserArgument, months: Int, _ client: LineClient) async throws -> UserReport {
+        let usage = try Record(await client.request(words: ["USAGE", user.text], timeout: .seconds(10)), status: "OK")
+        let history = try await client.request(words: ["HISTORY", user.text, "\(months)"], timeout: .seconds(10))
         return UserReport(usage: usage, history: try [Record](history, status: "PERIOD"))
     }
 }

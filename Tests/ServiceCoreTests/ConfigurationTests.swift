@@ -84,6 +84,11 @@ struct ConfigurationTests {
         case "host:port or off": return (["on", "6748", "s3cret"], ["off", "host:1"])
         case "http or https URL":
             return (["s3cret", "https://", "ftp://s3cret", "https://a/s3cret b"], ["https://example.org/account?a=1"])
+        case "a UUID":
+            return (
+                ["s3cret", "7f1c0a523a514a7e9d550b6a3f1f7c11"],
+                ["7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11", "7F1C0A52-3A51-4A7E-9D55-0B6A3F1F7C11"]
+            )
         case "path", "libpq connection string or URI": return ([], [])
         case "text": return (setting.isSecret ? [",", " , ,"] : [], [])
         default:

@@ -5,6 +5,7 @@ import Hummingbird
 import NIOCore
 import ServiceCore
 import StoreEvents
+import Usage
 
 /// `POST /v1/billing-events`: one event in Headroom's own format, for a billing system without an endpoint of its own.
 struct BillingRoutes: RouteProvider {
@@ -12,12 +13,14 @@ struct BillingRoutes: RouteProvider {
     private let bodies: BodyDecoder
     private let requestGuard: RequestGuard
     private let requestTimeout: Duration
+    private let namespace: UserNamespace?
 
     init(_ dependencies: HTTPServerDependencies) {
         sessions = dependencies.webhookSessions
         bodies = BodyDecoder(dependencies.configuration)
         requestGuard = dependencies.requestGuard
         requestTimeout = dependencies.configuration.requestTimeout
+        namespace = dependencies.parts.configuration.userNamespace
     }
 
     func add(to router: Router<HTTPContext>) {
@@ -44,7 +47,7 @@ struct BillingRoutes: RouteProvider {
         try Task.checkCancellation()
         let event: BillingEvent
         do {
-            event = try DirectEvent.parse(body: Array(body.readableBytesView))
+            event = try DirectEvent.parse(body: Array(body.readableBytesView), in: namespace)
         } catch {
             throw Problem(error)
         }

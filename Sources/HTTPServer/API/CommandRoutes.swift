@@ -12,6 +12,7 @@ struct CommandRoutes: RouteProvider {
     private let bodies: BodyDecoder
     private let metrics: SharedMetrics
     private let allowsWhenUnavailable: Bool
+    private let namespace: UserNamespace?
 
     init(_ dependencies: HTTPServerDependencies) {
         engine = dependencies.engine
@@ -19,6 +20,7 @@ struct CommandRoutes: RouteProvider {
         bodies = BodyDecoder(dependencies.configuration)
         metrics = dependencies.parts.metrics.http
         allowsWhenUnavailable = dependencies.parts.configuration.allowsWhenUnavailable
+        namespace = dependencies.parts.configuration.userNamespace
     }
 
     func add(to router: Router<HTTPContext>) {
@@ -34,7 +36,7 @@ struct CommandRoutes: RouteProvider {
         try context.require(route.verb)
         _ = try QueryParameters(request)
         let command = try route.command(
-            user: try context.user(),
+            user: try context.user(in: namespace),
             key: try route.key(of: request.headers),
             body: try await bodies.read(request, context),
             context.permissions

@@ -53,9 +53,11 @@ extension HTTPContext {
     }
 
     /// The user in the path.
-    func user() throws(Problem) -> UserID {
-        guard let text = pathParameter("user"), let user = UserID(text) else {
-            throw .badArgument("user must be a UUID: 8-4-4-4-12 hexadecimal digits")
+    ///
+    /// - Parameter namespace: of users' names; nil where users are UUIDs only.
+    func user(in namespace: UserNamespace?) throws(Problem) -> UserID {
+        guard let text = pathParameter("user"), let user = UserID(text, in: namespace) else {
+            throw .badArgument(UserNamespace.rule(namespace))
         }
         return user
     }

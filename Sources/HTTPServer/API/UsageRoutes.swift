@@ -12,12 +12,14 @@ struct UsageRoutes: RouteProvider {
     private let requestGuard: RequestGuard
     private let requestTimeout: Duration
     private let allowsWhenUnavailable: Bool
+    private let namespace: UserNamespace?
 
     init(_ dependencies: HTTPServerDependencies) {
         engine = dependencies.engine
         requestGuard = dependencies.requestGuard
         requestTimeout = dependencies.configuration.requestTimeout
         allowsWhenUnavailable = dependencies.parts.configuration.allowsWhenUnavailable
+        namespace = dependencies.parts.configuration.userNamespace
     }
 
     func add(to router: Router<HTTPContext>) {
@@ -32,7 +34,7 @@ struct UsageRoutes: RouteProvider {
     @Sendable
     private func usage(_ request: Request, _ context: HTTPContext) async throws -> Response {
         try context.require(.usage)
-        let user = try context.user()
+        let user = try context.user(in: namespace)
         let period = try QueryParameters(request, allowing: "period").period()
         let outcome = await engine.perform(period.map { .usageInPeriod($0) } ?? .usage, for: user)
         if case .failure(let error) = outcome {
@@ -47,7 +49,7 @@ struct UsageRoutes: RouteProvider {
     @Sendable
     private func history(_ request: Request, _ context: HTTPContext) async throws -> Response {
         try context.require(.history)
-        let user = try context.user()
+        let user = try context.user(in: namespace)
         let months = try QueryParameters(request, allowing: "months").number(
             "months",
             in: CommandParser.monthsRange,

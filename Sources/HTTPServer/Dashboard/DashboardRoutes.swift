@@ -16,10 +16,12 @@ struct DashboardRoutes: RouteProvider {
     private let actions: UserActionHandler
     private let events: EventHandler
     private let lists: UserListHandler
+    private let namespace: UserNamespace?
 
     /// - Throws: if a template is malformed.
     init(_ dependencies: HTTPServerDependencies) throws {
         parts = dependencies.parts
+        namespace = dependencies.parts.configuration.userNamespace
         figures = DashboardFigures(dependencies)
         pages = try PageLibrary()
         authenticator = ViewerAuthenticator(access: parts.access, isSecure: parts.configuration.httpHasTLS)
@@ -74,12 +76,12 @@ struct DashboardRoutes: RouteProvider {
                 request,
                 context,
                 authorized: authorize(request, context),
-                user: DashboardRoutes.user(context)
+                user: context.dashboardUser(in: namespace)
             )
         }
         // For a form's address in the address bar, as after a reload.
         pages.get("users/:user/:action") { _, context in
-            PageResponse.redirect(to: "/dashboard/users/\(try DashboardRoutes.user(context))")
+            PageResponse.redirect(to: "/dashboard/users/\(try context.dashboardUser(in: namespace))")
         }
         pages.get("**") { _, _ -> Response in throw Problem.notFound }
         // For a person that enters the host and port without a path.
@@ -106,7 +108,7 @@ struct DashboardRoutes: RouteProvider {
     private func find(_ request: Request, _ context: HTTPContext) throws -> Response {
         let viewer = try authorize(request, context)
         let input = ActionForm.trimmed(request.query["user"] ?? "")
-        if let user = UserID(input) {
+        if let user = UserID(input, in: namespace) {
             return PageResponse.redirect(to: "/dashboard/users/\(user)", cookie: viewer.newCookie)
         }
         return findPage(input, viewer, input.isEmpty ? .ok : .badRequest)
@@ -119,7 +121,7 @@ struct DashboardRoutes: RouteProvider {
         let page = FindPage(
             frame: frame,
             input: ActionForm.truncated(input, toScalars: 64),
-            error: input.isEmpty ? nil : FindPage.invalidID
+            error: input.isEmpty ? nil : FindPage.invalidID(namespace)
         )
         return PageResponse.page(pages.render(.find, page), status, cookie: viewer.newCookie)
     }
@@ -127,9 +129,8 @@ struct DashboardRoutes: RouteProvider {
     @Sendable
     private func user(_ request: Request, _ context: HTTPContext) async throws -> Response {
         let viewer = try authorize(request, context)
-        guard let user = context.parameters.get("user").flatMap({ UserID($0) }) else {
-            return findPage(context.parameters.get("user") ?? "", viewer, .notFound)
-        }
+        let name = context.pathParameter("user") ?? ""
+        guard let user = UserID(name, in: namespace) else { return findPage(name, viewer, .notFound) }
         let notice = request.query["result"]
             .flatMap { ActionResult($0, user: user, viewer: viewer, signer: authenticator.signer) }
             .map(\.notice)
@@ -176,13 +177,6 @@ struct DashboardRoutes: RouteProvider {
         throw PageResponse(response: signIn.redirect(returningTo: path, viewer))
     }
 
-    private static func user(_ context: HTTPContext) throws(Problem) -> UserID {
-        guard let user = context.parameters.get("user").flatMap({ UserID($0) }) else {
-            throw Problem(.notFound, code: "NOTFOUND", FindPage.invalidID)
-        }
-        return user
-    }
-
     /// Without a command if the port is not known in advance (0).
     private var firstSteps: FirstSteps {
         let listen = parts.configuration.listen
@@ -213,5 +207,15 @@ struct DashboardRoutes: RouteProvider {
         var response = PageResponse.page(pages.render(.problem, page), problem.status, cookie: viewer.newCookie)
         for field in problem.headers { response.headers[field.name] = field.value }
         return response
+    }
+}
+
+extension HTTPContext {
+    /// The user in the path of a form.
+    fileprivate func dashboardUser(in namespace: UserNamespace?) throws(Problem) -> UserID {
+        guard let user = UserID(pathParameter("user") ?? "", in: namespace) else {
+            throw Problem(.notFound, code: "NOTFOUND", FindPage.invalidID(namespace))
+        }
+        return user
     }
 }

@@ -10,20 +10,24 @@ struct Arguments {
     let count: Int
     /// Those of the peer that sent the request.
     let permissions: Permissions
+    /// Of users' names; nil where users are UUIDs only.
+    private let namespace: UserNamespace?
 
     /// - Throws: when there are too few or too many arguments, or an option that is unknown, repeated or not last.
     init(
         _ tokens: RequestTokens,
         of verb: Verb,
         _ definition: VerbDefinition,
-        _ permissions: Permissions
+        _ permissions: Permissions,
+        _ namespace: UserNamespace?
     ) throws(ReplyError) {
         self.verb = verb
+        self.namespace = namespace
         self.tokens = tokens
         self.permissions = permissions
         count =
             definition.arguments == .syntax
-            ? try Arguments.countPositionals(tokens, of: definition) : tokens.count - 1
+            ? try Arguments.countPositionals(tokens, of: definition, namespace) : tokens.count - 1
         guard definition.positionals.contains(count) else {
             throw .badArgument("wrong number of arguments; the form is \(definition.syntax)")
         }
@@ -32,12 +36,15 @@ struct Arguments {
     /// Counts the positional arguments and checks the options after them.
     private static func countPositionals(
         _ tokens: RequestTokens,
-        of definition: VerbDefinition
+        of definition: VerbDefinition,
+        _ namespace: UserNamespace?
     ) throws(ReplyError) -> Int {
         var count = 0
         for index in 1..<tokens.count {
             let token = tokens[index]
-            guard let equals = token.firstPosition(of: UInt8(ascii: "=")) else {
+            guard let equals = token.firstPosition(of: UInt8(ascii: "=")),
+                !(index == 1 && isName(token, equals, of: definition, namespace))
+            else {
                 guard count == index - 1 else {
                     throw .badArgument("an argument follows an option; the form is \(definition.syntax)")
                 }
@@ -54,6 +61,18 @@ struct Arguments {
             }
         }
         return count
+    }
+
+    /// Whether a first argument with an equals sign is a user's name. One that begins like an option is not: the user
+    /// was forgotten.
+    private static func isName(
+        _ token: UnsafeRawBufferPointer,
+        _ equals: Int,
+        of definition: VerbDefinition,
+        _ namespace: UserNamespace?
+    ) -> Bool {
+        guard namespace != nil, let first = definition.syntaxArguments.first, first.isUser else { return false }
+        return OptionName(UnsafeRawBufferPointer(rebasing: token[..<equals])) == nil
     }
 
     private static func value(
@@ -84,8 +103,8 @@ extension Arguments {
     }
 
     func user() throws(ReplyError) -> UserID {
-        guard let token = positional(0), let user = UserID(token) else {
-            throw .badArgument("user must be a UUID: 8-4-4-4-12 hexadecimal digits; the form is \(verb.syntax)")
+        guard let token = positional(0), let user = UserID(token, in: namespace) else {
+            throw .badArgument("\(UserNamespace.rule(namespace)); the form is \(verb.syntax)")
         }
         return user
     }
@@ -120,8 +139,9 @@ extension Arguments {
     func channels() throws(ReplyError) -> [UsageChannel] {
         var channels: [UsageChannel] = []
         while let token = positional(channels.count) {
-            guard let channel = UsageChannel(token.text) else {
-                throw .badArgument("a channel must be usage: and a user's UUID; the form is \(verb.syntax)")
+            guard let channel = UsageChannel(token.text, in: namespace) else {
+                let rule = UserNamespace.rule(namespace)
+                throw .badArgument("a channel must be usage: and a user; \(rule); the form is \(verb.syntax)")
             }
             channels.append(channel)
         }

@@ -1,3 +1,5 @@
+import Usage
+
 /// Makes a command of a request's tokens, by the definition of its verb.
 package enum CommandParser {
     /// A hundred years. `GET /v1/history/{user}` has the same limit.
@@ -24,7 +26,7 @@ package enum CommandParser {
         }
         let result = bytes.withUnsafeBytes { buffer in
             Result { () throws(ReplyError) in
-                try parse(RequestTokens(bytes: buffer, ranges: ranges), permissions)
+                try parse(RequestTokens(bytes: buffer, ranges: ranges), permissions, nil)
             }
         }
         return try result.get()
@@ -33,9 +35,11 @@ package enum CommandParser {
     /// - Parameters:
     ///   - tokens: at least one.
     ///   - permissions: of the peer. A verb that needs others is refused before its arguments are checked.
+    ///   - namespace: of users' names; nil where users are UUIDs only.
     static func parse(
         _ tokens: RequestTokens,
-        _ permissions: Permissions = .all
+        _ permissions: Permissions,
+        _ namespace: UserNamespace?
     ) throws(ReplyError) -> Command {
         if let error = tokens.textError { throw error.replyError }
         guard let verb = Verb(tokens[0]) else {
@@ -46,6 +50,6 @@ package enum CommandParser {
             throw permissions.contains(.authenticated)
                 ? .permissionDenied(requiring: definition.permissions) : .authenticationRequired
         }
-        return try definition.parse(try Arguments(tokens, of: verb, definition, permissions))
+        return try definition.parse(try Arguments(tokens, of: verb, definition, permissions, namespace))
     }
 }

@@ -1,4 +1,5 @@
 import NIOCore
+import Usage
 
 /// The limits of one request.
 public struct RequestLimits: Sendable, Equatable {
@@ -38,6 +39,7 @@ public struct RequestDecoder {
     }
 
     private var limits: RequestLimits
+    private let namespace: UserNamespace?
     private var permissions = Permissions.all
     private var plainConsumeDecoder: PlainConsumeDecoder
     private var state = State.idle
@@ -49,8 +51,10 @@ public struct RequestDecoder {
     /// decoding allocates nothing.
     private var tokens: [Range<Int>] = []
 
-    public init(limits: RequestLimits = .init()) {
+    /// - Parameter namespace: of users' names; nil where users are UUIDs only.
+    public init(limits: RequestLimits = .init(), namespace: UserNamespace? = nil) {
         self.limits = limits
+        self.namespace = namespace
         plainConsumeDecoder = PlainConsumeDecoder(limits: limits, permissions: permissions)
         tokens.reserveCapacity(limits.tokensMaximum + 1)
     }
@@ -138,7 +142,8 @@ public struct RequestDecoder {
 
     private func parse(_ bytes: UnsafeRawBufferPointer) -> DecodedRequest {
         do throws(ReplyError) {
-            return .command(try CommandParser.parse(RequestTokens(bytes: bytes, ranges: tokens), permissions))
+            let tokens = RequestTokens(bytes: bytes, ranges: tokens)
+            return .command(try CommandParser.parse(tokens, permissions, namespace))
         } catch {
             return .failure(error)
         }

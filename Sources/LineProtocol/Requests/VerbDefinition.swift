@@ -57,6 +57,8 @@ package struct SyntaxArgument: Sendable {
     package let option: OptionName?
     package let isRequired: Bool
 
+    var isUser: Bool { name == "user" || name == "usage:user" }
+
     fileprivate init(_ word: Substring) {
         name = word.filter { !"<[=]>".contains($0) }
         option = word.contains("=") ? OptionName(rawValue: name) : nil

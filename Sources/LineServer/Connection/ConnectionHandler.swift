@@ -43,7 +43,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             allowsWhenUnavailable: limits.allowsWhenUnavailable,
             subscriptionsMaximum: limits.subscriptionsMaximum
         )
-        decoder = RequestDecoder(limits: limits.request)
+        decoder = RequestDecoder(limits: limits.request, namespace: limits.userNamespace)
     }
 
     // MARK: Begin and end

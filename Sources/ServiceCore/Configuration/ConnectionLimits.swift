@@ -1,5 +1,6 @@
 import LineProtocol
 import NIOCore
+import Usage
 
 /// The limits of one connection. docs/reference.md describes the settings that they come from.
 package struct ConnectionLimits: Sendable {
@@ -13,6 +14,8 @@ package struct ConnectionLimits: Sendable {
     package var connectionsMaximum: Int
     package var connectionsPerAddressMaximum = Int.max
     package var allowsWhenUnavailable: Bool
+    /// Of users' names; nil where users are UUIDs only.
+    package var userNamespace: UserNamespace?
     package var subscriptionsMaximum = 1_024
     /// How long a peer may take to authenticate where a token is required.
     package var authenticationTimeout: TimeAmount = .seconds(10)

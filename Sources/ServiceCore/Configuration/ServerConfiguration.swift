@@ -108,6 +108,8 @@ extension ServerConfiguration {
     package var firstRequestTimeout: TimeAmount { connectionLimits.firstRequestTimeout }
     package var incompleteRequestTimeout: TimeAmount { connectionLimits.incompleteRequestTimeout }
     package var allowsWhenUnavailable: Bool { connectionLimits.allowsWhenUnavailable }
+    /// Of users' names; nil where users are UUIDs only.
+    package var userNamespace: UserNamespace? { connectionLimits.userNamespace }
     package var httpHasTLS: Bool { tls != nil && http?.usesTLS == true }
     public var connectionsMaximum: Int { connectionLimits.connectionsMaximum }
 
@@ -133,6 +135,7 @@ extension ConnectionLimits {
             connectionsMaximum: try settings.value(Settings.connectionsMaximum),
             connectionsPerAddressMaximum: try settings.value(Settings.connectionsPerAddressMaximum) ?? .max,
             allowsWhenUnavailable: try settings.value(Settings.allowsWhenUnavailable),
+            userNamespace: try settings.value(Settings.userNamespace),
             subscriptionsMaximum: try settings.value(Settings.subscriptionsMaximum),
             authenticationTimeout: TimeAmount(try settings.value(Settings.authenticationTimeout)),
             lingerMaximum: TimeAmount(try settings.value(Settings.drainTimeout))

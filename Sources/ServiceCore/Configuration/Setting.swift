@@ -1,4 +1,5 @@
 import LineProtocol
+import Usage
 
 /// A setting, whatever the type of its value.
 public protocol SettingDefinition: Sendable {
@@ -86,6 +87,16 @@ extension Setting<Int?> {
     init(_ name: String, _ range: ClosedRange<Int>, _ meaning: String) {
         self.init(name, range: range.text(unit: ""), meaning: meaning) { text in
             text == nil ? .some(nil) : range.number(text).map { .some($0) }
+        }
+    }
+}
+
+extension Setting<UserNamespace?> {
+    /// Not set: nil.
+    init(_ name: String, _ meaning: String) {
+        self.init(name, range: "a UUID", meaning: meaning) { text in
+            guard let text else { return .some(nil) }
+            return UserID(text).map { .some(UserNamespace($0)) }
         }
     }
 }

@@ -32,6 +32,12 @@ extension Settings {
         "what a user without a plan gets. trial: the trial, which starts with the first counted message; free: the "
             + "allowance of the plan free; deny: nothing"
     )
+    static let userNamespace = Setting<UserNamespace?>(
+        "user-namespace",
+        "the namespace of users' names. If it is set, a user may be any text of 1 to 255 bytes without spaces and control "
+            + "characters, such as an id of Clerk, Firebase or Auth0: it stands for the UUID of version 5 of the text in "
+            + "the namespace. Choose a random UUID once, and never change it"
+    )
     static let manageURL = Setting<String?>(
         url: "manage-url",
         "the address where users change a subscription that does not come from the App Store; USAGE shows it as manage"
@@ -112,8 +118,7 @@ extension Settings {
     )
 
     public static let ofDatabase: [any SettingDefinition] = [
-        unknownUsers, manageURL, allowsWhenUnavailable, lanes, batchMaximum, queueMaximum, queueWait, requestTimeout,
-        connectTimeout,
-        reportTimeout, changesPoll, keysKeepDays, billingSessions,
+        unknownUsers, userNamespace, manageURL, allowsWhenUnavailable, lanes, batchMaximum, queueMaximum, queueWait,
+        requestTimeout, connectTimeout, reportTimeout, changesPoll, keysKeepDays, billingSessions,
     ]
 }

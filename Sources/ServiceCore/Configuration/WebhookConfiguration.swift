@@ -1,4 +1,5 @@
 import LineProtocol
+import Usage
 
 /// The settings of the stores' webhooks, before any file is read.
 package struct WebhookConfiguration: Sendable {
@@ -36,6 +37,8 @@ package struct WebhookConfiguration: Sendable {
     package var appStore: AppStore?
     package var stripe: Stripe
     package var environments: Environments
+    /// Of users' names; nil where users are UUIDs only.
+    package var userNamespace: UserNamespace?
 
     init(_ settings: SettingsReader) throws(InvalidSetting) {
         revenueCatAuthorizations = Secrets(
@@ -56,6 +59,7 @@ package struct WebhookConfiguration: Sendable {
             refundRevokes: try settings.value(Settings.stripeRefundRevokes)
         )
         environments = try settings.value(Settings.storeEnvironment)
+        userNamespace = try settings.value(Settings.userNamespace)
         appStore = try WebhookConfiguration.appStore(settings)
     }
 

@@ -3,7 +3,7 @@ import Usage
 
 /// An event in Headroom's own format, for billing systems without an adapter: the body of `POST /v1/billing-events`.
 ///
-/// It names plans directly, and users by their UUID. docs/billing-events.md describes the fields.
+/// It names plans directly, and users by their id. docs/billing-events.md describes the fields.
 public enum DirectEvent {
     /// A direct event must not use the name of a store.
     private static let reservedSources = Set(Stores.all.map { $0.source.rawValue })
@@ -16,9 +16,13 @@ public enum DirectEvent {
 
     private static let transferFields: Set<String> = ["source", "id", "at", "kind", "from", "to", "environment"]
 
+    /// - Parameter namespace: of users' names; nil where users are UUIDs only, as in stored payloads.
     /// - Throws: malformed, with the field and its rule.
-    public static func parse(body: [UInt8]) throws(BillingError) -> BillingEvent {
-        let value = try JSONValue(parsing: body)
+    public static func parse(
+        body: [UInt8],
+        in namespace: UserNamespace? = nil
+    ) throws(BillingError) -> BillingEvent {
+        let value = withoutNames(try JSONValue(parsing: body), in: namespace)
         let object = try PayloadFields(value, path: "")
         if let unknown = object.members.keys.sorted().first(where: { !fields.contains($0) }) {
             throw .malformed(
@@ -34,7 +38,7 @@ public enum DirectEvent {
             throw .malformed("source is a store's name; its events come by its webhook, choose another name for yours")
         }
         let user = try object.text("user")
-        if let user, !isUser(user) { throw .malformed("user must be a UUID, 8-4-4-4-12 hexadecimal digits") }
+        if let user, !isUser(user) { throw .malformed(UserNamespace.rule(namespace)) }
         let effect = try effect(object)
         guard let at = try instant("at", object) else { throw .malformed("at is missing: when it happened") }
         return BillingEvent(
@@ -47,6 +51,25 @@ public enum DirectEvent {
             effects: [effect],
             payload: value
         )
+    }
+
+    /// The event with the UUIDs of users in place of their names, as it is stored.
+    private static func withoutNames(_ event: JSONValue, in namespace: UserNamespace?) -> JSONValue {
+        guard let namespace, case .object(var members) = event else { return event }
+        func withoutName(_ value: JSONValue) -> JSONValue {
+            guard case .string(let name) = value, !isUser(name), let user = UserID(name, in: namespace) else {
+                return value
+            }
+            return .string(user.description)
+        }
+        for name in ["user", "from", "to"] {
+            switch members[name] {
+            case .array(let names)?: members[name] = .array(names.map(withoutName))
+            case let value?: members[name] = withoutName(value)
+            case nil: break
+            }
+        }
+        return .object(members)
     }
 
     private static func effect(_ object: PayloadFields) throws(BillingError) -> BillingEffect {
@@ -135,14 +158,14 @@ public enum DirectEvent {
     private static func transfer(_ object: PayloadFields) throws(BillingError) -> BillingEffect {
         func users(_ name: String) throws(BillingError) -> [String] {
             let texts = try object.texts(name)
-            guard !texts.isEmpty else { throw .malformed("\(name) is missing: an array of users' UUIDs") }
+            guard !texts.isEmpty else { throw .malformed("\(name) is missing: an array of users' ids") }
             guard case .array(let all)? = object.members[name], all.count <= PayloadFields.identitiesMaximum else {
                 throw .malformed(
-                    "\(name) must have at most \(PayloadFields.identitiesMaximum) UUIDs; send several events"
+                    "\(name) must have at most \(PayloadFields.identitiesMaximum) ids; send several events"
                 )
             }
             guard texts.allSatisfy(isUser) else { throw .malformed("\(name) must be an array of users' UUIDs") }
-            return texts.map(CustomerIdentity.stored)
+            return texts.map { CustomerIdentity.stored($0) }
         }
         let effect = BillingEffect.transferred(from: try users("from"), to: try users("to"))
         if let stray = object.members.keys.sorted().first(where: { !transferFields.contains($0) }) {

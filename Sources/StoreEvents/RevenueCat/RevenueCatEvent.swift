@@ -30,12 +30,17 @@ public enum RevenueCatEvent: StoreAdapter {
         "price_in_purchased_currency", "currency",
     ]
 
-    /// - Parameter body: of a verified request.
+    /// - Parameters:
+    ///   - body: of a verified request.
+    ///   - namespace: of users' names; nil where users are UUIDs only.
     /// - Returns: the payload to store, which `translate` accepts.
     /// - Throws: malformed or too large, with the field's name.
-    public static func sanitized(body: [UInt8]) throws(BillingError) -> JSONValue {
+    public static func sanitized(
+        body: [UInt8],
+        in namespace: UserNamespace? = nil
+    ) throws(BillingError) -> JSONValue {
         let fields = try PayloadFields(try JSONValue(parsing: body), path: "")
-        let event = try PayloadFields(fields.members["event"], path: "event")
+        let event = try PayloadFields(fields.members["event"], path: "event", in: namespace)
         var stored: [String: JSONValue] = [
             "event": .object(try event.stored(storedFields, informative: informativeFields))
         ]

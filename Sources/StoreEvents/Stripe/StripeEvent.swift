@@ -21,14 +21,19 @@ public enum StripeEvent: StoreAdapter {
     ///   - body: of a verified request.
     ///   - refundRevokes: the setting stripe-refund-revokes. It is stored with a refund, so that a replay has the same
     ///     effect after the setting was changed.
+    ///   - namespace: of users' names; nil where users are UUIDs only.
     /// - Returns: the payload to store, which `translate` accepts.
     /// - Throws: malformed or too large, with the field's name.
-    public static func sanitized(body: [UInt8], refundRevokes: Bool) throws(BillingError) -> JSONValue {
+    public static func sanitized(
+        body: [UInt8],
+        refundRevokes: Bool,
+        in namespace: UserNamespace? = nil
+    ) throws(BillingError) -> JSONValue {
         let event = try PayloadFields(try JSONValue(parsing: body), path: "")
         var stored = try StripeAllowlist.stored(event, StripeAllowlist.event)
         let type = try event.required("type", PayloadFields.word)
         let data = try PayloadFields(event.members["data"], path: "data")
-        let object = try PayloadFields(data.members["object"], path: "data.object")
+        let object = try PayloadFields(data.members["object"], path: "data.object", in: namespace)
         let storedObject = try StripeAllowlist.stored(object, StripeAllowlist.object(of: type))
         stored["data"] = .object(["object": .object(storedObject)])
         if let changed = StripeAllowlist.names(of: data.members["previous_attributes"]) { stored["changed"] = changed }

@@ -17,22 +17,26 @@ struct PayloadFields {
     static let objectsMaximum = 50
 
     enum Format {
-        case text, texts, word, integer, number, flag, identity, identities
+        case text, texts, word, integer, number, flag
+        /// An id that the app's developer has chosen for a customer, which may be the user's UUID or name.
+        case identity, identities
         /// Milliseconds since 1970.
         case instant
         /// Seconds since 1970.
         case seconds
-        /// A UUID. Any other text is dropped: the app's developer chose it, and it identifies no user here.
+        /// A user's UUID or name. Any other text is dropped: the app's developer chose it, and it identifies no user.
         case user
         /// The id of another object, or the object itself, of which only the id is stored.
         case reference
     }
 
     private let path: String
+    /// Of users' names; nil where users are UUIDs only, as they are in stored payloads.
+    private let namespace: UserNamespace?
     let members: [String: JSONValue]
 
     /// - Parameter path: the name of the object in errors; empty for the outermost object.
-    init(_ value: JSONValue?, path: String) throws(BillingError) {
+    init(_ value: JSONValue?, path: String, in namespace: UserNamespace? = nil) throws(BillingError) {
         guard case .object(let members)? = value else {
             let what = path.isEmpty ? "the body" : path
             throw .malformed(
@@ -40,6 +44,7 @@ struct PayloadFields {
             )
         }
         self.path = path
+        self.namespace = namespace
         self.members = members
     }
 
@@ -47,7 +52,7 @@ struct PayloadFields {
 
     func object(_ name: String) throws(BillingError) -> PayloadFields? {
         guard let value = value(name) else { return nil }
-        return try PayloadFields(value, path: full(name))
+        return try PayloadFields(value, path: full(name), in: namespace)
     }
 
     func text(_ name: String) throws(BillingError) -> String? {
@@ -116,10 +121,10 @@ struct PayloadFields {
         return Instant(secondsSince1970: seconds)
     }
 
-    /// A UUID in canonical form. nil for any other value.
+    /// A user's UUID in canonical form, also of a name. nil for any other value.
     func user(_ name: String) -> String? {
         guard case .string(let text)? = members[name] else { return nil }
-        return UserID(text)?.description
+        return UserID(text, in: namespace)?.description
     }
 
     /// The id of an object that is given by its id or in full.
@@ -133,7 +138,7 @@ struct PayloadFields {
         guard case .array(let elements) = value else { throw .malformed("\(full(name)) must be an array of objects") }
         var objects: [PayloadFields] = []
         for element in elements.prefix(PayloadFields.objectsMaximum) {
-            objects.append(try PayloadFields(element, path: full(name)))
+            objects.append(try PayloadFields(element, path: full(name), in: namespace))
         }
         return objects
     }
@@ -173,9 +178,10 @@ struct PayloadFields {
         case .text: return try text(name).map { .string($0) }
         case .texts: return .array(try texts(name).map { .string($0) })
         case .word: return try word(name).map { .string($0) }
-        case .identity: return try text(name).map { .string(CustomerIdentity.stored($0)) }
+        case .identity: return try text(name).map { .string(CustomerIdentity.stored($0, in: namespace)) }
         case .identities:
-            return .array(CustomerIdentity.distinct(try texts(name).map(CustomerIdentity.stored)).map { .string($0) })
+            let stored = try texts(name).map { CustomerIdentity.stored($0, in: namespace) }
+            return .array(CustomerIdentity.distinct(stored).map { .string($0) })
         case .flag: return try flag(name).map { .bool($0) }
         case .integer: return try integer(name).map { .integer($0) }
         case .number: return try number(name) == nil ? nil : value(name)

@@ -225,7 +225,7 @@ period   used  limit  tier
 
     def test_a_bad_argument_is_reported_with_status_64_and_sends_nothing(self):
         for arguments in (
-            ("user", "nobody"), ("user", MISSING[:-1]), ("user",), ("user", MISSING + "\nRESETUSAGE"), ("audit", "nobody"),
+            ("user", "nobody"), ("user", MISSING[:-1]), ("user",), ("user", MISSING + "\nRESETUSAGE"), ("audit", "no body"),
             ("user", MISSING, "--months", "0"), ("report", "2026-13"), ("report", "March"), ("report", "trial\nQUIT"),
             ("top", "--users", "1001"), ("audit", MISSING, "--limit", "0"),
         ):  # fmt: skip

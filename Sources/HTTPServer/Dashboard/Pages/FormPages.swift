@@ -1,7 +1,13 @@
+import Usage
+
 /// The page where a user's id is entered.
 struct FindPage {
-    static let invalidID =
-        "This is not a user id. A user id is a UUID: 8-4-4-4-12 hexadecimal digits, separated by dashes."
+    /// - Parameter namespace: of users' names; nil where users are UUIDs only.
+    static func invalidID(_ namespace: UserNamespace?) -> String {
+        namespace == nil
+            ? "This is not a user id. A user id is a UUID: 8-4-4-4-12 hexadecimal digits, separated by dashes."
+            : "This is not a user id. A user id has 1 to 255 bytes, and no spaces or control characters."
+    }
 
     var frame: Frame
     /// The rejected input, to be corrected.

@@ -2,6 +2,7 @@ import Billing
 import HTTPTypes
 import ServiceCore
 import StoreEvents
+import Usage
 
 struct RevenueCatEndpoint: WebhookEndpoint {
     static let source = RevenueCatEvent.source
@@ -10,6 +11,8 @@ struct RevenueCatEndpoint: WebhookEndpoint {
 
     let verifier: RevenueCatVerifier
     let environments: AcceptedEnvironments
+    /// Of users' names; nil where users are UUIDs only.
+    let namespace: UserNamespace?
 
     init?(_ configuration: WebhookConfiguration) throws(WebhookEndpoints.UnusableFile) {
         let authorizations = try WebhookEndpoints.texts(
@@ -27,6 +30,7 @@ struct RevenueCatEndpoint: WebhookEndpoint {
             windowSeconds: configuration.revenueCatWindowSeconds
         )
         environments = configuration.acceptedEnvironments
+        namespace = configuration.userNamespace
     }
 
     func checkHead(_ headers: HTTPFields) throws(BillingError) {
@@ -43,7 +47,8 @@ struct RevenueCatEndpoint: WebhookEndpoint {
             body: request.body,
             now: request.now
         )
-        let event = try RevenueCatEvent.translate(payload: try RevenueCatEvent.sanitized(body: request.body))
+        let payload = try RevenueCatEvent.sanitized(body: request.body, in: namespace)
+        let event = try RevenueCatEvent.translate(payload: payload)
         // The test event of RevenueCat's dashboard has the sandbox's environment and changes nothing. An event without
         // an environment can concern either.
         if event.typeClass != "TEST", event.payload["event"]?["environment"] != nil {

@@ -2,6 +2,7 @@ import Billing
 import HTTPTypes
 import ServiceCore
 import StoreEvents
+import Usage
 
 struct StripeEndpoint: WebhookEndpoint {
     static let source = StripeEvent.source
@@ -11,6 +12,8 @@ struct StripeEndpoint: WebhookEndpoint {
     let signature: StripeVerifier
     let refundRevokes: Bool
     let environments: AcceptedEnvironments
+    /// Of users' names; nil where users are UUIDs only.
+    let namespace: UserNamespace?
 
     init?(_ configuration: WebhookConfiguration) throws(WebhookEndpoints.UnusableFile) {
         let stripe = configuration.stripe
@@ -19,6 +22,7 @@ struct StripeEndpoint: WebhookEndpoint {
         signature = StripeVerifier(secrets: secrets, windowSeconds: stripe.windowSeconds)
         refundRevokes = stripe.refundRevokes
         environments = configuration.acceptedEnvironments
+        namespace = configuration.userNamespace
     }
 
     func checkHead(_ headers: HTTPFields) throws(BillingError) {
@@ -28,7 +32,7 @@ struct StripeEndpoint: WebhookEndpoint {
     func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent {
         // Before the body is parsed.
         try signature.verify(request.headers.value(StripeVerifier.header), body: request.body, now: request.now)
-        let payload = try StripeEvent.sanitized(body: request.body, refundRevokes: refundRevokes)
+        let payload = try StripeEvent.sanitized(body: request.body, refundRevokes: refundRevokes, in: namespace)
         let event = try StripeEvent.translate(payload: payload)
         try environments.check(event.environment)
         return event

@@ -1,8 +1,9 @@
 -- Returns the user for whom PostgREST or Supabase executes this statement, from the claims of the request's token: one
--- setting since PostgREST 9, one per claim before. Null without a token, or if its subject is no UUID. auth.uid() reads
--- the same settings, but another role may own the schema auth.
+-- setting since PostgREST 9, one per claim before. Null without a token, or if its subject is neither a UUID nor, with
+-- the setting user-namespace, another name of a user. auth.uid() reads the same settings, but another role may own the
+-- schema auth.
 create or replace function headroom.requesting_user() returns uuid
-    language plpgsql stable set search_path = pg_catalog, pg_temp
+    language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_subject constant text := coalesce(
@@ -10,9 +11,10 @@ declare
         nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub'
     );
 begin
-    return case
-        when v_subject ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then v_subject::uuid
-    end;
+    return headroom.user_id(v_subject);
+exception
+    when invalid_parameter_value then
+        return null;
 end
 $$;
 grant execute on function headroom.requesting_user() to headroom_user;

@@ -1,0 +1,2 @@
+-- Returns the id of the user with this name. $1 text: the name.
+select headroom.user_id($1::text) as user_id;
