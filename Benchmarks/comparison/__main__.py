@@ -34,6 +34,7 @@ SET_UP = {
     "slow_disk": (5, 15),
     "idle": (3, 10),
     "http": (10, 2),
+    "counting_http": (10, 2),
     "renewals": (60, 2),
     "protected": (10, 10),
     "restart": (40, 25),

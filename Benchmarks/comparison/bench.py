@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from support.processes import collected_children_seconds, processor_seconds, res
 
 from .ceiling import Ceiling
 from .figures import Sample, combined, rounded
-from .generators import HeadroomBench, Pgbench, RedisBenchmark
+from .generators import HeadroomBench, Pgbench, RedisBenchmark, Wrk
 from .machine import print_progress
 from .peers import CountingPeer, Headroom, Postgres, Redis
 from .renewals import Renewals
@@ -43,6 +44,7 @@ class Bench:
         self.pgbench = Pgbench(program=self.postgres.pgbench, socket=Path(self.postgres.home), work=work, seconds=options.seconds)
         self.redis_benchmark = RedisBenchmark(work, options.seconds)
         self.headroom_bench = HeadroomBench(options.program, work, options.seconds)
+        self.wrk = Wrk(work)
         self.samples: list[Sample] = []
         self.wanted: set[str] = set()
         self.round = 1
@@ -126,6 +128,34 @@ class Bench:
 
         self.observe(name, load, peer)
 
+    def by_wrk(self, name: str, service: Headroom, users: int) -> None:
+        """As fast as possible over HTTP."""
+
+        def load() -> Sample:
+            return self.wrk.measure(service.http_port, users, self.options.seconds, self.round)
+
+        self.observe(name, load, service)
+
+    def beside_http(self, name: str, service: Headroom, users: int, rate: float, http_rate: int) -> None:
+        """An open loop on the line protocol, beside messages over HTTP at a steady rate."""
+
+        def load() -> Sample:
+            # One connection's share of the rate is 20 a second. A request takes a few milliseconds of that.
+            connections = http_rate // 20
+            seconds = self.options.seconds
+            with ThreadPoolExecutor(1) as background:
+                over_http = background.submit(
+                    self.wrk.measure, service.http_port, users, seconds + 1, self.round, connections, 47
+                )
+                sample = self.headroom_bench.measure(service.port, users, seed=self.round, rate=rate)
+                http = over_http.result()
+            sample["http_per_second"] = http["per_second"]
+            sample["messages"] += http["messages"]
+            sample["unanswered_at_most"] = http["unanswered_at_most"]
+            return sample
+
+        self.observe(name, load, service)
+
     def by_redis_benchmark(
         self, name: str, pipeline: int, users: int, request: list[str], peer: Redis | CountingPeer
     ) -> None:
@@ -202,7 +232,7 @@ class Bench:
                 "resident_mb": rounded(memory.highest),
                 "resident_highest_mb": rounded(resident_bytes(service.pid, "VmHWM") / 1e6),
             }
-            service.counted(name, messages)
+            service.counted(name, messages, sample.pop("unanswered_at_most", 0))
         if isinstance(peer, Headroom):
             after = peer.info()
             batches = int(after["batches"]) - int(info["batches"])

@@ -93,6 +93,41 @@ CIRCUMSTANCES = (
         ),
     ),
     Scenario(
+        name="counting_http",
+        stage="counting_http",
+        title="counting over HTTP",
+        measurements=("headroom_line_64x1", "headroom_http_64", "headroom_line_half", "headroom_line_half_beside_http"),
+        ratios=(
+            Ratio(
+                name="counting_http_rate",
+                title="messages over HTTP, 64 keep-alive connections / line protocol, 64 × 1",
+                numerator="headroom_http_64",
+                denominator="headroom_line_64x1",
+            ),
+            Ratio(
+                name="counting_http_p99",
+                title="p99 on the line protocol, beside 5,000 messages a second over HTTP / without",
+                numerator="headroom_line_half_beside_http",
+                denominator="headroom_line_half",
+                field="p99_ms",
+            ),
+        ),
+        goals=(
+            Goal(
+                name="counting_http_rate",
+                title="rate over HTTP / line protocol, 64 connections",
+                of="counting_http_rate",
+                at_least=0.5,
+            ),
+            Goal(
+                name="counting_http_p99",
+                title="p99 at half load, beside 5,000 HTTP requests a second / without",
+                of="counting_http_p99",
+                at_most=1.5,
+            ),
+        ),
+    ),
+    Scenario(
         name="renewals",
         stage="renewals",
         title="renewals of subscriptions",

@@ -364,6 +364,7 @@ BLOCKS: dict[str, Callable[[Result], str]] = {
     "slow-disk": table_of("slow_disk"),
     "idle": idle,
     "http": http,
+    "counting-http": table_of("counting_http"),
     "renewals": renewals,
     "protected": table_of("protected"),
     "cold": table_of("cold"),

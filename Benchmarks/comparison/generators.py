@@ -182,6 +182,62 @@ def parse_in_turn(out: str, messages: int, may_refuse: bool = False) -> Sample:
     return sample | ({"refused": refused} if may_refuse else {})
 
 
+# wrk ------------------------------------------------------------------------------------------------------------------
+
+WRK_SCRIPT = """\
+function setup(thread) thread:set("seed", {seed}) end
+function init(args) math.randomseed(seed) end
+function request()
+    local user = string.format("00000000-0000-4000-8000-%012d", math.random(0, {users} - 1))
+    return wrk.format("POST", "/v1/usage/" .. user .. "/consume")
+end
+{delay}
+function done(summary, latency, requests)
+    local errors = summary.errors
+    io.write(string.format(
+        '\\n{{"messages": %d, "seconds": %f, "p50_ms": %f, "p99_ms": %f, "errors": %d}}\\n', summary.requests,
+        summary.duration / 1e6, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3,
+        errors.connect + errors.read + errors.write + errors.status + errors.timeout))
+end
+"""
+
+
+@dataclass(frozen=True)
+class Wrk:
+    """POST …/consume of random users on keep-alive connections, each with one request at a time."""
+
+    work: Path
+
+    def measure(
+        self, port: int, users: int, seconds: float, seed: int, connections: int = CONNECTIONS, delay_ms: int = 0
+    ) -> Sample:
+        """delay_ms: how long a connection waits before its next request."""
+        script = self.work / f"wrk_{connections}.lua"
+        delay = f"function delay() return {delay_ms} end" if delay_ms else ""
+        script.write_text(WRK_SCRIPT.format(seed=seed, users=users, delay=delay))
+        arguments = ["wrk", "-t1", f"-c{connections}", f"-d{round(seconds)}s", "-s", str(script), f"http://127.0.0.1:{port}"]
+        return parse_wrk(run(arguments, seconds + 60, self.work / "wrk.log"), connections)
+
+
+def parse_wrk(out: str, connections: int) -> Sample:
+    try:
+        report = json.loads(out.strip().splitlines()[-1])
+        sample: Sample = {
+            "per_second": rounded(report["messages"] / report["seconds"], 6),
+            "p50_ms": rounded(report["p50_ms"]),
+            "p99_ms": rounded(report["p99_ms"]),
+            "messages": report["messages"],
+            # It reads no answer after the end, so the messages on the way are counted without one.
+            "unanswered_at_most": connections,
+        }
+        errors = report["errors"]
+    except (ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
+        raise Failure(f"wrk gave no figure: {out.strip()[-200:]!r}") from error
+    if errors:
+        raise Failure(f"wrk met {errors} errors")
+    return sample
+
+
 # headroom bench -------------------------------------------------------------------------------------------------------
 
 

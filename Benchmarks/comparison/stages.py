@@ -11,7 +11,7 @@ from support.certificates import Authority
 from support.processes import Failure, resident_bytes
 from support.users import numbered_user
 
-from . import first_messages
+from . import counting_http, first_messages
 from .background_load import AUTHORIZATION, EVENTS_PER_SECOND, PRODUCT, BackgroundLoad
 from .bench import Bench
 from .figures import Sample, median, rounded
@@ -376,6 +376,7 @@ STAGES: dict[str, Callable[[Bench], None]] = {
     "slow_disk": slow_disk_stage,
     "idle": idle_stage,
     "http": http_stage,
+    "counting_http": counting_http.stage,
     "renewals": renewals_stage,
     "protected": protected_stage,
     "restart": first_messages.restart_stage,

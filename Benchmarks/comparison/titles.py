@@ -18,6 +18,7 @@ NEW_USERS = 100_000
 #: Four times as many as the service caches.
 ROTATION_USERS = 4 * 262_144
 IDLE_CONNECTIONS = 10_000
+HTTP_PER_SECOND = 5_000
 FLUSH_MILLISECONDS = 5
 #: How the port is secured, in the order of measurement.
 PROTECTIONS = {"open": "open", "token": "with a token", "tls": "over TLS", "token_tls": "with a token, over TLS"}
@@ -82,6 +83,10 @@ TITLES = {
         for kind, words in PROTECTIONS.items()
         for pipeline in (1, 16)
     },
+    "headroom_line_64x1": "line protocol, 64 × 1",
+    "headroom_http_64": "HTTP, 64 keep-alive connections",
+    "headroom_line_half": "line protocol, open loop at half of 64 × 1",
+    "headroom_line_half_beside_http": f"the same, beside {HTTP_PER_SECOND:,} messages a second over HTTP",
     "headroom_quiet_full": "Headroom, 64 × 16, idle HTTP server",
     "headroom_visited_full": "Headroom, 64 × 16, metrics scraped, dashboard open, up to 200 store events a second",
     "headroom_quiet_half": "Headroom, open loop at half of that, idle HTTP server",

@@ -89,6 +89,11 @@ struct ConfigurationTests {
                 ["s3cret", "7f1c0a523a514a7e9d550b6a3f1f7c11"],
                 ["7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11", "7F1C0A52-3A51-4A7E-9D55-0B6A3F1F7C11"]
             )
+        case "origins such as https://app.example.com, separated by commas":
+            return (
+                ["s3cret", "*", "null", "https://", "https://a/", "https://A.example", "ftp://a", "https://a b"],
+                ["https://app.example.com", "http://localhost:3000, https://[::1]:8443"]
+            )
         case "path", "libpq connection string or URI": return ([], [])
         case "text": return (setting.isSecret ? [",", " , ,"] : [], [])
         default:

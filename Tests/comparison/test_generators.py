@@ -54,6 +54,27 @@ HEADROOM_BENCH = {
 }
 
 
+WRK = """Running 4s test @ http://127.0.0.1:6748
+  1 threads and 64 connections
+
+{"messages": 34000, "seconds": 4.000000, "p50_ms": 7.250000, "p99_ms": 15.500000, "errors": 0}
+"""
+
+
+class Wrk(unittest.TestCase):
+    def test_rate_latency_and_number_of_messages(self):
+        self.assertEqual(
+            generators.parse_wrk(WRK, 64),
+            {"per_second": 8500.0, "p50_ms": 7.25, "p99_ms": 15.5, "messages": 34000, "unanswered_at_most": 64},
+        )
+
+    def test_errors_fail_the_run(self):
+        with self.assertRaisesRegex(Failure, "3 errors"):
+            generators.parse_wrk(WRK.replace('"errors": 0', '"errors": 3'), 64)
+        with self.assertRaisesRegex(Failure, "no figure"):
+            generators.parse_wrk("unable to connect", 64)
+
+
 class Pgbench(unittest.TestCase):
     def test_rate_and_number_of_transactions(self):
         self.assertEqual(generators.parse_pgbench(PGBENCH), {"per_second": 14929.6, "messages": 29820})

@@ -15,6 +15,14 @@ DRIVER = shutil.which("chromedriver")
 
 WIDTHS = {"desktop": 1280, "phone": 360}
 SCHEMES = ("light", "dark")
+LONG = bool(os.environ.get("HEADROOM_TEST_LONG"))
+
+
+def looks(number=0):
+    """Widths and schemes in which to look at the page with this number: both widths in one scheme, pages in turn in one and the
+    other; with HEADROOM_TEST_LONG, both widths in both."""
+    schemes = SCHEMES if LONG else (SCHEMES[number % 2],)
+    return [(width, scheme) for width in WIDTHS for scheme in schemes]
 
 
 def missing():
@@ -137,10 +145,10 @@ class Browser:
         return self.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
     def axe_in_this_appearance(self):
-        """As `axe`, for pages that are opened at every width in every scheme. Because axe is slow, it checks each width and each
-        scheme once, or, with HEADROOM_TEST_LONG, every combination."""
+        """As `axe`, for pages that are opened in each of their `looks`. Because axe is slow, it checks one of the two widths, or,
+        with HEADROOM_TEST_LONG, every look."""
         is_due = (self.width, self.scheme) in (("desktop", "light"), ("phone", "dark"))
-        return self.axe() if is_due or os.environ.get("HEADROOM_TEST_LONG") else []
+        return self.axe() if is_due or LONG else []
 
     def axe(self):
         """Violated rules, each with the elements that violate it."""

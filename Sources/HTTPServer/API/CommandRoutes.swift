@@ -53,7 +53,7 @@ struct CommandRoutes: RouteProvider {
     private func response(to outcome: Outcome, _ purpose: RequestPurpose) throws(Problem) -> Response {
         switch outcome {
         case .answer(let answer):
-            var response = CommandRoutes.response(UsageBody(answer))
+            var response = CommandRoutes.response(answer.json)
             RateLimitFields(answer.snapshot).write(to: &response.headers)
             if let seconds = answer.retryAfterSeconds { response.headers[.retryAfter] = "\(max(1, seconds))" }
             return response
@@ -68,10 +68,14 @@ struct CommandRoutes: RouteProvider {
     }
 
     private static func response(_ body: some Encodable) -> Response {
+        response(ByteBuffer(bytes: JSON.encode(body)))
+    }
+
+    private static func response(_ json: ByteBuffer) -> Response {
         Response(
             status: .ok,
             headers: [.contentType: "application/json", .cacheControl: "no-store"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: JSON.encode(body)))
+            body: ResponseBody(byteBuffer: json)
         )
     }
 }

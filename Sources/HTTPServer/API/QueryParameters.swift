@@ -56,6 +56,8 @@ extension HTTPContext {
     ///
     /// - Parameter namespace: of users' names; nil where users are UUIDs only.
     func user(in namespace: UserNamespace?) throws(Problem) -> UserID {
+        // Nearly always a UUID, which has nothing to decode.
+        if let user = parameters.get("user").flatMap({ UserID($0) }) { return user }
         guard let text = pathParameter("user"), let user = UserID(text, in: namespace) else {
             throw .badArgument(UserNamespace.rule(namespace))
         }

@@ -41,7 +41,7 @@ struct UsageRoutes: RouteProvider {
             throw Problem(ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable))
         }
         guard case .answer(let answer) = outcome else { throw Problem(outcome) }
-        var response = TaggedBody(json: UsageBody(answer)).response(to: request)
+        var response = TaggedBody(json: answer.json).response(to: request)
         RateLimitFields(answer.snapshot).write(to: &response.headers)
         return response
     }

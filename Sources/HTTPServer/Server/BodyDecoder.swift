@@ -23,6 +23,8 @@ struct BodyDecoder: Sendable {
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > bytesMaximum {
             throw closing(context, tooLarge)
         }
+        // A message without options has no body: waiting for none with a timer costs as much as counting it.
+        if !request.hasBody { return ByteBuffer() }
         let (body, maximum, timeout) = (request.body, bytesMaximum, timeout)
         do {
             return try await withThrowingTaskGroup(of: ByteBuffer?.self) { tasks in

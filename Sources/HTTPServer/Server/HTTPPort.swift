@@ -26,6 +26,8 @@ struct HTTPPort: Service {
     let transport: HTTPTransport
     let limiter: ConnectionLimiter
     let group: MultiThreadedEventLoopGroup
+    /// Runs the tasks of connections.
+    let tasksExecutor: ThreadTaskExecutor
     let whenOpen: @Sendable (ListenAddress?) -> Void
     let logger: Logger
 
@@ -41,7 +43,9 @@ struct HTTPPort: Service {
         port.closeFuture.whenComplete { _ in accepted.finish() }
         await withGracefulShutdownHandler {
             await withDiscardingTaskGroup { tasks in
-                for await connection in stream { tasks.addTask { await transport.handle(connection) } }
+                for await connection in stream {
+                    tasks.addTask(executorPreference: tasksExecutor) { await transport.handle(connection) }
+                }
             }
         } onGracefulShutdown: {
             port.eventLoop.execute {

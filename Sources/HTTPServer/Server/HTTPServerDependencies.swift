@@ -48,7 +48,13 @@ struct HTTPServerDependencies: Sendable {
 
     var pools: [SessionPool] { [webhookSessions, pageSessions] }
 
-    var requestGuard: RequestGuard { RequestGuard(access: parts.access, hostCheck: hostCheck) }
+    var requestGuard: RequestGuard {
+        RequestGuard(
+            access: parts.access,
+            hostCheck: hostCheck,
+            otherSite: OtherSiteMiddleware(origins: configuration.origins)
+        )
+    }
 
     var hostCheck: HostCheckMiddleware {
         HostCheckMiddleware(access: parts.access, check: HostCheck(configuredHost: configuration.address.host))
@@ -61,7 +67,9 @@ struct HTTPServerDependencies: Sendable {
         for routes in routes { routes.add(to: paths) }
         let router = Router(context: HTTPContext.self, options: .autoGenerateHeadEndpoints)
         router.add(middleware: RequestCountingMiddleware(metrics: metrics))
-        router.add(middleware: ProblemMiddleware(methods: AllowedMethods(paths.routes)))
+        let methods = AllowedMethods(paths.routes)
+        router.add(middleware: CrossOriginMiddleware(origins: configuration.origins, methods: methods))
+        router.add(middleware: ProblemMiddleware(methods: methods))
         for routes in routes { routes.add(to: router) }
         return router
     }

@@ -8,13 +8,15 @@ import ServiceLifecycle
 
 /// The HTTP port: webhooks, metrics, health, the API and the dashboard.
 ///
-/// Has its own event loop and its own database sessions, so that it takes no thread and no connection from the line
-/// protocol. Requests about one user go through the lanes like those of the line protocol.
+/// Has its own event loop, a thread for the API and its own database sessions, so that it takes no thread and no
+/// connection from the line protocol. Requests about one user go through the lanes like those of the line protocol.
 package struct HTTPServerService: Service, CustomStringConvertible {
     package let description = "HTTP server"
 
     /// The time that open requests get when the service shuts down.
     private static let drainTimeout = Duration.milliseconds(500)
+
+    private static let taskThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     private let parts: ServiceParts
     private let configuration: HTTPConfiguration
@@ -55,8 +57,10 @@ package struct HTTPServerService: Service, CustomStringConvertible {
 
     package func run() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        // Not shut down: a task that a broken connection has left may still have a job to run.
+        let tasksExecutor = ThreadTaskExecutor(HTTPServerService.taskThread.any())
         do {
-            try await serve(on: group)
+            try await serve(on: group, tasksExecutor)
         } catch {
             try? await group.shutdownGracefully()
             throw error
@@ -64,14 +68,14 @@ package struct HTTPServerService: Service, CustomStringConvertible {
         try await group.shutdownGracefully()
     }
 
-    private func serve(on group: MultiThreadedEventLoopGroup) async throws {
+    private func serve(on group: MultiThreadedEventLoopGroup, _ tasksExecutor: ThreadTaskExecutor) async throws {
         let dependencies = HTTPServerDependencies(
             parts,
             configuration: configuration,
             webhookEndpoints: webhookEndpoints,
             logger: logger
         )
-        let port = try port(dependencies, on: group)
+        let port = try port(dependencies, on: group, tasksExecutor)
         // Not awaited: a session that waits for a hanging database must not delay the service's end.
         for pool in dependencies.pools { Task { await pool.run() } }
         defer { for pool in dependencies.pools { pool.close() } }
@@ -102,8 +106,11 @@ package struct HTTPServerService: Service, CustomStringConvertible {
         }
     }
 
-    private func port(_ dependencies: HTTPServerDependencies, on group: MultiThreadedEventLoopGroup) throws -> HTTPPort
-    {
+    private func port(
+        _ dependencies: HTTPServerDependencies,
+        on group: MultiThreadedEventLoopGroup,
+        _ tasksExecutor: ThreadTaskExecutor
+    ) throws -> HTTPPort {
         let limiter = limiter(dependencies.connectionMetrics)
         let dispatcher = RequestDispatcher(
             responder: try dependencies.router().buildResponder(),
@@ -121,6 +128,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
             ),
             limiter: limiter,
             group: group,
+            tasksExecutor: tasksExecutor,
             whenOpen: whenOpen,
             logger: logger
         )

@@ -29,8 +29,7 @@ struct ProblemMiddleware: RouterMiddleware {
     }
 
     private func closeIfRequestHasBody(_ request: Request, _ context: HTTPContext, _ response: inout Response) {
-        let length = request.headers[.contentLength]
-        guard request.headers[.transferEncoding] != nil || (length != nil && length != "0") else { return }
+        guard request.hasBody else { return }
         response.headers[.connection] = "close"
         BodyDecoder.close(context)
     }
@@ -48,6 +47,14 @@ struct ProblemMiddleware: RouterMiddleware {
             context.logger.error("a request failed", metadata: ["error.type": "\(type(of: error))"])
             return Problem(.internalServerError, code: "INTERNAL", "a bug; the service's log says more")
         }
+    }
+}
+
+extension Request {
+    /// Whether the head announces a body.
+    var hasBody: Bool {
+        let length = headers[.contentLength]
+        return headers[.transferEncoding] != nil || (length != nil && length != "0")
     }
 }
 

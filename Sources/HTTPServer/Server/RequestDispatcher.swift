@@ -26,7 +26,7 @@ struct RequestDispatcher<Responder: HTTPResponder>: Sendable where Responder.Con
         let context = HTTPContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
         var response: Response
         do {
-            response = try await responder.respond(to: request, context: context)
+            response = try await respond(request, context)
         } catch let error as HTTPParserError {
             throw error
         } catch {
@@ -38,6 +38,15 @@ struct RequestDispatcher<Responder: HTTPResponder>: Sendable where Responder.Con
             try await writer.write(response: response.head, body: response.body)
         } catch is HTTPParserError {
             throw MalformedInputWhileWriting()
+        }
+    }
+
+    /// The API's requests, which take microseconds, are answered on the connections' thread. The others may compute for
+    /// milliseconds (pages, certificates), and must not delay these.
+    private func respond(_ request: Request, _ context: HTTPContext) async throws -> Response {
+        if request.uri.path.hasPrefix("/v1/") { return try await responder.respond(to: request, context: context) }
+        return try await withTaskExecutorPreference(globalConcurrentExecutor) {
+            try await responder.respond(to: request, context: context)
         }
     }
 }

@@ -5,10 +5,11 @@ import ServiceCore
 struct RequestGuard: Sendable {
     let access: AccessControl
     let hostCheck: HostCheckMiddleware
+    let otherSite: OtherSiteMiddleware
 
     /// - Returns: a group of guarded routes.
     func group(_ path: RouterPath = "", of router: Router<HTTPContext>) -> RouterGroup<HTTPContext> {
         router.group(path).add(middleware: AuthenticationMiddleware(access: access)).add(middleware: hostCheck)
-            .add(middleware: OtherSiteMiddleware())
+            .add(middleware: otherSite)
     }
 }

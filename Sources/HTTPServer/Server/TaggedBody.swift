@@ -22,6 +22,10 @@ struct TaggedBody: Sendable {
         self.init(JSON.encode(value), mediaType: "application/json", caching: "private, no-cache")
     }
 
+    init(json bytes: ByteBuffer) {
+        self.init(bytes.readableBytesView, mediaType: "application/json", caching: "private, no-cache")
+    }
+
     func response(to request: Request) -> Response {
         var fields: HTTPFields = [.eTag: tag.text, .cacheControl: caching]
         // Repeated fields form one list.

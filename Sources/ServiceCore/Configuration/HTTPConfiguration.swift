@@ -4,6 +4,8 @@ public struct HTTPConfiguration: Sendable {
     /// The address is the default: if its port is in use, the service runs without HTTP.
     package var isByDefault: Bool
     package var usesTLS: Bool
+    /// Of web pages that may call the API from a browser.
+    package var origins: Set<String>
     package var connectionsMaximum: Int
     package var connectionsPerAddressMaximum: Int
     package var bodyBytesMaximum: Int
@@ -15,6 +17,7 @@ public struct HTTPConfiguration: Sendable {
     /// nil if HTTP is off; the other settings are checked all the same.
     init?(_ settings: SettingsReader) throws(InvalidSetting) {
         usesTLS = try settings.value(Settings.httpTLS)
+        origins = try settings.value(Settings.httpOrigins)
         connectionsMaximum = try settings.value(Settings.httpConnectionsMaximum)
         connectionsPerAddressMaximum = try settings.value(Settings.httpConnectionsPerAddressMaximum) ?? .max
         bodyBytesMaximum = try settings.value(Settings.httpBodyBytesMaximum)

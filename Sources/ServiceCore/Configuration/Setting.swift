@@ -101,6 +101,20 @@ extension Setting<UserNamespace?> {
     }
 }
 
+extension Setting<Set<String>> {
+    /// Origins as a browser sends them, separated by commas. Not set: none.
+    init(origins name: String, _ meaning: String) {
+        let range = "origins such as https://app.example.com, separated by commas"
+        self.init(name, range: range, meaning: meaning) { text in
+            // The scheme, a host in lower case, and a port if it is not the scheme's.
+            let pattern = /https?:\/\/([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?/
+            let origins = (text ?? "").split(separator: ",").map { $0.trimmingPrefix(" ") }
+            guard origins.allSatisfy({ $0.wholeMatch(of: pattern) != nil }) else { return nil }
+            return Set(origins.map { String($0) })
+        }
+    }
+}
+
 extension Setting<Duration> {
     init(_ name: String, default milliseconds: Int, _ range: ClosedRange<Int>, _ meaning: String) {
         self.init(name, defaultText: String(milliseconds), range: range.text(unit: "ms"), meaning: meaning) { text in

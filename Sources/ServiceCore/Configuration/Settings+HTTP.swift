@@ -13,6 +13,11 @@ extension Settings {
         "whether the HTTP server uses TLS. on: if tls-certificate is set; off: never. It does not ask clients for "
             + "certificates"
     )
+    static let httpOrigins = Setting<Set<String>>(
+        origins: "http-origins",
+        "web pages that may call the paths under /v1 from a browser (CORS), by their origins. If it is not set, no page "
+            + "of another site may. A page's visitors can read its token, so give it the scope dashboard at most"
+    )
     static let httpConnectionsMaximum = Setting<Int>(
         "http-connections-maximum",
         default: 256,
@@ -50,8 +55,7 @@ extension Settings {
     )
 
     public static let ofHTTP: [any SettingDefinition] = [
-        http, httpTLS, httpConnectionsMaximum, httpConnectionsPerAddressMaximum, httpBodyBytesMaximum,
-        httpRequestTimeout,
-        httpIdleTimeout,
+        http, httpTLS, httpOrigins, httpConnectionsMaximum, httpConnectionsPerAddressMaximum, httpBodyBytesMaximum,
+        httpRequestTimeout, httpIdleTimeout,
     ]
 }

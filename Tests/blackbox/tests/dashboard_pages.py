@@ -4,7 +4,7 @@ import re
 import unittest
 
 from support import browser
-from support.browser import SCHEMES, WIDTHS, Browser
+from support.browser import Browser, looks
 from support.case import Case
 from support.product import ADA, seed
 from support.service import command
@@ -75,13 +75,12 @@ class Pages(PagesCase):
             "plan-list": ("/dashboard/list?plan=pro&period=" + self.month(), "Users"),
             "event": (f"/dashboard/event?source=revenuecat&id={self.failed_event()}", "Store event"),
         }
-        for name, (path, heading) in pages.items():
-            for width in WIDTHS:
-                for scheme in SCHEMES:
-                    with self.subTest(page=name, width=width, scheme=scheme):
-                        self.browser.set_appearance(width, scheme)
-                        self.browser.open(path)
-                        self.assert_page_is_fine(name, heading)
+        for page, (name, (path, heading)) in enumerate(pages.items()):
+            for width, scheme in looks(page):
+                with self.subTest(page=name, width=width, scheme=scheme):
+                    self.browser.set_appearance(width, scheme)
+                    self.browser.open(path)
+                    self.assert_page_is_fine(name, heading)
         # A page that is not there is an error to the console, too.
         self.assertTrue(all("status of 40" in line for line in self.browser.complaints()))
 
@@ -105,59 +104,57 @@ class Pages(PagesCase):
         return self.browser.run("return [...document.querySelectorAll(arguments[0])].map(e => e.innerText.trim())", selector)
 
     def test_pages_that_follow_a_form_are_fine_as_well(self):
-        for width in WIDTHS:
-            for scheme in SCHEMES:
-                with self.subTest(width=width, scheme=scheme):
-                    self.browser.set_appearance(width, scheme)
-                    self.browser.open(f"/dashboard/users/{ADA}")
-                    self.browser.fill("#grant-messages", "5")
-                    self.browser.fill("#grant-reason", "ticket 4712")
-                    self.browser.find("form[action$=grant] button").click()
-                    self.assert_page_is_fine("confirm", "Grant messages")
-                    grant = self.browser.run("return getComputedStyle(document.querySelector('main button')).backgroundColor")
-                    self.browser.find("main .primary").click()
-                    wait_until(lambda: self.browser.all(".notice"), "what became of it")
-                    self.assertIn("Granted.", self.browser.text(".notice"))
-                    self.assert_page_is_fine("granted", f"User {ADA}")
-                    self.browser.open(f"/dashboard/users/{ADA}")
-                    self.browser.fill("#grant-messages", "none")
-                    self.browser.fill("#grant-reason", "ticket 4712")
-                    self.browser.find("form[action$=grant] button").click()
-                    wait_until(lambda: self.browser.run("return document.activeElement.id") == "grant-messages", "the mistake")
-                    self.assert_page_is_fine("draft", f"User {ADA}")
-                    self.browser.open(f"/dashboard/users/{ADA}")
-                    self.browser.fill("#reset-reason", "ticket 4712")
-                    self.browser.find("form[action$=reset] button").click()
-                    self.assert_page_is_fine("confirm-reset", "Reset usage")
-                    reset = self.browser.run("return getComputedStyle(document.querySelector('main button')).backgroundColor")
-                    self.assertNotEqual(reset, grant)
-                    self.browser.open(f"/dashboard/users/{ADA}")
-                    self.browser.fill("#plan-expires", "tomorrow")
-                    self.browser.fill("#plan-reason", "ticket 4712")
-                    self.browser.find("form[action$=plan] button").click()
-                    wait_until(lambda: self.browser.run("return document.activeElement.id") == "plan-expires", "the mistake")
-                    self.assert_page_is_fine("draft-plan", f"User {ADA}")
-                    self.browser.fill("#plan-expires", "2099-12-24")
-                    self.browser.find("form[action$=plan] button").click()
-                    self.assert_page_is_fine("confirm-plan", "Set the plan")
-                    self.browser.open(f"/dashboard/users/{ADA}")
-                    self.browser.fill("#forget-reason", "ticket 4712")
-                    self.browser.find("form[action$=forget] button").click()
-                    self.assert_page_is_fine("confirm-forget", "Forget the user")
+        for width, scheme in looks():
+            with self.subTest(width=width, scheme=scheme):
+                self.browser.set_appearance(width, scheme)
+                self.browser.open(f"/dashboard/users/{ADA}")
+                self.browser.fill("#grant-messages", "5")
+                self.browser.fill("#grant-reason", "ticket 4712")
+                self.browser.find("form[action$=grant] button").click()
+                self.assert_page_is_fine("confirm", "Grant messages")
+                grant = self.browser.run("return getComputedStyle(document.querySelector('main button')).backgroundColor")
+                self.browser.find("main .primary").click()
+                wait_until(lambda: self.browser.all(".notice"), "what became of it")
+                self.assertIn("Granted.", self.browser.text(".notice"))
+                self.assert_page_is_fine("granted", f"User {ADA}")
+                self.browser.open(f"/dashboard/users/{ADA}")
+                self.browser.fill("#grant-messages", "none")
+                self.browser.fill("#grant-reason", "ticket 4712")
+                self.browser.find("form[action$=grant] button").click()
+                wait_until(lambda: self.browser.run("return document.activeElement.id") == "grant-messages", "the mistake")
+                self.assert_page_is_fine("draft", f"User {ADA}")
+                self.browser.open(f"/dashboard/users/{ADA}")
+                self.browser.fill("#reset-reason", "ticket 4712")
+                self.browser.find("form[action$=reset] button").click()
+                self.assert_page_is_fine("confirm-reset", "Reset usage")
+                reset = self.browser.run("return getComputedStyle(document.querySelector('main button')).backgroundColor")
+                self.assertNotEqual(reset, grant)
+                self.browser.open(f"/dashboard/users/{ADA}")
+                self.browser.fill("#plan-expires", "tomorrow")
+                self.browser.fill("#plan-reason", "ticket 4712")
+                self.browser.find("form[action$=plan] button").click()
+                wait_until(lambda: self.browser.run("return document.activeElement.id") == "plan-expires", "the mistake")
+                self.assert_page_is_fine("draft-plan", f"User {ADA}")
+                self.browser.fill("#plan-expires", "2099-12-24")
+                self.browser.find("form[action$=plan] button").click()
+                self.assert_page_is_fine("confirm-plan", "Set the plan")
+                self.browser.open(f"/dashboard/users/{ADA}")
+                self.browser.fill("#forget-reason", "ticket 4712")
+                self.browser.find("form[action$=forget] button").click()
+                self.assert_page_is_fine("confirm-forget", "Forget the user")
         self.browser.complaints()
 
     def test_signing_in_is_fine_with_and_without_a_mistake(self):
         other = Browser(self.service)
         self.addCleanup(other.close)
-        for width in WIDTHS:
-            for scheme in SCHEMES:
-                with self.subTest(width=width, scheme=scheme):
-                    other.set_appearance(width, scheme)
-                    other.open("/dashboard")
-                    self.assert_page_is_fine("sign-in", "Sign in", other)
-                    other.sign_in("headroom_wrong")
-                    wait_until(lambda: "This token is not valid" in other.text(), "the mistake")
-                    self.assert_page_is_fine("wrong", "Sign in", other)
+        for width, scheme in looks(1):
+            with self.subTest(width=width, scheme=scheme):
+                other.set_appearance(width, scheme)
+                other.open("/dashboard")
+                self.assert_page_is_fine("sign-in", "Sign in", other)
+                other.sign_in("headroom_wrong")
+                wait_until(lambda: "This token is not valid" in other.text(), "the mistake")
+                self.assert_page_is_fine("wrong", "Sign in", other)
 
     def assert_page_is_fine(self, name, heading, shown=None):
         shown = shown or self.browser
@@ -500,13 +497,12 @@ class FirstSteps(Case):
         self.assertEqual(shown.complaints(), [])
 
     def assert_is_fine(self, shown, name, text):
-        for width in WIDTHS:
-            for scheme in SCHEMES:
-                with self.subTest(page=name, width=width, scheme=scheme):
-                    shown.set_appearance(width, scheme)
-                    shown.open("/dashboard")
-                    # It is read again by itself.
-                    wait_until(lambda: text in shown.text(), f"the page says {text}")
-                    shown.picture(name)
-                    self.assertEqual(shown.overflow(), 0)
-                    self.assertEqual(shown.axe_in_this_appearance(), [])
+        for width, scheme in looks():
+            with self.subTest(page=name, width=width, scheme=scheme):
+                shown.set_appearance(width, scheme)
+                shown.open("/dashboard")
+                # It is read again by itself.
+                wait_until(lambda: text in shown.text(), f"the page says {text}")
+                shown.picture(name)
+                self.assertEqual(shown.overflow(), 0)
+                self.assertEqual(shown.axe_in_this_appearance(), [])

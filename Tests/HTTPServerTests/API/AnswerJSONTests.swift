@@ -1,0 +1,70 @@
+import Foundation
+import NIOCore
+import TestSupport
+import Testing
+import Usage
+
+@testable import HTTPServer
+
+@Suite("An answer as JSON")
+struct AnswerJSONTests {
+    private func answer(
+        _ plan: Plan,
+        used: Int,
+        limit: Int?,
+        state: SubscriptionState = .active,
+        status: Answer.Status = .allowed
+    ) -> Answer {
+        var answer = Answer(
+            user: user(1),
+            status: status,
+            snapshot: UsageSnapshot(
+                plan: plan,
+                state: state,
+                period: billingPeriod("2026-11"),
+                used: used,
+                held: 3,
+                limit: limit,
+                startedAt: at("2026-11-01"),
+                resetsAt: at("2026-12-01"),
+                previousPlan: "trial",
+                observedAt: at("2026-11-10T12:00:00Z")
+            )
+        )
+        answer.crossed = .gentle
+        answer.retryAfterSeconds = 5
+        return answer
+    }
+
+    @Test("has its members sorted and written as JSONSerialization writes them")
+    func sorted() throws {
+        let label = "a \"b\" \\ / \u{8}\t\n\u{C}\r\u{1}\u{1F}\u{7F} é 名 👩‍👩‍👧"
+        let odd = Plan(name: "odd", label: label, cycle: .monthly, allowance: 800)
+        var detailed = answer(odd, used: 700, limit: 800, status: .ok)
+        detailed.isDetailed = true
+        detailed.isRepeated = true
+        detailed.released = 4
+        for answer in [
+            answer(.paid, used: 700, limit: 800), answer(.pro, used: 9, limit: nil),
+            answer(.paid, used: 800, limit: 800, status: .blocked(.limitReached)),
+            answer(.paid, used: 1, limit: 800, state: .gracePeriod, status: .held), detailed,
+        ] {
+            let json = Data(answer.json.readableBytesView)
+            let object = try JSONSerialization.jsonObject(with: json)
+            let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
+            let again = try JSONSerialization.data(withJSONObject: object, options: options)
+            #expect(String(decoding: json, as: UTF8.self) == String(decoding: again, as: UTF8.self))
+        }
+        let json = try JSONSerialization.jsonObject(with: Data(detailed.json.readableBytesView))
+        let object = try #require(json as? [String: Any])
+        #expect(object["label"] as? String == label && object["replayed"] as? Bool == true)
+        #expect(object["remaining"] as? Int == 97 && object["released"] as? Int == 4)
+    }
+
+    @Test("has null for a limit that there is not, and no allowed for an answer about no message")
+    func nulls() throws {
+        let unlimited = String(buffer: answer(.pro, used: 9, limit: nil, status: .ok).json)
+        #expect(unlimited.contains("\"limit\":null,") && unlimited.contains("\"remaining\":null,"))
+        #expect(unlimited.contains("\"unlimited\":true") && !unlimited.contains("allowed"))
+    }
+}
