@@ -166,7 +166,9 @@ class ChatPages(ChatCase):
                 other.picture("chat-people")
                 self.assertEqual(other.axe_in_this_appearance(), [])
                 self.assertLessEqual(other.overflow(), 0)
-        self.assertIn("Ben <b>\nat the limit", other.text("li:nth-child(2)").replace("\n\n", "\n"))
+        # In lines of their own once the style has arrived.
+        ben = "Ben <b>\nat the limit"
+        wait_until(lambda: ben in other.text("li:nth-child(2)").replace("\n\n", "\n"), "the second person")
         other.run("window.isBefore = true")
         other.find("li a").click()
         wait_until(lambda: other.is_another_page() and other.has_loaded(), "the chat")
