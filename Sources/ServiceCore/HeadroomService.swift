@@ -85,7 +85,6 @@ public struct HeadroomService: Sendable {
     ) async throws {
         let schema = SchemaSetup(databaseURL: databaseURL, logger: logger)
         try await schema.prepare(isPrivate: privateServer != nil)
-        if let namespace = configuration.userNamespace { try await schema.claim(namespace) }
         let access = AccessControl(
             configuration.authentication,
             connectionsPerTokenMaximum: configuration.connectionsPerTokenMaximum,
@@ -97,6 +96,17 @@ public struct HeadroomService: Sendable {
             try checkPorts(requiresAuthentication: false)
         } catch is ProtectedMode.Refused {
             access.requireToken()
+        }
+        if let namespace = configuration.userNamespace {
+            try await schema.claim(namespace)
+        } else if let namespace = try await schema.userNamespace() {
+            logger.warning(
+                """
+                users of this database have names; this instance refuses them, and finds no user for those in stores' events: \
+                set user-namespace as on the other instances
+                """,
+                metadata: ["user-namespace": "\(namespace)"]
+            )
         }
         let parts = ServiceParts(
             configuration,

@@ -67,6 +67,11 @@ public struct SchemaSetup: Sendable {
         try await retrying { [databaseURL] in try Schema.claim(namespace, databaseURL: databaseURL) }
     }
 
+    /// The namespace of users' names that another instance has stored; nil if none has.
+    public func userNamespace() async throws -> UserNamespace? {
+        try await retrying { [databaseURL] in try Schema.userNamespace(databaseURL: databaseURL) }
+    }
+
     /// The changes that `migrate` would make.
     public func plan() async throws -> MigrationPlan {
         try await withConnection { try Schema.migrator.plan($0) }

@@ -65,6 +65,13 @@ public enum Schema {
         _ = try ConnectionOptions.service("start", databaseURL).query(EmbeddedSQL.claimUserNamespace, parameters)
     }
 
+    /// The namespace of users' names that the database has; nil if none. Blocks; run it on a thread of its own.
+    public static func userNamespace(databaseURL: String) throws(PostgresError) -> UserNamespace? {
+        let result = try ConnectionOptions.service("start", databaseURL).query(EmbeddedSQL.readUserNamespace)
+        guard result.rowCount > 0 else { return nil }
+        return UserNamespace(try result.firstRow.user("id"))
+    }
+
     /// The result of `prepare`.
     public struct Preparation: Sendable {
         public var applied: MigrationPlan

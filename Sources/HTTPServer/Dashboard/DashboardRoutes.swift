@@ -118,11 +118,7 @@ struct DashboardRoutes: RouteProvider {
     private func findPage(_ input: String, _ viewer: Viewer, _ status: HTTPResponse.Status) -> Response {
         var frame = authenticator.frame("Find a user", viewer)
         frame.isUsers = true
-        let page = FindPage(
-            frame: frame,
-            input: ActionForm.truncated(input, toScalars: 64),
-            error: input.isEmpty ? nil : FindPage.invalidID(namespace)
-        )
+        let page = FindPage(frame, input: input, namespace: namespace)
         return PageResponse.page(pages.render(.find, page), status, cookie: viewer.newCookie)
     }
 

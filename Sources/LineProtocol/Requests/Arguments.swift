@@ -43,7 +43,7 @@ struct Arguments {
         for index in 1..<tokens.count {
             let token = tokens[index]
             guard let equals = token.firstPosition(of: UInt8(ascii: "=")),
-                !(index == 1 && isName(token, equals, of: definition, namespace))
+                !isName(token, equals, at: index, of: definition, namespace)
             else {
                 guard count == index - 1 else {
                     throw .badArgument("an argument follows an option; the form is \(definition.syntax)")
@@ -63,15 +63,17 @@ struct Arguments {
         return count
     }
 
-    /// Whether a first argument with an equals sign is a user's name. One that begins like an option is not: the user
-    /// was forgotten.
+    /// Whether an argument with an equals sign is a user's name, or the channel of one. One that begins like an option
+    /// is not: the user was forgotten.
     private static func isName(
         _ token: UnsafeRawBufferPointer,
         _ equals: Int,
+        at index: Int,
         of definition: VerbDefinition,
         _ namespace: UserNamespace?
     ) -> Bool {
-        guard namespace != nil, let first = definition.syntaxArguments.first, first.isUser else { return false }
+        guard namespace != nil, index == 1 || definition.repeats, definition.syntaxArguments.first?.isUser == true
+        else { return false }
         return OptionName(UnsafeRawBufferPointer(rebasing: token[..<equals])) == nil
     }
 

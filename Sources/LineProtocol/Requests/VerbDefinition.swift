@@ -20,6 +20,8 @@ final class VerbDefinition: Sendable {
     let syntaxArguments: [SyntaxArgument]
     /// How many positional arguments the syntax has.
     let positionals: ClosedRange<Int>
+    /// Whether there may be any number of the last positional argument.
+    var repeats: Bool { positionals.upperBound == .max }
     /// The options of the syntax. They may be sent in any order.
     let options: [OptionName]
     /// Makes a command of arguments whose number and options are checked already.

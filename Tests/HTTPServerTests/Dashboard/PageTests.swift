@@ -71,7 +71,7 @@ struct PageTests {
         return [
             library.render(.overview, overview),
             library.render(.user, UserPresenter(figures: figures).page(frame, notices: [notice], actions: actions)),
-            library.render(.find, FindPage(frame: frame, input: text, error: text)),
+            library.render(.find, FindPage(frame, input: text, namespace: nil)),
             library.render(
                 .signIn,
                 SignInPage(frame: frame, error: text, returnPath: text, mayBeSignedIn: true)

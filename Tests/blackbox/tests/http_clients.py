@@ -184,7 +184,7 @@ class Programs(Case):
         for faults, repeated in (([], False), ([503], True), ([], True)):
             self.server.faults = faults
             ran = self.run_printed(curl, user)
-            answer = json.loads(ran.stdout[ran.stdout.rindex('{"'):])
+            answer = json.loads(ran.stdout)
             self.assertEqual((ran.returncode, answer["allowed"], answer["used"]), (0, True, 701), ran.stderr)
             self.assertEqual((answer["banner"], answer.get("replayed", False)), (BANNER, repeated))
         other = self.subscriber(used=700)
@@ -226,6 +226,7 @@ class Programs(Case):
             self.assertEqual(function.call(user, "message-1"), (500, {"error": "UNAVAILABLE: try again"}))
             self.assertRegex(function.call("nobody", "message-1")[1]["error"], "^BADARG: ")
             self.assertEqual(self.count(user), 800)
+        self.assertEqual(function.call(None, "message-1"), (401, {"error": "nobody is signed in"}))
 
 
 if __name__ == "__main__":

@@ -78,6 +78,11 @@ class Names(Case):
     def test_a_subscription_keeps_the_name_of_its_channel(self):
         name = "auth0|watched"
         with self.service.connect() as line:
+            # The second one has an equals sign, and is no option.
+            line.send("SUBSCRIBE usage:MTIz usage:MTIzNDU=\nUNSUBSCRIBE usage:MTIz usage:MTIzNDU=\n")
+            lines = [line.read_line() for _ in range(4 * 6)]
+            self.assertEqual(lines.count("usage:MTIzNDU="), 2, lines)
+        with self.service.connect() as line:
             line.send(f"SUBSCRIBE usage:{name}\n")
             confirmation = [line.read_line() for _ in range(6)]
             self.assertIn(f"usage:{name}", confirmation)
@@ -121,6 +126,12 @@ class Names(Case):
         page = self.service.http("GET", f"/dashboard/users/{quote(name, safe='')}")
         self.assertEqual(page.status, 200)
         self.assertIn(id_of(name), page.text)
+        # The form cuts no name off, which would be another user's.
+        form = self.service.http("GET", "/dashboard/users").text
+        self.assertIn(' maxlength="256"', form)
+        self.assertNotIn("hexadecimal", form)
+        long = self.service.http("GET", "/dashboard/users?user=" + "x" * 300)
+        self.assertIn('value="' + "x" * 256 + '"', long.text)
         refused = self.service.http("GET", "/dashboard/users?user=two%20words")
         self.assertEqual(refused.status, 400)
         self.assertIn("1 to 255 bytes", refused.text)
@@ -153,6 +164,9 @@ class Names(Case):
             """
         self.psql.run(count % id_of(name))
         self.assertEqual(self.usage(name)["used"], "1")
+        own = "begin; set local role headroom_user; set local request.jwt.claims = '%s'; select user_id from message_usage; commit"
+        self.assertEqual(self.psql.run(own % claims), [[id_of(name)]], "and read their own rows")
+        self.assertEqual(self.psql.run(own % json.dumps({"sub": "two words"})), [])
         with self.assertRaisesRegex(SQLError, "own user only"):
             self.psql.run(count % id_of("user_2other"))
         self.psql.run("rollback")
@@ -288,6 +302,7 @@ class Namespaces(Case):
         self.assertIn(f"are named in the namespace {NAMESPACE}", other.log())
         # An instance without the setting refuses names, and serves UUIDs.
         without = self.serve()
+        self.assertIn("users of this database have names; this instance refuses them", without.log())
         self.assertRegex(without.send_command("USAGE ann"), "^-BADARG .*user-namespace")
         self.assertEqual(Answer(without.send_command(f"USAGE {id_of('ann')}")).fields["user"], id_of("ann"))
 

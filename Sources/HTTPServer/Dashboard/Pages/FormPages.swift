@@ -2,17 +2,33 @@ import Usage
 
 /// The page where a user's id is entered.
 struct FindPage {
-    /// - Parameter namespace: of users' names; nil where users are UUIDs only.
+    var frame: Frame
+    let hint: String
+    /// More than any id has, so that none becomes another one when it is cut off.
+    let lengthMaximum: Int
+    /// The rejected input, to be corrected.
+    let input: String
+    let error: String?
+
+    /// - Parameters:
+    ///   - input: empty, or not a user's id.
+    ///   - namespace: of users' names; nil where users are UUIDs only.
+    init(_ frame: Frame, input: String, namespace: UserNamespace?) {
+        self.frame = frame
+        lengthMaximum = namespace == nil ? 64 : 256
+        hint =
+            namespace == nil
+            ? "The id that your product uses: 8-4-4-4-12 hexadecimal digits."
+            : "The id that your product uses, as it stands in your database."
+        self.input = ActionForm.truncated(input, toScalars: lengthMaximum)
+        error = input.isEmpty ? nil : FindPage.invalidID(namespace)
+    }
+
     static func invalidID(_ namespace: UserNamespace?) -> String {
         namespace == nil
             ? "This is not a user id. A user id is a UUID: 8-4-4-4-12 hexadecimal digits, separated by dashes."
             : "This is not a user id. A user id has 1 to 255 bytes, and no spaces or control characters."
     }
-
-    var frame: Frame
-    /// The rejected input, to be corrected.
-    var input: String
-    var error: String?
 }
 
 /// The page where a token is entered.

@@ -16,7 +16,8 @@ begin
             ('public.message_usage', '{updated_at,started_at,resets_at,expires_at}', 'headroom.is_instant(%I)'),
             ('headroom.message_keys', '{messages}', '%I between 1 and 1000000'),
             (
-                'headroom.message_keys', '{used,held,limit,committed_used,committed_held,committed_limit}',
+                'headroom.message_keys',
+                '{used,held,limit,committed_messages,committed_used,committed_held,committed_limit}',
                 'coalesce(%I, 0) >= 0'
             ),
             ('headroom.subscribers', '{anchor_day}', '%I between 1 and 31'),

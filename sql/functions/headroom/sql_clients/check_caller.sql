@@ -23,7 +23,8 @@ begin
     elsif p_user_id is distinct from v_user_id then
         raise exception '% may count for the own user only', v_caller
             using errcode = 'insufficient_privilege', hint = format(
-                'p_user_id must be the sub of the token. A backend needs: grant headroom_service to %I', v_caller
+                'p_user_id must be the user of the token''s sub. A backend needs: grant headroom_service to %I',
+                v_caller
             );
     end if;
 end
