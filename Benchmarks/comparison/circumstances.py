@@ -3,6 +3,7 @@
 from .scenario import Goal, Ratio, Scenario
 from .titles import (
     FLUSH_MILLISECONDS,
+    HTTP_PER_SECOND,
     IDLE_CONNECTIONS,
     PROTECTIONS,
     load_name,
@@ -106,7 +107,7 @@ CIRCUMSTANCES = (
             ),
             Ratio(
                 name="counting_http_p99",
-                title="p99 on the line protocol, beside 5,000 messages a second over HTTP / without",
+                title=f"p99 on the line protocol, beside {HTTP_PER_SECOND:,} messages a second over HTTP / without",
                 numerator="headroom_line_half_beside_http",
                 denominator="headroom_line_half",
                 field="p99_ms",
@@ -121,7 +122,7 @@ CIRCUMSTANCES = (
             ),
             Goal(
                 name="counting_http_p99",
-                title="p99 at half load, beside 5,000 HTTP requests a second / without",
+                title=f"p99 at half load, beside {HTTP_PER_SECOND:,} HTTP requests a second / without",
                 of="counting_http_p99",
                 at_most=1.5,
             ),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from support.processes import Failure, run
+from support.users import numbered_user
 
 from .figures import Sample, percentile, rounded
 
@@ -188,7 +189,7 @@ WRK_SCRIPT = """\
 function setup(thread) thread:set("seed", {seed}) end
 function init(args) math.randomseed(seed) end
 function request()
-    local user = string.format("00000000-0000-4000-8000-%012d", math.random(0, {users} - 1))
+    local user = string.format("{prefix}%012d", math.random(0, {users} - 1))
     return wrk.format("POST", "/v1/usage/" .. user .. "/consume")
 end
 {delay}
@@ -214,7 +215,7 @@ class Wrk:
         """delay_ms: how long a connection waits before its next request."""
         script = self.work / f"wrk_{connections}.lua"
         delay = f"function delay() return {delay_ms} end" if delay_ms else ""
-        script.write_text(WRK_SCRIPT.format(seed=seed, users=users, delay=delay))
+        script.write_text(WRK_SCRIPT.format(seed=seed, users=users, delay=delay, prefix=numbered_user(0)[:24]))
         arguments = ["wrk", "-t1", f"-c{connections}", f"-d{round(seconds)}s", "-s", str(script), f"http://127.0.0.1:{port}"]
         return parse_wrk(run(arguments, seconds + 60, self.work / "wrk.log"), connections)
 

@@ -64,12 +64,12 @@ public struct SchemaSetup: Sendable {
     ///
     /// - Throws: if the database has another one, in which the names stand for other users.
     public func claim(_ namespace: UserNamespace) async throws {
-        try await retrying { [databaseURL] in try Schema.claim(namespace, databaseURL: databaseURL) }
+        try await retrying { [databaseURL] in try namespace.claim(databaseURL: databaseURL) }
     }
 
     /// The namespace of users' names that another instance has stored; nil if none has.
     public func userNamespace() async throws -> UserNamespace? {
-        try await retrying { [databaseURL] in try Schema.userNamespace(databaseURL: databaseURL) }
+        try await retrying { [databaseURL] in try UserNamespace.stored(databaseURL: databaseURL) }
     }
 
     /// The changes that `migrate` would make.

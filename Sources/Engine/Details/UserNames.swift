@@ -1,8 +1,25 @@
 import Postgres
 import Usage
 
+/// The namespace of users' names that a database has. Each function blocks; run it on a thread of its own.
 extension UserNamespace {
-    /// The user with this name in the namespace of the database. Blocks.
+    /// Stores this namespace if the database has none.
+    ///
+    /// - Throws: if the database has another one.
+    package func claim(databaseURL: String) throws(PostgresError) {
+        var parameters = Parameters()
+        parameters.append(uuid: (id.high, id.low))
+        _ = try ConnectionOptions.service("start", databaseURL).query(EmbeddedSQL.claimUserNamespace, parameters)
+    }
+
+    /// Nil if no instance has stored one.
+    package static func stored(databaseURL: String) throws(PostgresError) -> UserNamespace? {
+        let result = try ConnectionOptions.service("start", databaseURL).query(EmbeddedSQL.readUserNamespace)
+        guard result.rowCount > 0 else { return nil }
+        return UserNamespace(try result.firstRow.user("id"))
+    }
+
+    /// The user with this name in the namespace of the database.
     ///
     /// - Throws: if the database has no namespace.
     package static func user(named name: String, databaseURL: String) throws(PostgresError) -> UserID {

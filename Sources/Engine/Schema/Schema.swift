@@ -56,22 +56,6 @@ public enum Schema {
         try migrator.migrate(connection, finally: finish, warn: warn)
     }
 
-    /// Stores the namespace of users' names if the database has none. Blocks; run it on a thread of its own.
-    ///
-    /// - Throws: if the database has another one.
-    public static func claim(_ namespace: UserNamespace, databaseURL: String) throws(PostgresError) {
-        var parameters = Parameters()
-        parameters.append(uuid: (namespace.id.high, namespace.id.low))
-        _ = try ConnectionOptions.service("start", databaseURL).query(EmbeddedSQL.claimUserNamespace, parameters)
-    }
-
-    /// The namespace of users' names that the database has; nil if none. Blocks; run it on a thread of its own.
-    public static func userNamespace(databaseURL: String) throws(PostgresError) -> UserNamespace? {
-        let result = try ConnectionOptions.service("start", databaseURL).query(EmbeddedSQL.readUserNamespace)
-        guard result.rowCount > 0 else { return nil }
-        return UserNamespace(try result.firstRow.user("id"))
-    }
-
     /// The result of `prepare`.
     public struct Preparation: Sendable {
         public var applied: MigrationPlan

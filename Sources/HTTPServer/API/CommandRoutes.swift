@@ -57,18 +57,14 @@ struct CommandRoutes: RouteProvider {
             RateLimitFields(answer.snapshot).write(to: &response.headers)
             if let seconds = answer.retryAfterSeconds { response.headers[.retryAfter] = "\(max(1, seconds))" }
             return response
-        case .done: return CommandRoutes.response([String: String]())
+        case .done: return CommandRoutes.response(JSON.encode([String: String]()))
         case .failure(let error):
             switch purpose.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable) {
-            case .success(let answer): return CommandRoutes.response(UncountedBody(answer))
+            case .success(let answer): return CommandRoutes.response(JSON.encode(UncountedBody(answer)))
             case .failure(let error): throw Problem(error)
             }
         case .periodUsages, .report, .subscribed, .periods: throw Problem(EngineError.unexpectedOutcome)
         }
-    }
-
-    private static func response(_ body: some Encodable) -> Response {
-        response(ByteBuffer(bytes: JSON.encode(body)))
     }
 
     private static func response(_ json: ByteBuffer) -> Response {

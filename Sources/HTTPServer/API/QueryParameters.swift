@@ -56,12 +56,14 @@ extension HTTPContext {
     ///
     /// - Parameter namespace: of users' names; nil where users are UUIDs only.
     func user(in namespace: UserNamespace?) throws(Problem) -> UserID {
-        // Nearly always a UUID, which has nothing to decode.
-        if let user = parameters.get("user").flatMap({ UserID($0) }) { return user }
-        guard let text = pathParameter("user"), let user = UserID(text, in: namespace) else {
-            throw .badArgument(UserNamespace.rule(namespace))
-        }
+        guard let user = pathUser(in: namespace) else { throw .badArgument(UserNamespace.rule(namespace)) }
         return user
+    }
+
+    /// The user in the path, for pages; nil for a text that is none.
+    func pathUser(in namespace: UserNamespace?) -> UserID? {
+        // Nearly always a UUID, which has nothing to decode.
+        parameters.get("user").flatMap { UserID($0) } ?? pathParameter("user").flatMap { UserID($0, in: namespace) }
     }
 }
 

@@ -125,8 +125,9 @@ struct DashboardRoutes: RouteProvider {
     @Sendable
     private func user(_ request: Request, _ context: HTTPContext) async throws -> Response {
         let viewer = try authorize(request, context)
-        let name = context.pathParameter("user") ?? ""
-        guard let user = UserID(name, in: namespace) else { return findPage(name, viewer, .notFound) }
+        guard let user = context.pathUser(in: namespace) else {
+            return findPage(context.pathParameter("user") ?? "", viewer, .notFound)
+        }
         let notice = request.query["result"]
             .flatMap { ActionResult($0, user: user, viewer: viewer, signer: authenticator.signer) }
             .map(\.notice)
@@ -209,7 +210,7 @@ struct DashboardRoutes: RouteProvider {
 extension HTTPContext {
     /// The user in the path of a form.
     fileprivate func dashboardUser(in namespace: UserNamespace?) throws(Problem) -> UserID {
-        guard let user = UserID(pathParameter("user") ?? "", in: namespace) else {
+        guard let user = pathUser(in: namespace) else {
             throw Problem(.notFound, code: "NOTFOUND", FindPage.invalidID(namespace))
         }
         return user

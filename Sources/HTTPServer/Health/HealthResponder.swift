@@ -38,7 +38,7 @@ struct HealthResponder: Sendable {
 
     func reply(to check: HealthCheck) -> Reply {
         switch check {
-        case .liveness: return reply(.ok, "text/plain; charset=utf-8", Data("ok\n".utf8))
+        case .liveness: return reply(.ok, "text/plain; charset=utf-8", ByteBuffer(string: "ok\n"))
         case .readiness:
             let readiness = readiness()
             let status: HTTPResponse.Status = readiness.ready ? .ok : .serviceUnavailable
@@ -46,11 +46,11 @@ struct HealthResponder: Sendable {
         }
     }
 
-    private func reply(_ status: HTTPResponse.Status, _ type: String, _ body: Data) -> Reply {
+    private func reply(_ status: HTTPResponse.Status, _ type: String, _ body: ByteBuffer) -> Reply {
         let fields: HTTPFields = [
             .contentType: type, .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
         ]
-        return Reply(status: status, fields: fields, body: ByteBuffer(bytes: body))
+        return Reply(status: status, fields: fields, body: body)
     }
 
     /// Counts a check that did not reach `RequestCountingMiddleware`.

@@ -22,12 +22,12 @@ struct HTTPPort: Service {
         max(1, min(16, configuration.newcomersMaximum / 3))
     }
 
+    private static let tasksExecutor = ThreadTaskExecutor()
+
     let configuration: HTTPConfiguration
     let transport: HTTPTransport
     let limiter: ConnectionLimiter
     let group: MultiThreadedEventLoopGroup
-    /// Runs the tasks of connections.
-    let tasksExecutor: ThreadTaskExecutor
     let whenOpen: @Sendable (ListenAddress?) -> Void
     let logger: Logger
 
@@ -44,7 +44,7 @@ struct HTTPPort: Service {
         await withGracefulShutdownHandler {
             await withDiscardingTaskGroup { tasks in
                 for await connection in stream {
-                    tasks.addTask(executorPreference: tasksExecutor) { await transport.handle(connection) }
+                    tasks.addTask(executorPreference: HTTPPort.tasksExecutor) { await transport.handle(connection) }
                 }
             }
         } onGracefulShutdown: {

@@ -16,8 +16,6 @@ package struct HTTPServerService: Service, CustomStringConvertible {
     /// The time that open requests get when the service shuts down.
     private static let drainTimeout = Duration.milliseconds(500)
 
-    private static let taskThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-
     private let parts: ServiceParts
     private let configuration: HTTPConfiguration
     private let webhookEndpoints: WebhookEndpoints
@@ -57,10 +55,8 @@ package struct HTTPServerService: Service, CustomStringConvertible {
 
     package func run() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        // Not shut down: a task that a broken connection has left may still have a job to run.
-        let tasksExecutor = ThreadTaskExecutor(HTTPServerService.taskThread.any())
         do {
-            try await serve(on: group, tasksExecutor)
+            try await serve(on: group)
         } catch {
             try? await group.shutdownGracefully()
             throw error
@@ -68,14 +64,14 @@ package struct HTTPServerService: Service, CustomStringConvertible {
         try await group.shutdownGracefully()
     }
 
-    private func serve(on group: MultiThreadedEventLoopGroup, _ tasksExecutor: ThreadTaskExecutor) async throws {
+    private func serve(on group: MultiThreadedEventLoopGroup) async throws {
         let dependencies = HTTPServerDependencies(
             parts,
             configuration: configuration,
             webhookEndpoints: webhookEndpoints,
             logger: logger
         )
-        let port = try port(dependencies, on: group, tasksExecutor)
+        let port = try port(dependencies, on: group)
         // Not awaited: a session that waits for a hanging database must not delay the service's end.
         for pool in dependencies.pools { Task { await pool.run() } }
         defer { for pool in dependencies.pools { pool.close() } }
@@ -106,11 +102,8 @@ package struct HTTPServerService: Service, CustomStringConvertible {
         }
     }
 
-    private func port(
-        _ dependencies: HTTPServerDependencies,
-        on group: MultiThreadedEventLoopGroup,
-        _ tasksExecutor: ThreadTaskExecutor
-    ) throws -> HTTPPort {
+    private func port(_ dependencies: HTTPServerDependencies, on group: MultiThreadedEventLoopGroup) throws -> HTTPPort
+    {
         let limiter = limiter(dependencies.connectionMetrics)
         let dispatcher = RequestDispatcher(
             responder: try dependencies.router().buildResponder(),
@@ -128,7 +121,6 @@ package struct HTTPServerService: Service, CustomStringConvertible {
             ),
             limiter: limiter,
             group: group,
-            tasksExecutor: tasksExecutor,
             whenOpen: whenOpen,
             logger: logger
         )

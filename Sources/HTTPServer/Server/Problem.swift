@@ -83,6 +83,6 @@ extension Problem: HTTPResponseError {
         var headers = headers
         headers[.contentType] = "application/problem+json"
         headers[.cacheControl] = "no-store"
-        return (headers, ByteBuffer(bytes: JSON.encode(body)))
+        return (headers, JSON.encode(body))
     }
 }

@@ -18,10 +18,6 @@ struct TaggedBody: Sendable {
     }
 
     /// Usage as JSON: for the client alone, and revalidated with every request.
-    init(json value: some Encodable) {
-        self.init(JSON.encode(value), mediaType: "application/json", caching: "private, no-cache")
-    }
-
     init(json bytes: ByteBuffer) {
         self.init(bytes.readableBytesView, mediaType: "application/json", caching: "private, no-cache")
     }
@@ -42,9 +38,9 @@ enum JSON {
     /// Sorts keys, so that equal values have equal entity tags.
     ///
     /// - Parameter value: of texts, integers, booleans and finite numbers, for which encoding cannot fail.
-    static func encode(_ value: some Encodable) -> Data {
+    static func encode(_ value: some Encodable) -> ByteBuffer {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return (try? encoder.encode(value)) ?? Data()
+        return ByteBuffer(bytes: (try? encoder.encode(value)) ?? Data())
     }
 }

@@ -12,20 +12,10 @@ struct ActualAmountTests {
     private let hold = messageKey("hold")
 
     /// Runs with Ada on the paid plan, cached, with one message counted.
-    private func running(
-        _ body:
-            @Sendable (_ database: TestDatabase, _ engine: EngineHarness, _ other: EngineHarness) async throws -> Void
-    ) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: eve)
-        let engine = EngineHarness(database.conninfo, lanes: 1)
-        let other = EngineHarness(database.conninfo, lanes: 1)
-        try await engine.running {
-            try await other.running {
-                _ = try await engine.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
-                _ = try await engine.execute(ada, .consume(1))
-                try await body(database, engine, other)
-            }
+    private func running(_ body: TwoEngines.Body) async throws {
+        try await TwoEngines.running(at: eve, lanes: 1) { database, engine, other in
+            _ = try await engine.execute(ada, .consume(1))
+            try await body(database, engine, other)
         }
     }
 

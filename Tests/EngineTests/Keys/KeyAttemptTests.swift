@@ -10,19 +10,8 @@ struct KeyAttemptTests {
     private let noon = at("2026-11-10T12:00:00Z")
     private let key = messageKey("m1")
 
-    private func running(
-        _ body:
-            @Sendable (_ database: TestDatabase, _ engine: EngineHarness, _ other: EngineHarness) async throws -> Void
-    ) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: noon)
-        let (engine, other) = (EngineHarness(database.conninfo), EngineHarness(database.conninfo))
-        try await engine.running {
-            try await other.running {
-                _ = try await engine.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
-                try await body(database, engine, other)
-            }
-        }
+    private func running(_ body: TwoEngines.Body) async throws {
+        try await TwoEngines.running(at: noon, body)
     }
 
     private func expectNothing(_ engine: EngineHarness, used: Int = 0) async throws {

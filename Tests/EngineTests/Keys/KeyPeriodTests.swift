@@ -11,19 +11,8 @@ struct KeyPeriodTests {
     private let after = at("2026-12-01T00:00:30Z")
 
     /// Runs with Ada on the paid plan, on the evening of November's last day.
-    private func running(
-        _ body:
-            @Sendable (_ database: TestDatabase, _ engine: EngineHarness, _ other: EngineHarness) async throws -> Void
-    ) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: eve)
-        let (engine, other) = (EngineHarness(database.conninfo), EngineHarness(database.conninfo))
-        try await engine.running {
-            try await other.running {
-                _ = try await engine.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
-                try await body(database, engine, other)
-            }
-        }
+    private func running(_ body: TwoEngines.Body) async throws {
+        try await TwoEngines.running(at: eve, body)
     }
 
     @Test("that was counted in one month is replayed in the next, by another engine, and counts once")

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import unittest
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -227,7 +226,3 @@ class Programs(Case):
             self.assertRegex(function.call("nobody", "message-1")[1]["error"], "^BADARG: ")
             self.assertEqual(self.count(user), 800)
         self.assertEqual(function.call(None, "message-1"), (401, {"error": "nobody is signed in"}))
-
-
-if __name__ == "__main__":
-    unittest.main()

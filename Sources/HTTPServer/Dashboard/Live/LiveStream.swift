@@ -68,7 +68,7 @@ final class LiveStream: Sendable {
 
     static func event(_ name: String, _ data: some Encodable) -> ByteBuffer {
         var buffer = ByteBuffer(string: "event: \(name)\ndata: ")
-        buffer.writeBytes(JSON.encode(data))
+        buffer.writeImmutableBuffer(JSON.encode(data))
         buffer.writeString("\n\n")
         return buffer
     }
