@@ -55,6 +55,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
@@ -149,7 +151,12 @@ let package = Package(
                 .product(name: "Mustache", package: "swift-mustache"),
                 nioCore,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
-                nioPosix, nioSSL, serviceLifecycle,
+                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras"),
+                nioPosix, nioSSL,
+                .product(name: "NIOTLS", package: "swift-nio"),
+                serviceLifecycle,
             ],
             // docs/openapi.json and the dashboard's files, so that the binary needs nothing beside it.
             resources: [
@@ -277,6 +284,7 @@ let package = Package(
                 "Billing", "Engine", "HTTPServer", "LineProtocol", "Postgres", "ServiceCore", "StoreEvents",
                 "TestSupport", "Usage", crypto, httpTypes, hummingbird, logging, nioCore, nioEmbedded,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 asn1, x509,
             ]
         ),

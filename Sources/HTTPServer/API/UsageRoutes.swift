@@ -13,6 +13,7 @@ struct UsageRoutes: RouteProvider {
     private let requestTimeout: Duration
     private let allowsWhenUnavailable: Bool
     private let namespace: UserNamespace?
+    private let description: TaggedBody
 
     init(_ dependencies: HTTPServerDependencies) {
         engine = dependencies.engine
@@ -20,6 +21,7 @@ struct UsageRoutes: RouteProvider {
         requestTimeout = dependencies.configuration.requestTimeout
         allowsWhenUnavailable = dependencies.parts.configuration.allowsWhenUnavailable
         namespace = dependencies.parts.configuration.userNamespace
+        description = OpenAPIDocument.body(acceptsNames: namespace != nil)
     }
 
     func add(to router: Router<HTTPContext>) {
@@ -79,13 +81,8 @@ struct UsageRoutes: RouteProvider {
     @Sendable
     private func document(_ request: Request, _ context: HTTPContext) async throws -> Response {
         _ = try QueryParameters(request)
-        return OpenAPIDocument.body.response(to: request)
+        return description.response(to: request)
     }
-}
-
-/// The description of this API: docs/openapi.json.
-enum OpenAPIDocument {
-    static let body = TaggedBody(PackageResources.openapi_json, mediaType: "application/json", caching: "no-cache")
 }
 
 extension Problem {

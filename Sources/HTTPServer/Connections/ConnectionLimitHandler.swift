@@ -16,6 +16,11 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     private var timeouts: RequestTimeoutStateMachine
     /// Nil before the connection is registered and after it is released.
     private var id: Int?
+    private var network: PeerNetwork?
+    /// HTTP/2: requests are streams.
+    private var isMultiplexed = false
+    /// The ids of the streams that have a task; the connection's own id is one of them.
+    private var streams: Set<Int> = []
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
     private var timerFiresAt = NIODeadline.distantFuture
@@ -32,7 +37,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         self.context = context
-        let network = context.remoteAddress.flatMap(PeerNetwork.init)
+        network = context.remoteAddress.flatMap(PeerNetwork.init)
         id = limiter.opened(self, from: network, on: context.eventLoop)
         timeouts.connected(at: context.eventLoop.now)
         schedule()
@@ -71,7 +76,8 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if !isBuilt, case .some(ChannelEvent.inputClosed) = event as? ChannelEvent { close() }
+        // HTTP/2 ends with both directions.
+        if !isBuilt || isMultiplexed, case .some(ChannelEvent.inputClosed) = event as? ChannelEvent { close() }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -117,6 +123,60 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
         releaseIfFinished()
     }
 
+    // MARK: Streams of HTTP/2
+
+    /// The peer has chosen HTTP/2.
+    func multiplexed() {
+        isMultiplexed = true
+        timeouts.multiplexed()
+    }
+
+    func streamHeadReceived() {
+        timeouts.headReceived()
+    }
+
+    /// Called once for each stream whose head was received.
+    func streamEnded() {
+        guard let context else { return }
+        timeouts.responseSent(at: context.eventLoop.now)
+        schedule()
+    }
+
+    /// A stream that needs a task counts as a connection until that task has ended, so that a peer cannot have more
+    /// requests answered by opening streams, or by resetting them, than by opening connections. The connection and its
+    /// first stream count as one.
+    ///
+    /// - Returns: an id for `streamTaskEnded`; nil if the request must be refused, because the maximum is busy.
+    func streamTaskStarts() -> Int? {
+        guard let id, let context else { return nil }
+        let stream = streams.isEmpty ? id : limiter.opened(self, from: network, on: context.eventLoop)
+        guard limiter.requestBegan(stream, isHealthCheck: false, on: context.eventLoop) else {
+            if stream != id { limiter.closed(stream) }
+            return nil
+        }
+        streams.insert(stream)
+        return stream
+    }
+
+    func streamTaskEnded(_ stream: Int) {
+        streams.remove(stream)
+        if let other = streams.first {
+            id = other
+            limiter.closed(stream)
+        } else {
+            id = stream
+            limiter.becameIdle(stream)
+            releaseIfFinished()
+        }
+    }
+
+    func countOutputTimeout() {
+        guard let context else { return }
+        limiter.countRejection(.outputTimeout, on: context.eventLoop)
+    }
+
+    var outputTimeout: TimeAmount { limiter.timeouts.output }
+
     // MARK: Closing
 
     /// Closes at once and discards unsent data.
@@ -127,7 +187,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     /// For shutdown: an open request is answered first.
     func quiesce() {
         guard let context else { return }
-        if hasTask {
+        if hasTask || isMultiplexed {
             context.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
         } else if timeouts.unanswered == 0 {
             close()
@@ -137,7 +197,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     /// A connection counts until its task has ended. Otherwise peers that send a request and reset the connection could
     /// pile up any number of tasks.
     private func releaseIfFinished() {
-        guard context == nil, !hasTask, let id else { return }
+        guard context == nil, !hasTask, streams.isEmpty, let id else { return }
         self.id = nil
         limiter.closed(id)
     }

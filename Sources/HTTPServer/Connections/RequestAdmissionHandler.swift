@@ -1,5 +1,4 @@
 import HTTPTypes
-import LineProtocol
 import NIOCore
 import NIOHTTP1
 
@@ -139,16 +138,8 @@ final class RequestAdmissionHandler: ChannelDuplexHandler {
         context.flush()
     }
 
-    private static let tooManyRequests = Problem(
-        ReplyError(
-            code: .overloaded,
-            text: "too many requests are in progress; try again, or raise http-connections-maximum and, if it is set, "
-                + "http-connections-per-address-maximum"
-        )
-    )
-
     private func refuse(_ context: ChannelHandlerContext, _ request: HTTPRequestHead) {
-        let (fields, body) = RequestAdmissionHandler.tooManyRequests.message
+        let (fields, body) = Problem.tooManyRequests.message
         var headers = HTTPHeaders(fields.map { ($0.name.rawName, $0.value) })
         headers.replaceOrAdd(name: HTTPField.Name.xContentTypeOptions.rawName, value: "nosniff")
         refuse(context, response(.serviceUnavailable, headers, body, to: request, closes: true))

@@ -18,8 +18,10 @@ struct RequestTimeoutStateMachine {
     private var outputDeadline: NIODeadline?
     /// When the last byte was received or the last response was sent.
     private var lastActivity = NIODeadline.uptimeNanoseconds(0)
-    /// Its head has been received, and its last byte has not.
-    private(set) var isWithinRequest = false
+    /// HTTP/2: a byte need not begin a request's head.
+    private var isMultiplexed = false
+    /// Requests whose head has been received, and whose last byte has not: at most one without HTTP/2.
+    private var incomplete = 0
     private var isWritable = true
     /// Requests whose response the kernel does not have yet.
     private(set) var unanswered = 0
@@ -35,21 +37,28 @@ struct RequestTimeoutStateMachine {
         lastActivity = now
     }
 
+    var isWithinRequest: Bool { incomplete > 0 }
+
+    /// The peer has chosen HTTP/2. From now on, only the first head has a deadline.
+    mutating func multiplexed() {
+        isMultiplexed = true
+    }
+
     /// Further bytes do not extend a head's deadline.
     mutating func bytesReceived(at now: NIODeadline) {
         lastActivity = now
-        guard !isWithinRequest else { return }
+        guard !isWithinRequest, !isMultiplexed else { return }
         headDeadline = headDeadline ?? now + limits.head
     }
 
     mutating func headReceived() {
         headDeadline = nil
-        isWithinRequest = true
+        incomplete += 1
         unanswered += 1
     }
 
     mutating func requestEnded() {
-        isWithinRequest = false
+        incomplete = max(0, incomplete - 1)
     }
 
     /// A response is written completely; the peer has to read it.
@@ -58,7 +67,7 @@ struct RequestTimeoutStateMachine {
         outputDeadline = outputDeadline ?? now + limits.output
     }
 
-    /// The kernel has all of a response.
+    /// The kernel has all of a response, or a stream of HTTP/2 has ended.
     mutating func responseSent(at now: NIODeadline) {
         lastActivity = now
         unsent = max(0, unsent - 1)

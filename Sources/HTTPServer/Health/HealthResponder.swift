@@ -11,10 +11,15 @@ enum HealthCheck: String, CaseIterable {
 
     /// - Returns: nil for another request, and for one with a body, which could be slow to arrive.
     init?(_ head: HTTPRequestHead) {
-        guard head.method == .GET || head.method == .HEAD, !head.headers.contains(name: "Transfer-Encoding"),
-            head.headers["Content-Length"].allSatisfy({ $0 == "0" })
-        else { return nil }
-        self.init(rawValue: String(head.uri.prefix { $0 != "?" }))
+        let hasBody =
+            head.headers.contains(name: "Transfer-Encoding")
+            || !head.headers["Content-Length"].allSatisfy { $0 == "0" }
+        self.init(method: head.method.rawValue, path: head.uri, hasBody: hasBody)
+    }
+
+    init?(method: String, path: String, hasBody: Bool) {
+        guard method == "GET" || method == "HEAD", !hasBody else { return nil }
+        self.init(rawValue: String(path.prefix { $0 != "?" }))
     }
 }
 

@@ -2,33 +2,61 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOHTTP1
+import NIOHTTP2
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP2
 import NIOSSL
+import NIOTLS
 import ServiceCore
 
 private protocol Finishable {
     func finish()
 }
 
-/// Sets up the handlers of connections: HTTP/1.1, with TLS if the service has a certificate.
+/// Ends a connection of HTTP/2 after an error, which the library has reported to the peer. It may be one of a single
+/// stream, so the others get the time to finish; the connection is not read any more after another error.
+private final class MultiplexedErrorHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame
+
+    /// How long the other streams get.
+    private static let graceTime = TimeAmount.seconds(2)
+
+    private var isEnding = false
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard !isEnding else { return }
+        isEnding = true
+        context.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        // Also if the connection is not read any more, and the peer's answer to the GOAWAY with it.
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: MultiplexedErrorHandler.graceTime) { bound.value.close(promise: nil) }
+    }
+}
+
+/// Sets up the handlers of connections: HTTP/1.1, and with TLS, if the service has a certificate, HTTP/2 for peers that
+/// choose it.
 struct HTTPTransport: Sendable {
-    /// A connection whose first request for Hummingbird has arrived.
+    /// A connection of HTTP/1.1 whose first request for Hummingbird has arrived, or such a stream of HTTP/2.
     struct Accepted: Sendable {
-        let connection: HTTP1Channel.Value
-        let limitHandler: NIOLoopBound<ConnectionLimitHandler>
+        let channel: HTTP1Channel.Value
+        /// Called on the event loop when Hummingbird's task has ended.
+        let ended: NIOLoopBound<() -> Void>
     }
 
     private struct NotSetUp: Error {}
 
-    /// Finishes the writer of a connection, which Hummingbird's task does for connections that have one. NIO deprecates
-    /// the property against writing outside of a task; here it is only finished.
-    private struct ConnectionWriter: Finishable {
-        let connection: HTTP1Channel.Value
+    /// Finishes a writer, which Hummingbird's task does for connections and streams that have one. NIO deprecates the
+    /// property against writing outside of a task; here it is only finished.
+    private struct ChannelWriter: Finishable {
+        let channel: HTTP1Channel.Value
 
         @available(*, deprecated)
         func finish() {
-            connection.outbound.finish()
+            channel.outbound.finish()
         }
     }
+
+    private static let headerListBytesMaximum = 32_768
 
     private let plain: HTTP1Channel
     private let tls: TLSContexts?
@@ -50,8 +78,8 @@ struct HTTPTransport: Sendable {
                 idleTimeout: nil,
                 httpDecoderConfiguration: .init(
                     maxHeaderFieldSize: 16_384,
-                    maxHeaderListSize: 32_768,
-                    maxHeaderFieldCount: 100
+                    maxHeaderListSize: HTTPTransport.headerListBytesMaximum,
+                    maxHeaderFieldCount: StreamAdmissionHandler.headerFieldsMaximum
                 )
             )
         )
@@ -72,8 +100,34 @@ struct HTTPTransport: Sendable {
         _ channel: any Channel,
         _ accepted: AsyncStream<Accepted>.Continuation
     ) throws {
+        guard let tls else {
+            try buildHTTP1(limitHandler, channel, accepted)
+            return
+        }
+        let negotiation = ApplicationProtocolNegotiationHandler { result, channel in
+            channel.eventLoop.makeCompletedFuture {
+                do {
+                    if result == .negotiated("h2") {
+                        try buildHTTP2(limitHandler, channel, accepted)
+                    } else {
+                        try buildHTTP1(limitHandler, channel, accepted)
+                    }
+                } catch {
+                    // Without handlers, nothing would ever answer.
+                    limitHandler.close()
+                    throw error
+                }
+            }
+        }
+        try channel.pipeline.syncOperations.addHandlers(NIOSSLServerHandler(context: tls.currentForHTTP), negotiation)
+    }
+
+    private func buildHTTP1(
+        _ limitHandler: ConnectionLimitHandler,
+        _ channel: any Channel,
+        _ accepted: AsyncStream<Accepted>.Continuation
+    ) throws {
         let pipeline = channel.pipeline.syncOperations
-        if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls.currentWithoutClientCA)) }
         let pacing = RequestPacingHandler(limitHandler)
         try pipeline.addHandlers(PeerCloseHandler(), pacing)
         limitHandler.pacing = pacing
@@ -82,12 +136,10 @@ struct HTTPTransport: Sendable {
         plain.setup(channel: channel, logger: logger).assumeIsolated().whenSuccess { connection = $0 }
         guard let connection else { throw NotSetUp() }
         let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-        let writer: any Finishable = ConnectionWriter(connection: connection)
+        let writer: any Finishable = ChannelWriter(channel: connection)
         let hummingbird = RequestAdmissionHandler.HummingbirdConnection {
-            let bound = NIOLoopBound(limitHandler, eventLoop: channel.eventLoop)
-            guard case .enqueued = accepted.yield(Accepted(connection: connection, limitHandler: bound)) else {
-                return false
-            }
+            let ended = NIOLoopBound({ limitHandler.taskEnded() }, eventLoop: channel.eventLoop)
+            guard case .enqueued = accepted.yield(Accepted(channel: connection, ended: ended)) else { return false }
             limitHandler.taskStarted()
             return true
         } finish: {
@@ -97,10 +149,75 @@ struct HTTPTransport: Sendable {
         try pipeline.addHandler(admission, position: .after(decoder))
     }
 
-    /// Answers a connection's requests until it ends.
+    // MARK: HTTP/2
+
+    private static let http2Settings: HTTP2Settings = [
+        HTTP2Setting(parameter: .maxConcurrentStreams, value: 100),
+        HTTP2Setting(parameter: .maxHeaderListSize, value: HTTPTransport.headerListBytesMaximum),
+    ]
+
+    private func buildHTTP2(
+        _ limitHandler: ConnectionLimitHandler,
+        _ channel: any Channel,
+        _ accepted: AsyncStream<Accepted>.Continuation
+    ) throws {
+        let eventLoop = channel.eventLoop
+        // Ends the connection gracefully. `ConnectionLimitHandler` has the other timeouts.
+        let management = NIOHTTP2ServerConnectionManagementHandler(
+            eventLoop: eventLoop,
+            configuration: .init(maxIdleTime: nil, maxAge: nil, maxGraceTime: nil, keepalive: nil)
+        )
+        var configuration = NIOHTTP2Handler.ConnectionConfiguration()
+        configuration.initialSettings = HTTPTransport.http2Settings
+        let bound = NIOLoopBound(limitHandler, eventLoop: eventLoop)
+        let handler = NIOHTTP2Handler(
+            mode: .server,
+            eventLoop: eventLoop,
+            connectionConfiguration: configuration,
+            streamDelegate: management.http2StreamDelegate
+        ) { stream in
+            stream.eventLoop.makeCompletedFuture {
+                let limitHandler = bound.value
+                let admission = StreamAdmissionHandler(limitHandler, health: health) { stream in
+                    try start(stream, limitHandler, accepted)
+                }
+                try stream.pipeline.syncOperations.addHandlers(
+                    PeerCloseHandler(),
+                    HTTP2FramePayloadToHTTPServerCodec(),
+                    admission
+                )
+            }
+        }
+        try channel.pipeline.syncOperations.addHandlers(handler, management, MultiplexedErrorHandler())
+        limitHandler.multiplexed()
+    }
+
+    /// - Returns: false if the stream's request must be refused.
+    private func start(
+        _ stream: any Channel,
+        _ limitHandler: ConnectionLimitHandler,
+        _ accepted: AsyncStream<Accepted>.Continuation
+    ) throws -> Bool {
+        guard let id = limitHandler.streamTaskStarts() else { return false }
+        let ended = NIOLoopBound({ limitHandler.streamTaskEnded(id) }, eventLoop: stream.eventLoop)
+        do {
+            let channel = try HTTP1Channel.Value(wrappingChannelSynchronously: stream)
+            guard case .enqueued = accepted.yield(Accepted(channel: channel, ended: ended)) else {
+                let writer: any Finishable = ChannelWriter(channel: channel)
+                writer.finish()
+                throw NotSetUp()
+            }
+        } catch {
+            limitHandler.streamTaskEnded(id)
+            throw error
+        }
+        return true
+    }
+
+    /// Answers a connection's requests until it ends, or the one of a stream.
     func handle(_ accepted: Accepted) async {
-        await plain.handle(value: accepted.connection, logger: logger)
-        let limitHandler = accepted.limitHandler
-        accepted.connection.channel.eventLoop.execute { limitHandler.value.taskEnded() }
+        await plain.handle(value: accepted.channel, logger: logger)
+        let ended = accepted.ended
+        accepted.channel.channel.eventLoop.execute { ended.value() }
     }
 }

@@ -60,6 +60,14 @@ extension Problem {
         }
     }
 
+    static let tooManyRequests = Problem(
+        ReplyError(
+            code: .overloaded,
+            text: "too many requests are in progress; try again, or raise http-connections-maximum and, if it is set, "
+                + "http-connections-per-address-maximum"
+        )
+    )
+
     static let notFound = Problem(.notFound, code: "NOTFOUND", "there is nothing at this path")
 }
 

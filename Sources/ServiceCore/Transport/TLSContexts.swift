@@ -8,12 +8,12 @@ import Usage
 package final class TLSContexts: Sendable {
     private struct State {
         var context: NIOSSLContext
-        var contextWithoutClientCA: NIOSSLContext
+        var httpContext: NIOSSLContext
         var expires: Instant
 
         init(_ loaded: TLSFiles.Loaded) {
             context = loaded.context
-            contextWithoutClientCA = loaded.contextWithoutClientCA
+            httpContext = loaded.httpContext
             expires = loaded.expires
         }
     }
@@ -40,9 +40,9 @@ package final class TLSContexts: Sendable {
 
     package var current: NIOSSLContext { state.withLock { $0.context } }
 
-    /// The same certificate, without requiring one of the peer: stores and browsers have no certificate of
+    /// The same certificate for HTTP, without requiring one of the peer: stores and browsers have no certificate of
     /// tls-client-ca.
-    package var currentWithoutClientCA: NIOSSLContext { state.withLock { $0.contextWithoutClientCA } }
+    package var currentForHTTP: NIOSSLContext { state.withLock { $0.httpContext } }
 
     /// Reads the files again. Invalid files change nothing, and an expired certificate does not replace a valid one.
     func reload() {

@@ -19,9 +19,10 @@ struct TLSFiles: Sendable, Equatable {
 
     /// The contents of the files, ready for use.
     struct Loaded {
+        /// For the line protocol.
         var context: NIOSSLContext
-        /// Requires no certificate of clients.
-        var contextWithoutClientCA: NIOSSLContext
+        /// For HTTP: requires no certificate of clients, and offers HTTP/2 (ALPN, RFC 7301).
+        var httpContext: NIOSSLContext
         var subject: String
         var expires: Instant
         var warnings: [String]
@@ -42,7 +43,8 @@ struct TLSFiles: Sendable, Equatable {
         )
         configuration.minimumTLSVersion = .tlsv12
         configuration.shutdownTimeout = TLSFiles.shutdownTimeout
-        let configurationWithoutClientCA = configuration
+        var httpConfiguration = configuration
+        httpConfiguration.applicationProtocols = ["h2", "http/1.1"]
         if let clientCA {
             configuration.trustRoots = .certificates(try PEMFile(clientCA).certificates())
             // The CA alone identifies clients; there is no name to compare.
@@ -50,11 +52,10 @@ struct TLSFiles: Sendable, Equatable {
             configuration.sendCANameList = true
         }
         let context: NIOSSLContext
-        let contextWithoutClientCA: NIOSSLContext
+        let httpContext: NIOSSLContext
         do {
             context = try NIOSSLContext(configuration: configuration)
-            contextWithoutClientCA =
-                clientCA == nil ? context : try NIOSSLContext(configuration: configurationWithoutClientCA)
+            httpContext = try NIOSSLContext(configuration: httpConfiguration)
         } catch {
             // Both files are valid, so the key and the certificate are not a pair.
             let isPair = error as? NIOSSLError != .failedToLoadPrivateKey
@@ -67,7 +68,7 @@ struct TLSFiles: Sendable, Equatable {
         }
         return Loaded(
             context: context,
-            contextWithoutClientCA: contextWithoutClientCA,
+            httpContext: httpContext,
             subject: TLSFiles.name(of: chain[0]),
             expires: Instant(secondsSince1970: Int64(chain[0].notValidAfter)),
             warnings: keyFile.isReadableByOthers ? ["everybody on this machine may read the key; chmod o-r"] : []

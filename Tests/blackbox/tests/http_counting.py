@@ -58,13 +58,25 @@ class HTTP:
         method, path = PATHS.get(verb, ("POST", "/v1/usage/{user}/" + verb.lower()))
         body = {**({"n": n} if n is not None else {}), **options}
         headers = {"Idempotency-Key": key} if key is not None else {}
-        answer = self.service.http(method, path.format(user=user), json.dumps(body) if body else None, headers)
+        answer = self.send(method, path.format(user=user), json.dumps(body) if body else None, headers)
         return answer.json if answer.status == 200 else answer.json["code"]
 
+    def send(self, method, path, body, headers):
+        return self.service.http(method, path, body, headers)
 
-class Holds(Case):
+
+class Counting(Case):
+    """Cases that each port answers alike."""
+
+    PORTS = (Line, HTTP)
+
+    def ports(self):
+        return [port(self.service) for port in self.PORTS]
+
+
+class Holds(Counting):
     def test_a_hold_is_committed_or_released_once(self):
-        for port in (Line(self.service), HTTP(self.service)):
+        for port in self.ports():
             user = self.subscriber()
             held = port.request("RESERVE", user, 5, key="a", ttl=60)
             self.assertEqual((held["allowed"], held["held"], held["used"]), (True, 5, 0))
@@ -82,9 +94,9 @@ class Holds(Case):
             self.assertEqual(self.count(user), 0)
 
 
-class ActualAmounts(Case):
+class ActualAmounts(Counting):
     def test_a_commit_counts_some_of_what_is_held(self):
-        for port in (Line(self.service), HTTP(self.service)):
+        for port in self.ports():
             user = self.subscriber()
             self.assertEqual(port.request("RESERVE", user, 500, key="a", ttl=60)["remaining"], 300)
             for n in (501, 1_000_000, 1_000_001, -1):
@@ -102,7 +114,7 @@ class ActualAmounts(Case):
             self.assertEqual(port.request("COMMIT", user, 320, key="a"), "CONFLICT")
 
     def test_a_commit_counts_nothing_or_all(self):
-        for port in (Line(self.service), HTTP(self.service)):
+        for port in self.ports():
             user = self.subscriber()
             for key, n in (("nothing", 0), ("all", 5), ("one", 1)):
                 port.request("RESERVE", user, 5, key=key)
@@ -114,12 +126,12 @@ class ActualAmounts(Case):
             self.assertEqual(self.count(user), 6)
 
 
-class TheSameOnBothPorts(Case):
+class TheSameOnBothPorts(Counting):
     CLOCK = MID_MONTH
 
     def test_messages_are_counted_until_the_limit(self):
         answers = []
-        for port in (Line(self.service), HTTP(self.service)):
+        for port in self.ports():
             user = self.subscriber(used=797)
             each = [port.request("CONSUME", user), port.request("CONSUME", user, 3), port.request("CONSUME", user, 2)]
             each.append(port.request("CONSUME", user))
@@ -133,14 +145,14 @@ class TheSameOnBothPorts(Case):
         self.assertEqual(*answers)
 
     def test_a_check_counts_nothing(self):
-        for port in (Line(self.service), HTTP(self.service)):
+        for port in self.ports():
             user = self.user()
             self.assertEqual(port.request("CHECK", user, 100)["allowed"], True)
             self.assertEqual(port.request("CHECK", user, 101)["reason"], "exceeds_remaining")
             self.assertEqual(self.psql.run(f"select from message_usage where user_id = \'{user}\'"), [])
 
     def test_a_key_counts_once(self):
-        for port in (Line(self.service), HTTP(self.service)):
+        for port in self.ports():
             user = self.subscriber()
             first, again = (port.request("CONSUME", user, 2, key="message-1") for _ in range(2))
             self.assertEqual((first["used"], again["used"], again["replayed"]), (2, 2, True))
@@ -149,14 +161,14 @@ class TheSameOnBothPorts(Case):
 
     def test_what_one_port_holds_the_other_commits(self):
         user = self.subscriber()
-        line, http = Line(self.service), HTTP(self.service)
+        line, http = self.ports()
         line.request("RESERVE", user, 3, key="a")
         self.assertEqual(http.request("COMMIT", user, key="a")["used"], 3)
         http.request("RESERVE", user, 4, key='"b"')
         self.assertEqual(line.request("COMMIT", user, key="b")["used"], 7, "quotes are those of the header field")
 
     def test_operators_change_users(self):
-        for port in (Line(self.service), HTTP(self.service)):
+        for port in self.ports():
             user = self.user()
             answer = port.request("SETPLAN", user, plan="paid", state="cancelled", expires="2026-03-20", anchor=5)
             self.assertEqual((answer["plan"], answer["state"], answer["period"]), ("paid", "cancelled", "2026-03"))
@@ -172,7 +184,7 @@ class TheSameOnBothPorts(Case):
             self.assertEqual(self.psql.run(f"select from headroom.subscribers where user_id = \'{user}\'"), [])
 
     def test_bad_values_are_refused_and_nothing_is_done(self):
-        for port in (Line(self.service), HTTP(self.service)):
+        for port in self.ports():
             user = self.user()
             for n in (0, -1, 1_000_001, 10**15):
                 self.assertEqual(port.request("CONSUME", user, n), "BADARG", n)
@@ -186,7 +198,7 @@ class TheSameOnBothPorts(Case):
 
     def test_many_at_once_are_counted_exactly(self):
         user = self.subscriber(used=760)
-        http = HTTP(self.service)
+        http = self.ports()[-1]
         with ThreadPoolExecutor(16) as threads:
             answers = list(threads.map(lambda _: http.request("CONSUME", user), range(100)))
         self.assertEqual(sum(answer["allowed"] for answer in answers), 40)

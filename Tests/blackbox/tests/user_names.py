@@ -52,6 +52,20 @@ class Names(Case):
             self.assertEqual(self.usage(id_of(name).upper())["used"], "3")
             self.assertEqual(self.in_sql(name), id_of(name))
 
+    def test_the_description_of_the_api_permits_names_in_requests(self):
+        description = self.service.http("GET", "/v1/openapi.json").json
+        schemas = description["components"]["schemas"]
+        self.assertNotIn("$ref", schemas["User"])
+        for name in NAMES:
+            self.assertRegex(name, schemas["User"]["pattern"])
+        for name in ("a b", "a\t", "\x85", ""):
+            self.assertNotRegex(name, schemas["User"]["pattern"])
+        self.assertEqual(schemas["UserID"]["format"], "uuid", "answers have UUIDs")
+        for path, operations in description["paths"].items():
+            for parameter in [parameter for each in operations.values() for parameter in each.get("parameters", ())]:
+                if parameter["name"] == "user":
+                    self.assertEqual(parameter["schema"], {"$ref": "#/components/schemas/User"}, path)
+
     def test_a_uuid_is_itself(self):
         user = self.user()
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).fields["user"], user)
