@@ -102,8 +102,9 @@ begin
         grant execute on function
             headroom.now(), headroom.bucket_of(uuid), headroom.held_messages(uuid, text, integer),
             headroom.active_holds(uuid, text, timestamptz), headroom.tier_of(bigint, bigint, integer, integer),
-            headroom.change_text(jsonb, jsonb), headroom.is_month(text), headroom.unknown_users_policy(),
-            headroom.user_id(text),
+            headroom.change_text(jsonb, jsonb), headroom.unknown_users_policy(), headroom.user_id(text),
+            headroom.is_periodic(text), headroom.label_cycle(text), headroom.label_day(text),
+            headroom.period_label(text, date),
             headroom.effective_limit(text, integer, integer, integer, integer),
             headroom.current_snapshot(uuid, text), headroom.current_answer(uuid)
         to service_role;

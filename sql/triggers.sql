@@ -10,6 +10,8 @@ lock table headroom.subscribers in exclusive mode;
 -- by map_product: they change what buyers may send.
 create or replace trigger record_manual_change after insert or update or delete on headroom.plans
     for each row execute function headroom.record_manual_change();
+create or replace trigger check_time_zone before insert or update of time_zone on headroom.plans
+    for each row when (new.time_zone is not null) execute function headroom.check_time_zone();
 create or replace trigger increment_plan_revision after insert or update or delete or truncate on headroom.plans
     for each statement execute function headroom.increment_plan_revision();
 create or replace trigger lock_subscribers before update of plan on headroom.plans

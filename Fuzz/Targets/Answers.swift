@@ -11,7 +11,7 @@ extension FuzzInput {
     mutating func instant() -> Instant { Instant(secondsSince1970: Int64(number()) * 60) }
 
     mutating func plan() -> Plan {
-        let cycle = one(of: [Plan.Cycle.monthly, .trial(days: 3), .lifetime])
+        let cycle = one(of: [Plan.Cycle.monthly, .weekly, .daily, .trial(days: 3), .lifetime])
         return Plan(
             name: text(),
             label: text(),
@@ -23,7 +23,13 @@ extension FuzzInput {
     }
 
     mutating func period() -> BillingPeriod {
-        flag() ? BillingPeriod(year: number() % 10_000, month: 1 + below(12)) : BillingPeriod(storedLabel: text())
+        let day = CivilDate(daysSince1970: Int64(below(100_000)))
+        return switch below(4) {
+        case 0: BillingPeriod(year: number() % 10_000, month: 1 + below(12))
+        case 1: BillingPeriod(weekOf: day)
+        case 2: BillingPeriod(day: day)
+        default: BillingPeriod(storedLabel: text())
+        }
     }
 
     mutating func snapshot() -> UsageSnapshot {

@@ -1,12 +1,25 @@
-/// The billing period of a row of `message_usage`: `YYYY-MM` for a monthly plan, else the plan's name (`trial`,
-/// `free`), because such an allowance never resets.
+/// The billing period of a row of `message_usage`: `YYYY-MM` for a monthly plan, the ISO week `YYYY-Www` for a weekly
+/// one, the day `YYYY-MM-DD` for a daily one, else the plan's name (`trial`, `free`), because such an allowance never
+/// resets.
 public struct BillingPeriod: Hashable, Sendable {
     public let label: String
 
     /// The month in which a monthly period begins.
     public init(year: Int, month: Int) {
-        let year = String(year)
-        label = String(repeating: "0", count: max(0, 4 - year.count)) + year + (month < 10 ? "-0" : "-") + String(month)
+        label = "\(BillingPeriod.padded(year, to: 4))-\(BillingPeriod.padded(month, to: 2))"
+    }
+
+    /// The ISO week in which a day lies: from Monday to Sunday, in the year in which its Thursday lies.
+    public init(weekOf day: CivilDate) {
+        let daysSinceMonday = day.daysSinceMonday
+        let thursday = CivilDate(daysSince1970: day.daysSince1970 - daysSinceMonday + 3)
+        let newYear = CivilDate(year: thursday.year, month: 1, day: 1)
+        let week = Int((thursday.daysSince1970 - newYear.daysSince1970) / 7) + 1
+        label = "\(BillingPeriod.padded(thursday.year, to: 4))-W\(BillingPeriod.padded(week, to: 2))"
+    }
+
+    public init(day: CivilDate) {
+        label = BillingPeriod(year: day.year, month: day.month).label + "-" + BillingPeriod.padded(day.day, to: 2)
     }
 
     /// The only period of a plan that never resets.
@@ -17,11 +30,15 @@ public struct BillingPeriod: Hashable, Sendable {
     /// All periods that are open now: the default of reports.
     public static let open = BillingPeriod(planNamed: "open")
 
-    /// Parses a label; nil if it is neither a month nor a plan's name.
+    /// Parses a label; nil if it is neither a month, a week, a day nor a plan's name.
     public init?(_ label: String) {
-        guard BillingPeriod.monthOf(label) != nil || Plan.isName(label) else { return nil }
-        self.label = label
+        self.init(storedLabel: label)
+        guard month != nil || week != nil || day != nil || Plan.isName(label) else { return nil }
     }
+
+    /// The forms of a label, as messages about a wrong one name them.
+    public static let forms =
+        "a month as YYYY-MM, a week as YYYY-Www, a day as YYYY-MM-DD, or a plan's name such as trial"
 
     /// A label from the database, without validation.
     public init(storedLabel: String) {
@@ -29,7 +46,28 @@ public struct BillingPeriod: Hashable, Sendable {
     }
 
     /// Year and month of a monthly period; nil for other periods.
-    public var month: (year: Int, month: Int)? { BillingPeriod.monthOf(label) }
+    public var month: (year: Int, month: Int)? {
+        guard let numbers = numbers(in: "dddd-dd"), (1...12).contains(numbers[1]) else { return nil }
+        return (numbers[0], numbers[1])
+    }
+
+    /// Year and number of an ISO week; nil for other periods.
+    public var week: (year: Int, week: Int)? { monday == nil ? nil : numbers(in: "dddd-Wdd").map { ($0[0], $0[1]) } }
+
+    /// The day of a daily period; nil for other periods.
+    public var day: CivilDate? {
+        guard let numbers = numbers(in: "dddd-dd-dd"), numbers[0] > 0, (1...12).contains(numbers[1]),
+            (1...CivilDate.daysInMonth(year: numbers[0], month: numbers[1])).contains(numbers[2])
+        else { return nil }
+        return CivilDate(year: numbers[0], month: numbers[1], day: numbers[2])
+    }
+
+    /// The day after a week or a day, on which the next period begins; nil for other periods. It is a day of the plan's
+    /// time zone.
+    public var nextDay: CivilDate? {
+        if let day { return CivilDate(daysSince1970: day.daysSince1970 + 1) }
+        return monday.map { CivilDate(daysSince1970: $0.daysSince1970 + 7) }
+    }
 
     /// The month before a monthly period; nil for other periods, and in the year 0.
     public var previousMonth: BillingPeriod? {
@@ -38,19 +76,47 @@ public struct BillingPeriod: Hashable, Sendable {
             ? BillingPeriod(year: year - 1, month: 12) : BillingPeriod(year: year, month: month - 1)
     }
 
-    private static func monthOf(_ label: String) -> (year: Int, month: Int)? {
-        let bytes = Array(label.utf8)
-        guard bytes.count == 7, bytes[4] == UInt8(ascii: "-") else { return nil }
-        var digits: [Int] = []
-        for (index, byte) in bytes.enumerated() where index != 4 {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-            digits.append(Int(byte - UInt8(ascii: "0")))
-        }
-        let year = digits[0] * 1_000 + digits[1] * 100 + digits[2] * 10 + digits[3]
-        let month = digits[4] * 10 + digits[5]
-        guard (1...12).contains(month) else { return nil }
-        return (year, month)
+    /// The first day of a week; nil for other periods.
+    private var monday: CivilDate? {
+        guard let numbers = numbers(in: "dddd-Wdd"), numbers[0] > 0, numbers[1] > 0 else { return nil }
+        // The 4th of January is always in the first week.
+        let january4 = CivilDate(year: numbers[0], month: 1, day: 4)
+        let monday = CivilDate(
+            daysSince1970: january4.daysSince1970 - january4.daysSinceMonday + 7 * Int64(numbers[1] - 1)
+        )
+        return BillingPeriod(weekOf: monday).label == label ? monday : nil
     }
+
+    /// The numbers in the label if it has this form: `d` is a digit, anything else is itself.
+    private func numbers(in form: StaticString) -> [Int]? {
+        let bytes = label.utf8
+        guard bytes.count == form.utf8CodeUnitCount else { return nil }
+        var numbers: [Int] = []
+        var isInNumber = false
+        for (index, byte) in bytes.enumerated() {
+            let expected = form.utf8Start[index]
+            guard expected == UInt8(ascii: "d") else {
+                guard byte == expected else { return nil }
+                isInNumber = false
+                continue
+            }
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            if !isInNumber { numbers.append(0) }
+            isInNumber = true
+            numbers[numbers.count - 1] = numbers[numbers.count - 1] * 10 + Int(byte - UInt8(ascii: "0"))
+        }
+        return numbers
+    }
+
+    private static func padded(_ number: Int, to digits: Int) -> String {
+        let text = String(number)
+        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+    }
+}
+
+extension CivilDate {
+    /// 0 on a Monday. The first day of 1970 was a Thursday.
+    fileprivate var daysSinceMonday: Int64 { (daysSince1970 + 3) - floorDivide(daysSince1970 + 3, 7) * 7 }
 }
 
 extension BillingPeriod: CustomStringConvertible {

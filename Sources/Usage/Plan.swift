@@ -6,16 +6,31 @@ public final class Plan: Sendable {
     public enum Cycle: Hashable, Sendable {
         /// Each month on the subscriber's anchor day.
         case monthly
+        /// Each Monday at 00:00 in the plan's time zone.
+        case weekly
+        /// Each day at 00:00 in the plan's time zone.
+        case daily
         /// Never; the plan ends this many days of 24 hours after its start.
         case trial(days: Int)
         /// Never.
         case lifetime
+
+        /// Whether one period follows the other; else the plan has a single one, which never resets.
+        public var isPeriodic: Bool {
+            switch self {
+            case .monthly, .weekly, .daily: true
+            case .trial, .lifetime: false
+            }
+        }
     }
 
     public let name: String
     /// The name that users read: "Premium".
     public let label: String
     public let cycle: Cycle
+    /// Where the days and weeks of a daily or weekly plan begin: an IANA name, or nil for UTC. Only the database computes
+    /// with it.
+    public let timeZone: String?
     /// Messages per period; nil is unlimited.
     public let allowance: Int?
     /// Percent of the limit from which a user is in the gentle tier.
@@ -27,6 +42,7 @@ public final class Plan: Sendable {
         name: String,
         label: String,
         cycle: Cycle,
+        timeZone: String? = nil,
         allowance: Int?,
         gentlePercent: Int = 80,
         prominentPercent: Int = 95
@@ -34,6 +50,7 @@ public final class Plan: Sendable {
         self.name = name
         self.label = label
         self.cycle = cycle
+        self.timeZone = timeZone
         self.allowance = allowance
         self.gentlePercent = gentlePercent
         self.prominentPercent = prominentPercent
@@ -44,7 +61,7 @@ public final class Plan: Sendable {
     }
 
     /// Whether a text can be a plan's name: lower-case ASCII, so that it can label a billing period and is never a
-    /// month.
+    /// month, a week or a day.
     public static func isName(_ text: String) -> Bool {
         let bytes = text.utf8
         guard let first = bytes.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first), bytes.count <= 32
@@ -60,7 +77,8 @@ public final class Plan: Sendable {
 
 extension Plan: Equatable {
     public static func == (lhs: Plan, rhs: Plan) -> Bool {
-        lhs.name == rhs.name && lhs.label == rhs.label && lhs.cycle == rhs.cycle && lhs.allowance == rhs.allowance
+        lhs.name == rhs.name && lhs.label == rhs.label && lhs.cycle == rhs.cycle
+            && lhs.timeZone == rhs.timeZone && lhs.allowance == rhs.allowance
             && lhs.gentlePercent == rhs.gentlePercent && lhs.prominentPercent == rhs.prominentPercent
     }
 }

@@ -41,18 +41,18 @@ extension Plan {
     /// The state of a new subscription to this plan.
     public var initialState: SubscriptionState {
         switch cycle {
-        case .monthly: .active
+        case .monthly, .weekly, .daily: .active
         case .trial: .trial
         case .lifetime: .free
         }
     }
 
-    /// Whether a subscription to this plan can be in `state`. Only monthly plans can be cancelled or have a billing
-    /// issue; every plan can expire or be revoked.
+    /// Whether a subscription to this plan can be in `state`. Only plans with periods can be cancelled or have a
+    /// billing issue; every plan can expire or be revoked.
     public func admits(_ state: SubscriptionState) -> Bool {
         switch state {
         case .trial, .free, .active: state == initialState
-        case .cancelled, .gracePeriod, .billingRetry: cycle == .monthly
+        case .cancelled, .gracePeriod, .billingRetry: cycle.isPeriodic
         case .expired, .revoked: true
         }
     }

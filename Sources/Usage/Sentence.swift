@@ -4,6 +4,7 @@
 /// same ones.
 public enum Sentence: String, Sendable, CaseIterable {
     case gentle
+    case gentleUntil = "gentle_until"
     case gentleLifetime = "gentle_lifetime"
     case prominent
     case prominentUndated = "prominent_undated"
@@ -11,6 +12,8 @@ public enum Sentence: String, Sendable, CaseIterable {
     case trial
     case blockedMonthly = "blocked_monthly"
     case blockedMonthlyUndated = "blocked_monthly_undated"
+    case blockedUntil = "blocked_until"
+    case blockedUndated = "blocked_undated"
     case blockedTrial = "blocked_trial"
     case blockedTrialEnded = "blocked_trial_ended"
     case blockedNoAccess = "blocked_no_access"
@@ -31,6 +34,8 @@ public enum Sentence: String, Sendable, CaseIterable {
     case labelTrial = "label_trial"
     case accessibleMonthly = "accessible_monthly"
     case accessibleMonthlyUnlimited = "accessible_monthly_unlimited"
+    case accessibleUntil = "accessible_until"
+    case accessibleUntilUnlimited = "accessible_until_unlimited"
     case accessibleTrial = "accessible_trial"
     case accessibleLifetime = "accessible_lifetime"
     case accessibleLifetimeUnlimited = "accessible_lifetime_unlimited"
@@ -43,6 +48,7 @@ public enum Sentence: String, Sendable, CaseIterable {
     public var other: String {
         switch self {
         case .gentle: "You have {remaining} conversations left this month"
+        case .gentleUntil: "You have {remaining} conversations left until {date}"
         case .gentleLifetime: "You have {remaining} conversations left"
         case .prominent: "Almost there — {remaining} messages left until {date}"
         case .prominentUndated: "Almost there — {remaining} messages left"
@@ -51,6 +57,8 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .blockedMonthly:
             "We've had a lot of great conversations this month! Your next session refreshes on {date}."
         case .blockedMonthlyUndated: "We've had a lot of great conversations this month!"
+        case .blockedUntil: "We've had a lot of great conversations! Let's pause until {date}."
+        case .blockedUndated: "We've had a lot of great conversations!"
         case .blockedTrial: "You've used your trial sessions — ready to continue?"
         case .blockedTrialEnded: "Your trial has ended — ready to continue?"
         case .blockedNoAccess: "Ready to come back? Your conversations are still here."
@@ -74,6 +82,8 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .labelTrial: "{label} — Day {day} of {days}"
         case .accessibleMonthly: "{used} of {limit} messages used this month"
         case .accessibleMonthlyUnlimited: "{used} messages used this month"
+        case .accessibleUntil: "{used} of {limit} messages used in the period until {date}"
+        case .accessibleUntilUnlimited: "{used} messages used in the period until {date}"
         case .accessibleTrial: "{used} of {limit} trial messages used"
         case .accessibleLifetime: "{used} of {limit} messages used"
         case .accessibleLifetimeUnlimited: "{used} messages used"
@@ -88,10 +98,12 @@ public enum Sentence: String, Sendable, CaseIterable {
     public var one: String? {
         switch self {
         case .gentle: "You have {remaining} conversation left this month"
+        case .gentleUntil: "You have {remaining} conversation left until {date}"
         case .gentleLifetime: "You have {remaining} conversation left"
         case .prominent: "Almost there — {remaining} message left until {date}"
         case .prominentUndated: "Almost there — {remaining} message left"
         case .accessibleMonthlyUnlimited: "{used} message used this month"
+        case .accessibleUntilUnlimited: "{used} message used in the period until {date}"
         case .accessibleLifetimeUnlimited: "{used} message used"
         case .accessiblePastUnlimited: "{used} message used in {period}"
         default: nil
@@ -101,9 +113,10 @@ public enum Sentence: String, Sendable, CaseIterable {
     /// The number that chooses between `one` and `other`; nil for a sentence that has one form.
     func number(in values: Phrase.Values) -> Int? {
         switch self {
-        case .gentle, .gentleLifetime, .prominent, .prominentUndated, .trial: values.allowance.remaining
-        case .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleTrial, .accessibleLifetime,
-            .accessibleLifetimeUnlimited, .accessiblePast, .accessiblePastUnlimited:
+        case .gentle, .gentleUntil, .gentleLifetime, .prominent, .prominentUndated, .trial: values.allowance.remaining
+        case .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleUntil, .accessibleUntilUnlimited,
+            .accessibleTrial, .accessibleLifetime, .accessibleLifetimeUnlimited, .accessiblePast,
+            .accessiblePastUnlimited:
             values.allowance.used
         default: nil
         }

@@ -39,7 +39,7 @@ public enum Tier: String, Sendable, Comparable, CaseIterable {
 public enum Display: String, Sendable, CaseIterable {
     case hidden, compact, trial, blocked
 
-    /// Users of a trial, and of an allowance that never resets, always see the counter. Users of monthly plans see it
+    /// Users of a trial, and of an allowance that never resets, always see the counter. Users of other plans see it
     /// from the gentle tier on.
     ///
     /// - Parameter limit: messages allowed; nil is unlimited.

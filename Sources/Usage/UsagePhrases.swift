@@ -7,9 +7,17 @@ extension UsageSnapshot {
         case .blocked: blockedBanner
         case _ where plan.isTrial: phrase(.trial)
         case .silent: hasLifetimeLimit ? phrase(.lifetime) : nil
-        // A lifetime allowance does not belong to a month.
-        case .gentle: phrase(plan.cycle == .monthly ? .gentle : .gentleLifetime)
-        case .prominent: phrase(.prominent, date: availableAgainAt, orWithoutDate: .prominentUndated)
+        case .gentle: gentleBanner
+        case .prominent: phrase(.prominent, date: availableAgainOn, orWithoutDate: .prominentUndated)
+        }
+    }
+
+    private var gentleBanner: Phrase {
+        switch plan.cycle {
+        case .monthly: phrase(.gentle)
+        case .weekly, .daily: phrase(.gentleUntil, date: availableAgainOn, orWithoutDate: .gentleLifetime)
+        // Such an allowance has no period.
+        case .trial, .lifetime: phrase(.gentleLifetime)
         }
     }
 
@@ -18,9 +26,12 @@ extension UsageSnapshot {
             return phrase(allowances.tightest.isUsedUp ? .blockedTrial : .blockedTrialEnded)
         }
         if denialReason == nil, plan.cycle == .monthly {
-            return phrase(.blockedMonthly, date: availableAgainAt, orWithoutDate: .blockedMonthlyUndated)
+            return phrase(.blockedMonthly, date: availableAgainOn, orWithoutDate: .blockedMonthlyUndated)
         }
-        let hasNeverSubscribed = state == .free && previousPlan == nil
+        if denialReason == nil, plan.cycle.isPeriodic {
+            return phrase(.blockedUntil, date: availableAgainOn, orWithoutDate: .blockedUndated)
+        }
+        let hasNeverSubscribed = (state == .free || denialReason == .noSubscription) && previousPlan == nil
         return phrase(hasNeverSubscribed ? .blockedNeverSubscribed : .blockedNoAccess)
     }
 
@@ -68,12 +79,20 @@ extension UsageSnapshot {
     /// The usage as a sentence, for a screen reader.
     public var accessible: Phrase {
         switch plan.cycle {
-        case .monthly where isPast: pastPeriod(limit == nil ? .accessiblePastUnlimited : .accessiblePast)
+        case _ where plan.cycle.isPeriodic && isPast:
+            pastPeriod(limit == nil ? .accessiblePastUnlimited : .accessiblePast)
         case .monthly: phrase(limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly)
+        case .weekly, .daily: phrase(limit == nil ? .accessibleUntilUnlimited : .accessibleUntil, date: resetsOn)
         case .trial: phrase(.accessibleTrial)
         case .lifetime: phrase(limit == nil ? .accessibleLifetimeUnlimited : .accessibleLifetime)
         }
     }
+
+    /// The day of the reset as sentences say it. The plan's time zone counts for a week or a day: in UTC, its midnight
+    /// may be on another day.
+    private var resetsOn: Instant? { period.nextDay.map { Instant($0) } ?? resetsAt }
+
+    private var availableAgainOn: Instant? { availableAgainAt == nil ? nil : resetsOn }
 
     private func pastPeriod(_ sentence: Sentence) -> Phrase {
         var phrase = phrase(sentence)

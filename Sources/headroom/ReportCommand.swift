@@ -13,7 +13,7 @@ struct ReportCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "YYYY-MM, or a plan that never resets, such as trial (default: every period that is open now).")
+    @Argument(help: "\(BillingPeriod.forms) (default: every period that is open now).")
     var period: String?
     @Option(help: "Seconds to wait for the answer (1 to 3600).") var timeout = 70
     @OptionGroup var options: TargetOptions
@@ -21,7 +21,7 @@ struct ReportCommand: AsyncParsableCommand {
     func validate() throws {
         guard (1...3_600).contains(timeout) else { throw ValidationError("--timeout must be 1 to 3600") }
         if let period, BillingPeriod(period) == nil {
-            throw ValidationError("the period must be YYYY-MM, or a plan that never resets, such as trial")
+            throw ValidationError("the period must be \(BillingPeriod.forms)")
         }
     }
 

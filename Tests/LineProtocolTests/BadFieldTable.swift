@@ -55,7 +55,10 @@ extension BadInput {
             "FORGET \(userText) 1", "FORGET \(userText) key=a",
         ].map { .line($0) }
         // Malformed billing periods.
-        + ["2026-13", "2026-00", "2026-1", "26-11", "2026-11-01", "infinity!", "-", "Trial", "２０２６-11"]
+        + [
+            "2026-13", "2026-00", "2026-1", "26-11", "2026-11-31", "2026-W54", "2026-w47", "infinity!", "-", "Trial",
+            "２０２６-11",
+        ]
         .flatMap {
             [
                 .line("USAGE \(userText) \($0)"), .line("RESETUSAGE \(userText) \($0)"), .line("REPORT \($0)"),

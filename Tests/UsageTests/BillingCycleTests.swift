@@ -54,8 +54,80 @@ struct BillingCycleTests {
     }
 }
 
+@Suite("A week or a day of a time zone")
+struct LocalCycleTests {
+    private func plan(_ cycle: Plan.Cycle, _ zone: String?) -> Plan {
+        Plan(name: "local", label: "Local", cycle: cycle, timeZone: zone, allowance: 20)
+    }
+
+    @Test(
+        "begins at midnight there, also if clocks change",
+        arguments: [
+            // cycle, time zone, label, start, end
+            (.daily, nil, "2026-11-22", "2026-11-22", "2026-11-23"),
+            (.daily, "Asia/Tokyo", "2026-11-22", "2026-11-21T15:00:00Z", "2026-11-22T15:00:00Z"),
+            (.daily, "Europe/Berlin", "2026-03-29", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"),
+            (.daily, "Europe/Berlin", "2026-10-25", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"),
+            (.daily, "Atlantic/Azores", "2026-03-29", "2026-03-29T01:00:00Z", "2026-03-30"),
+            (.daily, "Atlantic/Azores", "2026-10-25", "2026-10-25", "2026-10-26T01:00:00Z"),
+            (.daily, "America/Havana", "2026-11-01", "2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z"),
+            (.weekly, nil, "2026-W47", "2026-11-16", "2026-11-23"),
+            (.weekly, nil, "2026-W53", "2026-12-28", "2027-01-04"),
+            (.weekly, nil, "2027-W01", "2027-01-04", "2027-01-11"),
+            (.weekly, "America/New_York", "2026-W44", "2026-10-26T04:00:00Z", "2026-11-02T05:00:00Z"),
+        ] as [(Plan.Cycle, String?, String, String, String)]
+    )
+    func known(cycle: Plan.Cycle, zone: String?, label: String, start: String, end: String) throws {
+        let plan = plan(cycle, zone)
+        for instant in [at(start), at(end).justBefore] {
+            let found = try #require(BillingCycle(containing: instant, plan: plan))
+            #expect(found.period == billingPeriod(label))
+            #expect(found.start == at(start))
+            #expect(found.end == at(end))
+        }
+    }
+
+    @Test("follows the previous one without a gap, and none comes twice", arguments: [Plan.Cycle.weekly, .daily])
+    func successive(cycle: Plan.Cycle) throws {
+        for zone in ["Europe/Berlin", "Atlantic/Azores", "America/Havana", "Pacific/Kiritimati"] {
+            let plan = plan(cycle, zone)
+            var current = try #require(BillingCycle(containing: at("2026-01-05T12:00:00Z"), plan: plan))
+            for _ in 0..<400 {
+                let next = try #require(BillingCycle(containing: current.end, plan: plan))
+                #expect(next.start == current.end)
+                #expect(next.period.label > current.period.label)
+                #expect(current.period.nextDay == LocalTime(zone: zone).date(of: next.start))
+                current = next
+            }
+        }
+    }
+}
+
 @Suite("A billing period's label")
 struct BillingPeriodTests {
+    @Test("is the ISO week of a weekly period, which belongs to the year of its Thursday")
+    func weeks() {
+        for (day, label) in [
+            ("2026-11-16", "2026-W47"), ("2026-11-22", "2026-W47"), ("2026-11-23", "2026-W48"),
+            ("2025-12-29", "2026-W01"), ("2026-01-04", "2026-W01"), ("2026-12-31", "2026-W53"),
+            ("2027-01-03", "2026-W53"), ("2027-01-04", "2027-W01"), ("2028-01-02", "2027-W52"),
+        ] {
+            #expect(BillingPeriod(weekOf: at(day).date).label == label)
+        }
+        #expect(billingPeriod("2026-W53").week.map { [$0.year, $0.week] } == [2026, 53])
+        #expect(billingPeriod("2026-W53").nextDay == at("2027-01-04").date)
+        #expect(billingPeriod("2026-W53").month == nil && billingPeriod("2026-W53").day == nil)
+    }
+
+    @Test("is the day of a daily period")
+    func days() {
+        #expect(BillingPeriod(day: CivilDate(year: 2026, month: 3, day: 9)).label == "2026-03-09")
+        #expect(billingPeriod("2028-02-29").day == CivilDate(year: 2028, month: 2, day: 29))
+        #expect(billingPeriod("2026-12-31").nextDay == at("2027-01-01").date)
+        #expect(billingPeriod("2026-12-31").month == nil && billingPeriod("2026-12-31").week == nil)
+        #expect(billingPeriod("2026-12").nextDay == nil && billingPeriod("trial").nextDay == nil)
+    }
+
     @Test("is the month, or the name of a plan that never resets")
     func labels() {
         #expect(BillingPeriod(year: 2026, month: 3).label == "2026-03")
@@ -71,6 +143,8 @@ struct BillingPeriodTests {
         "is invalid in any other form",
         arguments: [
             "", "2026", "2026-00", "2026-13", "2026-1", "2026-111", "2026/11", "20a6-11", "2026-1१", "Trial", "TRIAL",
+            "2026-W00", "2026-W54", "2025-W53", "2026-w01", "2026-W1", "0000-W01", "2026-11-00", "2026-11-31",
+            "2026-02-29", "2026-13-01", "0000-01-01", "2026-11-1", "2026-11-1१", "2026-11-011", "26-11-01",
             "9trial", "_trial", "my plan", "my-plan", "triål", "a23456789012345678901234567890123",
         ]
     )

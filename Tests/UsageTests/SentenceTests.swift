@@ -39,6 +39,53 @@ struct WordsTests {
         #expect(snapshot.banner?.text == banner)
     }
 
+    @Test("tell the day on which a day or a week ends in the plan's time zone, and never the month")
+    func localDates() {
+        func texts(
+            _ cycle: Plan.Cycle,
+            _ period: String,
+            used: Int,
+            limit: Int? = 20,
+            until expires: String? = nil
+        ) -> [String?] {
+            let snapshot = UsageSnapshot(
+                plan: Plan(name: "local", label: "Local", cycle: cycle, timeZone: "Asia/Tokyo", allowance: limit),
+                state: .active,
+                period: billingPeriod(period),
+                used: used,
+                limit: limit,
+                startedAt: at("2026-11-21T15:00:00Z"),
+                // Midnight in Tokyo, where it is a day later than in UTC.
+                resetsAt: at("2026-11-22T15:00:00Z"),
+                expiresAt: expires.map(at),
+                observedAt: at("2026-11-22T12:00:00Z")
+            )
+            return [snapshot.banner?.text, snapshot.accessible.text]
+        }
+        let accessible = "messages used in the period until November 23"
+        #expect(texts(.daily, "2026-11-22", used: 15) == [nil, "15 of 20 \(accessible)"])
+        for (cycle, period) in [(Plan.Cycle.daily, "2026-11-22"), (.weekly, "2026-W47")] {
+            #expect(
+                texts(cycle, period, used: 16)
+                    == ["You have 4 conversations left until November 23", "16 of 20 \(accessible)"]
+            )
+            #expect(texts(cycle, period, used: 19)[0] == "Almost there — 1 message left until November 23")
+            #expect(
+                texts(cycle, period, used: 20)[0]
+                    == "We've had a lot of great conversations! Let's pause until November 23."
+            )
+            #expect(texts(cycle, period, used: 4, limit: 5)[0] == "You have 1 conversation left until November 23")
+        }
+        #expect(texts(.daily, "2026-11-22", used: 2, limit: nil) == [nil, "2 \(accessible)"])
+        #expect(
+            texts(.daily, "2026-11-22", used: 1, limit: nil)[1] == "1 message used in the period until November 23"
+        )
+        let expires = "2026-11-22T15:00:00Z"
+        #expect(texts(.daily, "2026-11-22", used: 16, until: expires)[0] == "You have 4 conversations left")
+        #expect(texts(.daily, "2026-11-22", used: 19, until: expires)[0] == "Almost there — 1 message left")
+        #expect(texts(.daily, "2026-11-22", used: 20, until: expires)[0] == "We've had a lot of great conversations!")
+    }
+
     @Test("contain a date only if access lasts beyond the reset", arguments: [SubscriptionState.active, .cancelled])
     func dates(state: SubscriptionState) {
         func banner(used: Int, until expires: String) -> String? {

@@ -1,7 +1,7 @@
 -- Reads a user's periods, newest first. $1 uuid: user. $2 integer: periods at most.
 --
 -- Ordered by the end of each period, so that a trial comes before the paid month in which it ended. A row that only
--- older clients wrote has no end; the end of its month counts.
+-- older clients wrote has no end; that of its label in UTC counts.
 select usage.billing_period, usage.used as message_count, usage."limit", usage.tier
 from headroom.usage_rows as usage
 where usage.bucket = headroom.bucket_of($1) and usage.user_id = $1
@@ -9,9 +9,13 @@ order by
     coalesce(
         usage.resets_at,
         usage.expires_at,
-        case when headroom.is_month(usage.billing_period)
-            then headroom.cycle_start(((usage.billing_period || '-01')::date + interval '1 month')::date, 1)
-        end,
+        headroom.period_start(
+            headroom.label_cycle(usage.billing_period),
+            headroom.next_period_day(
+                headroom.label_cycle(usage.billing_period), headroom.label_day(usage.billing_period)
+            ),
+            1, 'UTC'
+        ),
         usage.updated_at
     ) desc,
     usage.billing_period desc

@@ -3,4 +3,4 @@
 select
     pg_catalog.pg_relation_size('public.message_usage')
         / pg_catalog.current_setting('block_size')::bigint as pages,
-    headroom.month_label((headroom.now() at time zone 'UTC')::date) as calendar_month;
+    headroom.period_label('monthly', headroom.period_day('monthly', headroom.now(), 1, 'UTC')) as calendar_month;

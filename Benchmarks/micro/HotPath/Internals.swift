@@ -160,7 +160,7 @@ struct BatchUnderTest {
     init(requests: Int, users: Int) {
         arrived = Request.staged(requests, users: users).batched
         batch = Batch(arrived)
-        var cache = UserCache(calendarMonth: Fixtures.period)
+        var cache = UserCache(today: CivilDate(year: 2026, month: 11, day: 10))
         let entitlement = Fixtures.answer(used: 12).snapshot.entitlement
         for group in batch.groups { cache.learn(group.user, entitlement, version: 1) }
         cached = batch.groups.map { cache.entry(of: $0.user) }
@@ -176,7 +176,7 @@ struct BatchUnderTest {
     mutating func makeParameters() {
         let groups = batch.groups[...]
         let cached = groups.map { users.entry(of: $0.user) }
-        let statement = CountBatchStatement(groups, cached: cached, usual: [users.calendarMonth])
+        let statement = CountBatchStatement(groups, cached: cached, usual: [Fixtures.period])
         let parameters = statement.parameters(lane: ReceiptID(high: 1, low: 2), number: 3)
         parameters.withBinaryFormat { keep($4) }
     }

@@ -107,7 +107,7 @@ public enum BillingProblem: Hashable, Sendable {
 public struct UserRecord: Sendable, Equatable {
     /// When an operator last set the plan. Events that happened or arrived before that are outdated.
     public var declaredAt: Instant?
-    /// The plan that was set, if it is monthly.
+    /// The plan that was set, if it has periods.
     public var declaredPlan: String?
     public var declaredAnchorDay: Int
     public var declaredPreviousPlan: String?

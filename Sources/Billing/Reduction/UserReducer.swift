@@ -7,15 +7,15 @@ struct UserReducer {
     private var byTransaction: [ExactText: StoreSubscription] = [:]
     private var anchorDay: Int
     private var previousPlan: String?
-    /// The user's newest monthly plan.
-    private var monthlyPlan: String?
+    /// The user's newest plan with periods.
+    private var periodicPlan: String?
 
     init(_ record: UserRecord, _ cycles: [String: Plan.Cycle]) {
         self.record = record
         self.cycles = cycles
         anchorDay = record.declaredAnchorDay
         previousPlan = record.declaredPreviousPlan
-        monthlyPlan = record.declaredPlan
+        periodicPlan = record.declaredPlan
     }
 
     /// Subscriptions whose plan is known.
@@ -49,9 +49,9 @@ struct UserReducer {
         {
             anchorDay = day
         }
-        if let plan = after.plan, plan != before.plan || effect.kind == .purchased, cycles[plan] == .monthly {
-            if let monthlyPlan, monthlyPlan != plan { previousPlan = monthlyPlan }
-            monthlyPlan = plan
+        if let plan = after.plan, plan != before.plan || effect.kind == .purchased, cycles[plan]?.isPeriodic == true {
+            if let periodicPlan, periodicPlan != plan { previousPlan = periodicPlan }
+            periodicPlan = plan
         }
         return .applied
     }

@@ -24,14 +24,14 @@ struct BatchExecutor {
         countPath = CountPath(sender: sender, isolation: isolation, readPath: readPath)
         slowPath = SlowPath(sender: sender, isolation: isolation, readPath: readPath, configuration: configuration)
         users = UserCache(
-            calendarMonth: BillingPeriod(year: 1970, month: 1),
+            today: CivilDate(year: 1970, month: 1, day: 1),
             capacity: UserCache.capacityOfAllLanes / configuration.lanes
         )
     }
 
     /// Answers every request of a batch. Each path delivers its answers before the next, slower one begins.
     mutating func execute(_ batch: Batch) {
-        if let month = laneConnection.takeObservedMonth() { users.observe(month) }
+        if let now = laneConnection.takeObservedInstant() { users.observe(now) }
         var toCount: [Batch.UserRequests] = []
         var toRead: [Batch.UserRequests] = []
         var toDecide: [Batch.UserRequests] = []

@@ -24,7 +24,7 @@ struct CountPath {
     /// Answers the users that can be counted, and leaves the others to the slow path.
     func count(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
         let cached = part.groups.map { users.entry(of: $0.user) }
-        let statement = CountBatchStatement(part.groups, cached: cached, usual: usualPeriods(users.calendarMonth))
+        let statement = CountBatchStatement(part.groups, cached: cached, usual: usualPeriods(users))
         let reply = sender.executeOnce(.count, part) { attempt throws(PostgresError) in
             try send(statement, part, attempt)
         }
@@ -42,9 +42,9 @@ struct CountPath {
         }
     }
 
-    /// Where the row of a user that is not cached is looked for. A month may have begun in the previous calendar month.
-    private func usualPeriods(_ month: BillingPeriod) -> [BillingPeriod] {
-        [month] + (month.previousMonth.map { [$0] } ?? []) + laneConnection.catalog.endlessPeriods
+    /// Where the row of a user that is not cached is looked for.
+    private func usualPeriods(_ users: UserCache) -> [BillingPeriod] {
+        laneConnection.catalog.usualPeriods(on: users.today)
     }
 
     private enum Reply {

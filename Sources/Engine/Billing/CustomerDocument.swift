@@ -246,6 +246,8 @@ extension CustomerDocument.PlanRow {
     fileprivate var planCycle: Plan.Cycle {
         switch cycle {
         case "monthly": .monthly
+        case "weekly": .weekly
+        case "daily": .daily
         case "trial": .trial(days: days ?? 0)
         default: .lifetime
         }

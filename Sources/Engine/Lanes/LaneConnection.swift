@@ -8,8 +8,8 @@ final class LaneConnection {
     private let session: ReconnectingSession<Setup>
     private let logger: Logger
     private(set) var catalog = PlanCatalog.empty
-    /// The month by the database's clock when the connection was opened. Nil once `takeObservedMonth` has returned it.
-    private var observedMonth: BillingPeriod?
+    /// The database's clock when the connection was opened. Nil once `takeObservedInstant` has returned it.
+    private var observedInstant: Instant?
 
     /// The key of the lane's receipt. The lane begins with a new one, and takes another when the receipt is lost or
     /// when a batch of unknown outcome is given up. If that batch is committed later, it only changes an unused
@@ -22,7 +22,7 @@ final class LaneConnection {
         /// The number in the receipt: of the newest statement that was committed.
         var receiptNumber: Int64
         var catalog: PlanCatalog
-        var month: BillingPeriod
+        var observedAt: Instant
     }
 
     init(options: ConnectionOptions, wake: WakePipe, logger: Logger) {
@@ -46,9 +46,9 @@ final class LaneConnection {
     /// The answer to a request that waited for a connection until its deadline.
     var failure: EngineError { session.lastFailure.map { EngineError(withoutSession: $0) } ?? .unreachable }
 
-    func takeObservedMonth() -> BillingPeriod? {
-        defer { observedMonth = nil }
-        return observedMonth
+    func takeObservedInstant() -> Instant? {
+        defer { observedInstant = nil }
+        return observedInstant
     }
 
     func nextNumber() -> Int64 {
@@ -74,7 +74,7 @@ final class LaneConnection {
         // other number it is not this lane's newest receipt.
         guard (receiptNumber - 1...receiptNumber).contains(setup.receiptNumber) else { return loseReceipt() }
         catalog = setup.catalog
-        observedMonth = setup.month
+        observedInstant = setup.observedAt
     }
 
     private static func setUp(
@@ -88,11 +88,10 @@ final class LaneConnection {
         let opened = try connection.query(EmbeddedSQL.openLane, parameters, deadline: deadline)
         let plans = try connection.query(EmbeddedSQL.readPlans, deadline: deadline)
         let now = try connection.query("select headroom.now()", deadline: deadline)
-        let date = Instant(microsecondsSince1970: try now.timestamp(0, 0)).date
         return Setup(
             receiptNumber: try opened.int64(0, 0),
             catalog: try PlanCatalog(plans),
-            month: BillingPeriod(year: date.year, month: date.month)
+            observedAt: Instant(microsecondsSince1970: try now.timestamp(0, 0))
         )
     }
 

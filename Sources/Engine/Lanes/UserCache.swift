@@ -12,12 +12,12 @@ struct UserCache {
         var version: Int64?
     }
 
-    /// The calendar month by the database's clock when last observed; where a user that is not cached is expected.
-    private(set) var calendarMonth: BillingPeriod {
-        didSet { calendarMonthNumbers = calendarMonth.month ?? (0, 0) }
+    /// The day in UTC by the database's clock when last observed.
+    private(set) var today: CivilDate {
+        didSet { calendarMonth = BillingPeriod(year: today.year, month: today.month) }
     }
-    /// Avoids making and comparing a label for every batch.
-    private var calendarMonthNumbers: (year: Int, month: Int)
+    /// Where a user that is not cached is expected.
+    private var calendarMonth: BillingPeriod
     /// Two generations, so that eviction needs no bookkeeping per user: when the recent one is full it becomes the
     /// older one, and users that are not looked up while the next one fills are evicted.
     private var recent: [UserID: Entry] = [:]
@@ -30,9 +30,9 @@ struct UserCache {
     static let capacityOfAllLanes = 262_144
 
     /// - Parameter capacity: users at most; at least half as many are cached.
-    init(calendarMonth: BillingPeriod, capacity: Int = capacityOfAllLanes) {
-        self.calendarMonth = calendarMonth
-        calendarMonthNumbers = calendarMonth.month ?? (0, 0)
+    init(today: CivilDate, capacity: Int = capacityOfAllLanes) {
+        self.today = today
+        calendarMonth = BillingPeriod(year: today.year, month: today.month)
         generationCapacity = max(1, capacity / 2)
     }
 
@@ -51,18 +51,14 @@ struct UserCache {
         !exhausted.isEmpty && exhausted.contains(user)
     }
 
-    /// In a new month by the database's clock, an exhausted user may have an allowance again.
-    mutating func observe(_ month: BillingPeriod) {
-        guard month != calendarMonth else { return }
-        calendarMonth = month
-        exhausted.removeAll(keepingCapacity: true)
-    }
-
+    /// On a new day, an exhausted user may have an allowance again.
+    ///
     /// - Parameter now: by the database's clock.
     mutating func observe(_ now: Instant) {
         let date = now.date
-        guard (date.year, date.month) != calendarMonthNumbers else { return }
-        observe(BillingPeriod(year: date.year, month: date.month))
+        guard date != today else { return }
+        today = date
+        exhausted.removeAll(keepingCapacity: true)
     }
 
     mutating func learn(_ user: UserID, _ entitlement: Entitlement, version: Int64) {

@@ -8,12 +8,16 @@ struct PlanCatalog {
     private let plans: [String: Plan]
     /// Plans whose row has a value out of range; only requests of their users fail.
     private let invalid: [String: PostgresError]
+    private let hasWeeks: Bool
+    private let hasDays: Bool
 
     init(revision: Int32, plans: [Plan], invalid: [String: PostgresError] = [:]) {
         self.revision = revision
         self.invalid = invalid
+        hasWeeks = plans.contains { $0.cycle == .weekly }
+        hasDays = plans.contains { $0.cycle == .daily }
         self.plans = Dictionary(plans.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-        endlessPeriods = plans.filter { $0.cycle != .monthly }.map { BillingPeriod(planNamed: $0.name) }
+        endlessPeriods = plans.filter { !$0.cycle.isPeriodic }.map { BillingPeriod(planNamed: $0.name) }
     }
 
     static let empty = PlanCatalog(revision: -1, plans: [])
@@ -36,7 +40,18 @@ struct PlanCatalog {
     }
 
     /// The periods of plans whose allowance never resets.
-    let endlessPeriods: [BillingPeriod]
+    private let endlessPeriods: [BillingPeriod]
+
+    /// Where the usable row of any user may be on a day in UTC. A month may have begun in the previous calendar month,
+    /// and in some time zones it is the day before or after.
+    func usualPeriods(on today: CivilDate) -> [BillingPeriod] {
+        let month = BillingPeriod(year: today.year, month: today.month)
+        let days = (-1...1 as ClosedRange<Int64>).map { CivilDate(daysSince1970: today.daysSince1970 + $0) }
+        var periods = [month] + (month.previousMonth.map { [$0] } ?? []) + endlessPeriods
+        if hasWeeks { periods += Set(days.map(BillingPeriod.init(weekOf:))) }
+        if hasDays { periods += days.map(BillingPeriod.init(day:)) }
+        return periods
+    }
 
     /// Those without a value out of range, by name.
     var all: [Plan] { plans.values.sorted { $0.name < $1.name } }
@@ -63,12 +78,16 @@ extension Plan {
             switch try text("cycle") {
             case "trial": .trial(days: try count("trial_days", in: 1...3_650))
             case "lifetime": .lifetime
+            case "weekly": .weekly
+            case "daily": .daily
             default: .monthly
             }
+        let timeZone = try result.column("time_zone")
         self.init(
             name: try text("plan"),
             label: try text("label"),
             cycle: cycle,
+            timeZone: result.isNull(row, timeZone) ? nil : result.text(row, timeZone),
             allowance: try result.countOrNil(row, try result.column("allowance"), of: source("allowance")),
             gentlePercent: try count("gentle_percent", in: 0...100),
             prominentPercent: try count("prominent_percent", in: 0...100)

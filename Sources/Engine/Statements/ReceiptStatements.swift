@@ -27,7 +27,7 @@ extension PreparedQuery {
     static let lane = [
         CountBatchStatement.plain, CountBatchStatement.keyed, ReadBatchStatement.query, ReceiptStatement.read,
         ReceiptStatement.touch, LockUsersStatement.receipt, LockUsersStatement.users, LockUsersStatement.keys,
-        WriteUsersStatement.firstSubscriptions, WriteUsersStatement.usageRows, WriteUsersStatement.earlierMonths,
+        WriteUsersStatement.firstSubscriptions, WriteUsersStatement.usageRows, WriteUsersStatement.earlierPeriods,
         WriteUsersStatement.pastUsage, WriteUsersStatement.newKeys, WriteUsersStatement.changedKeys,
         WriteUsersStatement.receipt,
     ]

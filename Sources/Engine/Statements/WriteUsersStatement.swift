@@ -9,7 +9,7 @@ struct WriteUsersStatement {
         sql: EmbeddedSQL.createFirstSubscriptions
     )
     static let usageRows = PreparedQuery(name: "write_usage_rows", sql: EmbeddedSQL.writeUsageRows)
-    static let earlierMonths = PreparedQuery(name: "end_earlier_months", sql: EmbeddedSQL.endEarlierMonths)
+    static let earlierPeriods = PreparedQuery(name: "end_earlier_periods", sql: EmbeddedSQL.endEarlierPeriods)
     static let newKeys = PreparedQuery(name: "insert_keys", sql: EmbeddedSQL.insertKeys)
     static let changedKeys = PreparedQuery(name: "update_keys", sql: EmbeddedSQL.updateKeys)
     static let pastUsage = PreparedQuery(name: "write_past_usage", sql: EmbeddedSQL.writePastUsage)
@@ -21,7 +21,7 @@ struct WriteUsersStatement {
     func send(over connection: Connection, lane: ReceiptID, number: Int64, answers: String) throws(PostgresError) {
         let new = users.filter(\.createsSubscription)
         let changed = users.filter(\.isChanged)
-        let newMonths = users.filter(\.beginsMonth)
+        let begun = users.filter(\.beginsPeriod)
         let newKeys = users.flatMap { user in user.rows(of: user.newKeys) }
         let changedKeys = users.flatMap { user in user.rows(of: user.changedKeys) }
         try connection.sendPipeline { pipeline throws(PostgresError) in
@@ -38,11 +38,11 @@ struct WriteUsersStatement {
                     WriteUsersStatement.usageRows(of: changed)
                 )
             }
-            if !newMonths.isEmpty {
+            if !begun.isEmpty {
                 var parameters = Parameters()
-                parameters.append(idsOf: newMonths)
-                parameters.appendTexts(count: newMonths.count) { newMonths[$0].snapshot.period.label }
-                try pipeline.send(prepared: WriteUsersStatement.earlierMonths.name, parameters)
+                parameters.append(idsOf: begun)
+                parameters.appendTexts(count: begun.count) { begun[$0].snapshot.period.label }
+                try pipeline.send(prepared: WriteUsersStatement.earlierPeriods.name, parameters)
             }
             for user in users {
                 for (period, usage) in user.pastUsage where usage.isChanged {
@@ -143,9 +143,9 @@ extension UserTransaction {
 
     fileprivate var createsSubscription: Bool { countsOrHolds && !locked.hasSubscription }
 
-    /// Whether a monthly period gets its usage row.
-    fileprivate var beginsMonth: Bool {
-        countsOrHolds && !locked.hasUsageRow && locked.hasSubscriber && snapshot.plan.cycle == .monthly
+    /// Whether a period that follows others gets its usage row.
+    fileprivate var beginsPeriod: Bool {
+        countsOrHolds && !locked.hasUsageRow && locked.hasSubscriber && snapshot.plan.cycle.isPeriodic
     }
 
     /// Until when the row is usable. The row of a user without access, which only `COMMIT` and `RELEASE` write, is not

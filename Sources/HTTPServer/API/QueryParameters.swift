@@ -30,7 +30,7 @@ struct QueryParameters {
 
     static func period(_ text: String) throws(Problem) -> BillingPeriod {
         guard let period = BillingPeriod(text) else {
-            throw .badArgument("period must be a month as YYYY-MM, or a plan's name such as trial")
+            throw .badArgument("period must be \(BillingPeriod.forms)")
         }
         return period
     }

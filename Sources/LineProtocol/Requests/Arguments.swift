@@ -132,7 +132,7 @@ extension Arguments {
     func period(at index: Int) throws(ReplyError) -> BillingPeriod? {
         guard let token = positional(index) else { return nil }
         guard let period = BillingPeriod(token.text) else {
-            throw .badArgument("period must be a month as YYYY-MM, or a plan's name such as trial")
+            throw .badArgument("period must be \(BillingPeriod.forms)")
         }
         return period
     }

@@ -7,9 +7,10 @@ import Usage
 struct CustomerHistories {
     /// `gone` is not among them.
     static let plans: [String: Plan.Cycle] = [
-        "paid": .monthly, "pro": .monthly, "trial": .trial(days: 3), "taste": .trial(days: 7), "free": .lifetime,
+        "paid": .monthly, "pro": .monthly, "trial": .trial(days: 3), "taste": .trial(days: 7),
+        "week": .weekly, "day": .daily, "free": .lifetime,
     ]
-    static let allowances = ["paid": 800, "trial": 100, "taste": 100, "free": 0]
+    static let allowances = ["paid": 800, "trial": 100, "taste": 100, "week": 200, "day": 30, "free": 0]
     static let now = instant(44)
 
     /// Instants are 12 hours apart, from the 20th of a month on.
@@ -64,7 +65,7 @@ struct CustomerHistories {
         var record = UserRecord()
         if random.chance(50) {
             record.declaredAt = instant()
-            record.declaredPlan = random.element(of: ["paid", "pro", nil])
+            record.declaredPlan = random.element(of: ["paid", "pro", "day", nil])
             record.declaredAnchorDay = random.element(of: [1, 5, 31])
             record.declaredPreviousPlan = random.element(of: ["paid", "pro", nil])
         }
@@ -79,7 +80,7 @@ struct CustomerHistories {
         record.presentTrialUsedUpAt = instant(percent: 25)
         for name in ["operator", "first message"] where random.chance(20) {
             var subscription = StoreSubscription(transaction: name)
-            subscription.plan = random.element(of: ["paid", "pro", "trial", "free"])
+            subscription.plan = random.element(of: ["paid", "pro", "day", "trial", "free"])
             subscription.startedAt = instant()
             subscription.expiresAt = instant(percent: 50)
             record.otherSubscriptions.append(subscription)
@@ -162,7 +163,9 @@ extension CustomerHistories {
         if kind == .gracePeriod || kind == .billingRetry { effect.graceUntil = instant(percent: 40) }
         if random.chance(10) { effect.anchorDay = random.element(of: [7, 30]) }
         if random.chance(kind == .purchased ? 95 : 50) {
-            effect.plan = random.element(of: ["paid", "paid", "pro", "free", "trial", "trial", "taste", "gone"])
+            effect.plan = random.element(
+                of: ["paid", "paid", "pro", "week", "day", "free", "trial", "trial", "taste", "gone"]
+            )
         }
         if kind == .productChanged, random.chance(60) {
             effect.plan = nil

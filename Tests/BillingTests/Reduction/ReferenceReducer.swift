@@ -13,7 +13,7 @@ struct ReferenceReducer {
     private let trials: ReferenceTrials
     private var subscriptions: [Name: StoreSubscription] = [:]
     private var users: [UserID: UserState] = [:]
-    private var lastMonthlyPlan: [UserID: String] = [:]
+    private var lastPeriodicPlan: [UserID: String] = [:]
 
     private var fault: ReferenceCustomer.Fault? { customer.fault }
 
@@ -36,7 +36,7 @@ struct ReferenceReducer {
             trialStartedAt: trials.ofStores(user).map(\.startedAt).min(),
             trialUsedUpAt: trials.usedUp(of: user)
         )
-        lastMonthlyPlan[user] = record.declaredPlan
+        lastPeriodicPlan[user] = record.declaredPlan
     }
 
     var state: CustomerState {
@@ -98,6 +98,10 @@ struct ReferenceReducer {
         plan.flatMap { customer.history.plans[$0] } == .monthly
     }
 
+    private func isPeriodic(_ plan: String?) -> Bool {
+        plan.flatMap { customer.history.plans[$0] }?.isPeriodic == true
+    }
+
     private func isTrial(_ plan: String?) -> Bool {
         trials.days(plan) != nil
     }
@@ -121,11 +125,11 @@ extension ReferenceReducer {
         if let day = after.anchorDay, day != before.anchorDay || effect.anchorDay != nil || isPurchase {
             users[name.user]?.anchorDay = day
         }
-        if let plan = after.plan, isMonthly(plan), plan != before.plan || isPurchase {
-            if let last = lastMonthlyPlan[name.user], last != plan, fault != .ignoresPreviousPlan {
+        if let plan = after.plan, isPeriodic(plan), plan != before.plan || isPurchase {
+            if let last = lastPeriodicPlan[name.user], last != plan, fault != .ignoresPreviousPlan {
                 users[name.user]?.previousPlan = last
             }
-            lastMonthlyPlan[name.user] = plan
+            lastPeriodicPlan[name.user] = plan
         }
     }
 }

@@ -41,6 +41,34 @@ struct TransferredUsageTests: TransferSuite {
         #expect(try await database.count(of: user(2), period: "2026-11") == 800)
     }
 
+    @Test(
+        "goes along within a day or a week of the plan",
+        arguments: [("daily", "2026-11-21", "2026-11-21T15:00:00Z"), ("weekly", "2026-W47", "2026-11-22T15:00:00Z")]
+    )
+    func localPeriods(cycle: String, label: String, end: String) async throws {
+        // In Tokyo it is 01:00 of the 21st, a Saturday.
+        let database = try await fresh("2026-11-20T16:00:00Z")
+        try await database.psql.execute(
+            "update headroom.plans set cycle = '\(cycle)', time_zone = 'Asia/Tokyo' where plan = 'paid'"
+        )
+        try await database.psql.ingest(bought("T", by: ada))
+        _ = try await database.consume(user(1), 800)
+        let other = cycle == "daily" ? "2026-W47" : "2026-11-21"
+        // Rows of other forms stay with the giver.
+        try await database.psql.execute(
+            "insert into message_usage (user_id, billing_period, message_count) values ('\(ada)', '\(other)', 5)"
+        )
+        try await database.psql.ingest(transfer("t1", "2026-11-20T15:30:00Z", from: [ada], to: [bob]))
+        try await database.psql.ingest(transfer("t2", "2026-11-20T15:40:00Z", from: [bob], to: [cleo]))
+        #expect(try await snapshot(user(3), database) == "fine|paid|800|800")
+        let rows = try await database.psql.rows(
+            "select user_id, billing_period, message_count from message_usage where user_id <> '\(ada)' order by 1, 2"
+        )
+        #expect(rows == ["\(bob)|\(label)|800", "\(cleo)|\(label)|800"])
+        try await database.moveClock(to: at(end))
+        #expect(try await snapshot(user(3), database) == "fine|paid|0|800")
+    }
+
     @Test("includes what the giver holds")
     func held() async throws {
         let database = try await fresh()

@@ -29,7 +29,7 @@ struct UserCacheTests {
 
     @Test("users are expected in the calendar month until seen in another period")
     func calendarMonth() {
-        var users = UserCache(calendarMonth: november)
+        var users = UserCache(today: at("2026-11-10").date)
         #expect(users.period(of: user(1)) == november)
         users.learn(user(1), snapshot("trial"))
         users.learn(user(2), snapshot("2026-10"))
@@ -41,19 +41,19 @@ struct UserCacheTests {
 
     @Test("the database's clock moves the calendar month, in which users that are not cached are expected")
     func newMonth() {
-        var users = UserCache(calendarMonth: november)
+        var users = UserCache(today: at("2026-11-10").date)
         users.learn(user(1), snapshot("2026-10"))
         users.observe(at("2026-12-01"))
-        #expect(users.calendarMonth.label == "2026-12")
+        #expect(users.today == at("2026-12-01").date)
         #expect(users.period(of: user(2)).label == "2026-12")
         #expect(users.period(of: user(1)).label == "2026-10")
         users.observe(at("2027-12-01"))
-        #expect(users.calendarMonth.label == "2027-12")
+        #expect(users.period(of: user(2)).label == "2027-12")
     }
 
     @Test("an entitlement keeps its version until another entitlement is seen")
     func versions() {
-        var users = UserCache(calendarMonth: november)
+        var users = UserCache(today: at("2026-11-10").date)
         let entitlement = snapshot("2026-11").entitlement
         users.learn(user(1), entitlement, version: 7)
         #expect(users.entry(of: user(1))?.version == 7)
@@ -66,9 +66,9 @@ struct UserCacheTests {
         #expect(users.entry(of: user(1))?.entitlement.limit == 20)
     }
 
-    @Test("a user with nothing left is exhausted until something is left, or the month is new")
+    @Test("a user with nothing left is exhausted until something is left, or the day is new")
     func exhausted() {
-        var users = UserCache(calendarMonth: november)
+        var users = UserCache(today: at("2026-11-10").date)
         #expect(!users.isExhausted(user(1)))
         users.learn(user(1), snapshot("2026-11", used: 10))
         users.learn(user(2), snapshot("trial", used: 9))
@@ -78,13 +78,15 @@ struct UserCacheTests {
         #expect(users.isExhausted(user(3)))
         users.learn(user(1), snapshot("2026-11", used: 10, limit: nil))
         #expect(!users.isExhausted(user(1)))
-        users.observe(at("2026-12-01"))
+        users.observe(at("2026-11-10T23:59:59Z"))
+        #expect(users.isExhausted(user(3)))
+        users.observe(at("2026-11-11"))
         #expect(!users.isExhausted(user(3)))
     }
 
     @Test("the latest users stay, at least half of the capacity and at most all of it")
     func capacity() {
-        var users = UserCache(calendarMonth: november, capacity: 8)
+        var users = UserCache(today: at("2026-11-10").date, capacity: 8)
         for number: UInt64 in 1...100 { users.learn(user(number), snapshot("trial")) }
         let cached = (1...100 as ClosedRange<UInt64>).filter { users.period(of: user($0)).label == "trial" }
         #expect(cached.count <= 8)
@@ -93,7 +95,7 @@ struct UserCacheTests {
 
     @Test("a user that is looked up again and again is not evicted")
     func lookedUpAgain() {
-        var users = UserCache(calendarMonth: november, capacity: 8)
+        var users = UserCache(today: at("2026-11-10").date, capacity: 8)
         users.learn(user(1), snapshot("trial"))
         for number: UInt64 in 2...100 {
             users.learn(user(number), snapshot("trial"))

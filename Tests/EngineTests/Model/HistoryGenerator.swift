@@ -17,10 +17,12 @@ enum HistoryStep {
 struct HistoryGenerator {
     private var random: SeededGenerator
     let users = (0..<6).map { user($0) }
-    private(set) var now = at("2026-01-28T22:00:00Z")
+    /// Some clocks go forward in March, and back in October and November.
+    private(set) var now: Instant
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
+        now = at(seed.isMultiple(of: 2) ? "2026-10-23T22:00:00Z" : "2026-01-28T22:00:00Z")
     }
 
     /// The plans before the first step.
@@ -28,6 +30,8 @@ struct HistoryGenerator {
         [
             Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 20),
             Plan(name: "basic", label: "Basic", cycle: .monthly, allowance: 8, gentlePercent: 50, prominentPercent: 75),
+            Plan(name: "week", label: "Week", cycle: .weekly, timeZone: "America/New_York", allowance: 9),
+            Plan(name: "day", label: "Day", cycle: .daily, timeZone: "Atlantic/Azores", allowance: 5),
             Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 10),
             Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3),
         ]
@@ -83,7 +87,7 @@ struct HistoryGenerator {
         let states = SubscriptionState.allCases.map { Optional($0) }
         return PlanChange(
             user: user,
-            plan: random.chance(3) ? "absent" : random.element(of: ["paid", "paid", "basic", "pro", "trial", "free"]),
+            plan: random.chance(3) ? "absent" : random.element(of: HistoryGenerator.planChoices),
             state: random.chance(40) ? nil : random.element(of: states),
             startedAt: date(),
             expiresAt: date(),
@@ -91,6 +95,10 @@ struct HistoryGenerator {
             anchorDay: random.chance(60) ? nil : random.element(of: [1, 2, 15, 28, 29, 30, 31])
         )
     }
+
+    private static let planChoices = [
+        "paid", "paid", "basic", "pro", "week", "week", "day", "day", "day", "trial", "free",
+    ]
 
     /// Often none, sometimes now, else within some weeks, to the microsecond.
     private mutating func date() -> Instant? {
@@ -103,7 +111,10 @@ struct HistoryGenerator {
     private mutating func period() -> BillingPeriod {
         if random.chance(35) { return BillingPeriod(planNamed: random.element(of: ["trial", "trial", "free"])) }
         let (year, month) = (now.date.year, now.date.month)
-        return switch random.element(of: [0, 0, 0, 1, 1, 2]) {
+        let near = now.advanced(bySeconds: 86_400 * random.element(of: [-7, -1, 0, 0, 1])).date
+        return switch random.element(of: [0, 0, 0, 1, 1, 2, 3, 4, 4, 4]) {
+        case 3: BillingPeriod(weekOf: near)
+        case 4: BillingPeriod(day: near)
         case 0: BillingPeriod(year: year, month: month)
         case 1: month == 1 ? BillingPeriod(year: year - 1, month: 12) : BillingPeriod(year: year, month: month - 1)
         default: month == 12 ? BillingPeriod(year: year + 1, month: 1) : BillingPeriod(year: year, month: month + 1)
@@ -114,18 +125,24 @@ struct HistoryGenerator {
         let percentages = [0, 50, 80, 95, 100]
         let gentle = random.element(of: percentages)
         let prominent = random.element(of: percentages.filter { $0 >= gentle })
-        let name = random.element(of: ["paid", "basic", "pro", "trial", "free"])
+        let name = random.element(of: ["paid", "basic", "pro", "week", "day", "trial", "free"])
         let cycle: Plan.Cycle =
             switch name {
             case "trial": .trial(days: Int.random(in: 1...9, using: &random))
-            case "free": .lifetime
-            default: .monthly
+            case "free" where random.chance(50): .lifetime
+            case "week" where random.chance(60): .weekly
+            case "day" where random.chance(60): .daily
+            default: random.element(of: [.monthly, .monthly, .weekly, .daily])
             }
+        let zones = [
+            nil, "UTC", "Atlantic/Azores", "America/Havana", "America/New_York", "Europe/Berlin", "Asia/Tokyo",
+        ]
         let isUnlimited = name != "trial" && random.chance(15)
         return Plan(
             name: name,
             label: random.element(of: ["Gold", "Größer & \"besser\"", "Plan \\ 7"]),
             cycle: cycle,
+            timeZone: cycle == .weekly || cycle == .daily ? random.element(of: zones) : nil,
             allowance: isUnlimited ? nil : allowance(),
             gentlePercent: gentle,
             prominentPercent: prominent

@@ -10,6 +10,8 @@ enum PlanRow {
         parameters.append(text: plan.label)
         switch plan.cycle {
         case .monthly: parameters.append(text: "monthly")
+        case .weekly: parameters.append(text: "weekly")
+        case .daily: parameters.append(text: "daily")
         case .trial: parameters.append(text: "trial")
         case .lifetime: parameters.append(text: "lifetime")
         }
@@ -21,14 +23,16 @@ enum PlanRow {
         }
         parameters.append(int32: Int32(plan.gentlePercent))
         parameters.append(int32: Int32(plan.prominentPercent))
+        parameters.append(text: plan.timeZone)
         _ = try connection.query(
             """
-            insert into headroom.plans (plan, label, cycle, allowance, trial_days, gentle_percent, prominent_percent)
-            values ($1, $2, $3, $4, $5, $6, $7)
+            insert into headroom.plans (
+                plan, label, cycle, allowance, trial_days, gentle_percent, prominent_percent, time_zone
+            ) values ($1, $2, $3, $4, $5, $6, $7, $8)
             on conflict (plan) do update
             set label = excluded.label, cycle = excluded.cycle, allowance = excluded.allowance,
                 trial_days = excluded.trial_days, gentle_percent = excluded.gentle_percent,
-                prominent_percent = excluded.prominent_percent
+                prominent_percent = excluded.prominent_percent, time_zone = excluded.time_zone
             """,
             parameters,
             deadline: .now + waitLimit

@@ -11,6 +11,8 @@ struct SQLAnswerTests {
         Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 800),
         Plan(name: "pro", label: "Pro", cycle: .monthly, allowance: nil),
         Plan(name: "early", label: "Früh", cycle: .monthly, allowance: 7, gentlePercent: 0, prominentPercent: 50),
+        Plan(name: "week", label: "Week", cycle: .weekly, timeZone: "Asia/Tokyo", allowance: 30),
+        Plan(name: "day", label: "Day", cycle: .daily, allowance: 20),
         Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 100),
         Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 0),
         Plan(name: "taste", label: "Taste", cycle: .lifetime, allowance: 3),
@@ -82,6 +84,15 @@ struct SQLAnswerTests {
         return try SQLAnswer.rows(sql, parameters, connection)[0]
     }
 
+    private static func period(of plan: Plan) -> BillingPeriod {
+        switch plan.cycle {
+        case .monthly: billingPeriod("2026-11")
+        case .weekly: billingPeriod("2026-W53")
+        case .daily: billingPeriod("2026-11-30")
+        case .trial, .lifetime: BillingPeriod(planNamed: plan.name)
+        }
+    }
+
     private func randomSnapshot(_ random: inout SeededGenerator) -> UsageSnapshot {
         let plan = random.element(of: SQLAnswerTests.plans)
         let observedAt = Instant(microsecondsSince1970: Int64.random(in: 0..<4_000_000_000_000_000, using: &random))
@@ -89,7 +100,7 @@ struct SQLAnswerTests {
         let percent = random.element(of: [0, 1, 50, 79, 80, 94, 95, 99, 100, 130])
         let states: [(SubscriptionState, DenialReason?)] =
             switch plan.cycle {
-            case .monthly:
+            case .monthly, .weekly, .daily:
                 [
                     (.active, nil), (.active, nil), (.cancelled, nil), (.gracePeriod, nil),
                     (.billingRetry, .billingRetry), (.expired, .expired), (.revoked, .revoked),
@@ -107,13 +118,13 @@ struct SQLAnswerTests {
         return UsageSnapshot(
             plan: plan,
             state: state,
-            period: plan.cycle == .monthly ? billingPeriod("2026-11") : BillingPeriod(planNamed: plan.name),
+            period: SQLAnswerTests.period(of: plan),
             used: random.chance(3) ? UsageSnapshot.countMaximum - 1 : max(0, (limit ?? 100) * percent / 100),
             held: random.chance(80) ? 0 : random.element(of: [1, 3]),
             limit: limit,
             denialReason: denialReason,
             startedAt: near(-month...(random.chance(10) ? month : 0)),
-            resetsAt: plan.cycle == .monthly ? near(1...month) : nil,
+            resetsAt: plan.cycle.isPeriodic ? near(1...month) : nil,
             expiresAt: plan.isTrial || random.chance(50) ? near(-month...month) : nil,
             previousPlan: random.chance(30) ? "paid" : nil,
             renews: random.element(of: [nil, true, false]),

@@ -41,16 +41,38 @@ struct PeriodLabelTests {
         #expect(try await psql.rows("select billing_period, message_count from message_usage") == ["\(open)|3"])
     }
 
-    @Test("for a user without one is a month that has begun, or a plan that never resets")
+    @Test(
+        "for a user with a weekly or daily plan is the open one, this month or trial, and no other",
+        arguments: [("weekly", "2026-W46"), ("daily", "2026-11-11")]
+    )
+    func local(cycle: String, open: String) async throws {
+        // In Tokyo it is 01:00 of the next day.
+        let psql = try await fresh(now: "2026-11-10T16:00:00Z").psql
+        try await psql.execute(
+            """
+            insert into headroom.plans (plan, label, cycle, allowance, time_zone)
+            values ('local', 'Local', '\(cycle)', 100, 'Asia/Tokyo');
+            select set_plan('\(ada)', 'local', p_anchor => 25);
+            """
+        )
+        for label in [open, "2026-11", "trial"] { #expect(try await error(label, psql) == nil, "\(label)") }
+        let others = ["2026-11-10", "2026-11-11", "2026-11-12", "2026-W45", "2026-W46", "2026-W47", "2026-10", "local"]
+        for label in others where label != open { #expect(try await error(label, psql) == "22023", "\(label)") }
+        #expect(try await psql.rows("select billing_period, message_count from message_usage") == ["\(open)|3"])
+    }
+
+    @Test("for a user without one is a month, a week or a day that has begun, or a plan that never resets")
     func unknown() async throws {
         let psql = try await fresh().psql
-        for label in ["2026-11", "2026-10", "2019-01", "trial"] {
-            #expect(try await error(label, psql) == nil, "\(label)")
-        }
-        for label in ["2026-12", "9999-12", "open", "paid", "made_up", "", "Trial"] {
-            #expect(try await error(label, psql) == "22023", "\(label)")
-        }
-        #expect(try await psql.number("select count(*) from message_usage") == 4)
+        // Up to 14 hours ahead of UTC the next day has begun.
+        let known = ["2026-11", "2026-10", "2019-01", "trial", "2026-W46", "2019-W01", "2026-11-11", "2019-02-28"]
+        for label in known { #expect(try await error(label, psql) == nil, "\(label)") }
+        let others = [
+            "2026-12", "9999-12", "open", "paid", "made_up", "", "Trial", "2026-W47", "2026-11-12", "2019-02-29",
+            "2019-W53", "2026-W00",
+        ]
+        for label in others { #expect(try await error(label, psql) == "22023", "\(label)") }
+        #expect(try await psql.number("select count(*) from message_usage") == known.count)
     }
 
     @Test("by an end user is neither a month of the past nor one of the future, so that end users create few rows")
@@ -59,10 +81,16 @@ struct PeriodLabelTests {
         let session = try await Session.open(database.conninfo)
         try await session.execute("set role headroom_user; set request.jwt.claim.sub = '\(ada)'")
         // On the last day of November it is December east of UTC.
-        for label in ["2026-11", "2026-12", "2026-10", "trial"] {
+        let known = [
+            "2026-11", "2026-12", "2026-10", "trial", "2026-11-30", "2026-12-01", "2026-W49",
+        ]
+        for label in known {
             #expect(try await error(label, session) == nil, "\(label)")
         }
-        for label in ["2026-09", "2020-01", "2027-01", "open", "made_up"] {
+        let others = [
+            "2026-09", "2020-01", "2027-01", "open", "made_up", "2026-11-29", "2026-12-02", "2026-W48", "2026-W50",
+        ]
+        for label in others {
             #expect(try await error(label, session) == "22023", "\(label)")
         }
     }

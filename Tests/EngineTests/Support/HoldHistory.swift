@@ -9,10 +9,14 @@ struct HoldHistory {
         Plan(name: "small", label: "Small", cycle: .monthly, allowance: 40),
         Plan(name: "other", label: "Other", cycle: .monthly, allowance: 60), .pro, .free,
         Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 30),
+        week, day,
     ]
+    private static let week = Plan(name: "week", label: "Week", cycle: .weekly, timeZone: "Asia/Tokyo", allowance: 30)
+    private static let day = Plan(name: "day", label: "Day", cycle: .daily, timeZone: "Atlantic/Azores", allowance: 20)
     static let plansSQL = """
-        insert into headroom.plans (plan, label, cycle, allowance) values
-            ('small', 'Small', 'monthly', 40), ('other', 'Other', 'monthly', 60);
+        insert into headroom.plans (plan, label, cycle, allowance, time_zone) values
+            ('small', 'Small', 'monthly', 40, null), ('other', 'Other', 'monthly', 60, null),
+            ('week', 'Week', 'weekly', 30, 'Asia/Tokyo'), ('day', 'Day', 'daily', 20, 'Atlantic/Azores');
         delete from headroom.plans where plan = 'paid';
         update headroom.plans set allowance = 30 where plan = 'trial';
         """
@@ -28,9 +32,12 @@ struct HoldHistory {
         case move(to: Instant)
     }
 
-    private static let periods = ["2026-11", "2026-12", "2027-01"].map(billingPeriod)
+    private static let periods = [
+        "2026-10", "2026-11", "2026-W43", "2026-W44", "2026-10-24", "2026-10-25", "2026-10-26",
+    ].map(billingPeriod)
 
-    static let start = at("2026-11-28T12:00:00Z")
+    /// On the Azores, clocks go back at 01:00 of the next day to 00:00, so that it has two midnights.
+    static let start = at("2026-10-24T12:00:00Z")
     static let users = (0..<5).map { user(UInt64($0)) }
     /// Few, so that most are used again. Their characters need escapes in arrays, strings and lines.
     private static let keys = ["a", "b", "{c,\"d\"}", "e\\'f", "NULL", "ключ"]
@@ -80,7 +87,7 @@ struct HoldHistory {
         case 92..<94:
             let calendarMonth = BillingPeriod(year: now.date.year, month: now.date.month)
             let period = generator.element(of: HoldHistory.periods)
-            return period == calendarMonth || period.month == nil ? .usage : .usageInPeriod(period)
+            return period == calendarMonth ? .usage : .usageInPeriod(period)
         case 94..<96: return .resetUsage(nil)
         default: return .setPlan(plan(of: user))
         }
@@ -96,14 +103,14 @@ struct HoldHistory {
     private mutating func plan(of user: UserID) -> PlanChange {
         let choices: [(String, SubscriptionState?)] = [
             ("small", nil), ("small", nil), ("small", nil), ("other", nil), ("other", nil), ("pro", nil),
-            ("trial", nil),
+            ("trial", nil), ("week", nil), ("day", nil), ("day", nil), ("day", .cancelled),
             ("small", .cancelled), generator.element(of: [("small", .expired), ("other", .revoked), ("free", nil)]),
         ]
         let (plan, state) = generator.element(of: choices)
         return PlanChange(user: user, plan: plan, state: state)
     }
 
-    /// A little later, at or just before the end of a hold, or in the next month.
+    /// A little later, at or just before the end of a hold, of a day, of a week or of a month.
     private mutating func later() -> Instant {
         ends.removeAll { $0 <= now }
         switch Int.random(in: 0..<10, using: &generator) {
@@ -116,9 +123,9 @@ struct HoldHistory {
         case 8:
             now = now.advanced(bySeconds: 86_400)
         default:
-            let date = now.date
-            let cycle = BillingCycle(year: date.year, month: date.month, anchorDay: 1)
-            now = generator.chance(50) ? cycle.end : max(now, cycle.end.advanced(bySeconds: -1))
+            let plan = generator.element(of: [HoldHistory.day, HoldHistory.day, HoldHistory.week, .paid])
+            guard let end = BillingCycle(containing: now, plan: plan)?.end else { return now }
+            now = generator.chance(50) ? end : max(now, end.advanced(bySeconds: -1))
         }
         return now
     }

@@ -95,7 +95,7 @@ struct OverviewPageTests {
         let page = overview(figures)
         for text in [
             "No period is open now. Choose an earlier billing period above.", "No messages in the last 30 days.",
-            "they belong to no month.", "No messages in this period.", "No store event has failed.",
+            "belong to no month.", "No messages in this period.", "No store event has failed.",
         ] {
             let rest = page.components(separatedBy: text).dropFirst().first ?? ""
             let sentence = rest.prefix { $0 != "<" }

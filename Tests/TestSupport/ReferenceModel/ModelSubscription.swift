@@ -45,8 +45,8 @@ extension ModelSubscription {
     public var accessEndsAt: Instant? {
         switch plan.cycle {
         case .trial(let days): expiresAt ?? startedAt?.advanced(bySeconds: Int64(days) * 86_400)
-        case .monthly where hasBillingIssue: graceEndsAt
-        case .monthly, .lifetime: expiresAt
+        case .lifetime: expiresAt
+        case .monthly, .weekly, .daily: hasBillingIssue ? graceEndsAt : expiresAt
         }
     }
 
@@ -69,9 +69,9 @@ extension ModelSubscription {
         return switch plan.cycle {
         case .trial: isOver && wasEnded ? .expired : .trial
         case .lifetime: isOver ? .expired : .free
-        case .monthly where hasBillingIssue: isOver ? .billingRetry : .gracePeriod
-        case .monthly where isOver: .expired
-        case .monthly: unsubscribedAt == nil ? .active : .cancelled
+        case _ where hasBillingIssue: isOver ? .billingRetry : .gracePeriod
+        case _ where isOver: .expired
+        case .monthly, .weekly, .daily: unsubscribedAt == nil ? .active : .cancelled
         }
     }
 

@@ -32,7 +32,7 @@ public struct ReferenceModel: Sendable {
     struct Subscriber: Sendable {
         var subscription: ModelSubscription
         var anchorDay = 1
-        /// The last monthly plan before this one.
+        /// The last plan with periods before this one.
         var previousPlan: String?
     }
 
@@ -119,16 +119,14 @@ extension ReferenceModel {
 }
 
 extension ReferenceModel {
-    /// Writes the row of the current period. The first use by an unknown user starts the trial.
+    /// Writes the row of the current period. The first use by an unknown user starts the trial or the free plan.
     ///
     /// - Parameter isUsed: a message was counted, held or released.
     mutating func write(_ snapshot: UsageSnapshot, of user: UserID, isUsed: Bool, at now: Instant) {
         if isUsed, subscribers[user] == nil {
             restoreForgotten(user, at: now)
-            if unknownUsersPolicy == .trial {
-                subscribers[user] = subscriber(user, at: now)
-                trialStarts[user] = snapshot.startedAt
-            }
+            if unknownUsersPolicy != .deny { subscribers[user] = subscriber(user, at: now) }
+            if unknownUsersPolicy == .trial { trialStarts[user] = snapshot.startedAt }
         }
         let row = rows[user]?[snapshot.period]
         rows[user, default: [:]][snapshot.period] = Row(
@@ -154,7 +152,7 @@ extension ReferenceModel {
         let subscription = subscriber.subscription
         let plan = subscription.plan
         let denialReason = subscription.denialReason(at: now)
-        let cycle = plan.cycle == .monthly ? currentCycle(of: user, anchorDay: subscriber.anchorDay, at: now) : nil
+        let cycle = currentCycle(of: user, plan, anchorDay: subscriber.anchorDay, at: now)
         let period = cycle?.period ?? BillingPeriod(planNamed: plan.name)
         let row = rows[user]?[period]
         let allowance = allowance(of: user, under: plan)
@@ -172,7 +170,7 @@ extension ReferenceModel {
             resetsAt: cycle?.end,
             expiresAt: subscription.accessEndsAt,
             // A paywall highlights the plan that has ended.
-            previousPlan: denialReason != nil && plan.cycle == .monthly ? plan.name : subscriber.previousPlan,
+            previousPlan: denialReason != nil && plan.cycle.isPeriodic ? plan.name : subscriber.previousPlan,
             observedAt: now
         )
         if subscribers[user] == nil, unknownUsersPolicy == .deny { snapshot.denialReason = .noSubscription }
@@ -218,13 +216,13 @@ extension ReferenceModel {
         return Subscriber(subscription: subscription)
     }
 
-    /// The cycle at `now`, or the cycle of a later used row. After a change of the anchor day, `now` may belong to an
-    /// earlier month than the used row, and starting that month again would be a free reset.
-    func currentCycle(of user: UserID, anchorDay: Int, at now: Instant) -> BillingCycle {
-        let cycle = BillingCycle(containing: now, anchorDay: anchorDay)
-        let latest = (rows[user] ?? [:]).keys.filter { $0.month != nil && !isUnused($0, of: user, at: now) }
-            .max { $0.label < $1.label }
-        guard let latest, latest.label > cycle.period.label, let (year, month) = latest.month else { return cycle }
-        return BillingCycle(year: year, month: month, anchorDay: anchorDay)
+    /// The cycle at `now`, or the next one if it was used; nil for a plan that never resets. After a change of the
+    /// anchor day or the time zone, `now` may belong to an earlier period than the used row, and starting that period
+    /// again would be a free reset.
+    func currentCycle(of user: UserID, _ plan: Plan, anchorDay: Int, at now: Instant) -> BillingCycle? {
+        guard let cycle = BillingCycle(containing: now, plan: plan, anchorDay: anchorDay),
+            let next = BillingCycle(containing: cycle.end, plan: plan, anchorDay: anchorDay)
+        else { return nil }
+        return isUnused(next.period, of: user, at: now) ? cycle : next
     }
 }

@@ -28,7 +28,8 @@ extension ReferenceModel {
             trialEnds[change.user] = nil
         }
         var subscription = ModelSubscription(plan: plan, startedAt: startedAt ?? now, expiresAt: change.expiresAt)
-        subscription.enter(state, change: change, cycle: BillingCycle(containing: now, anchorDay: anchorDay), at: now)
+        let cycle = BillingCycle(containing: now, plan: plan, anchorDay: anchorDay)
+        subscription.enter(state, change: change, cycleEnd: cycle?.end, at: now)
         subscribers[change.user] = Subscriber(
             subscription: subscription,
             anchorDay: anchorDay,
@@ -38,11 +39,11 @@ extension ReferenceModel {
         return Answer(user: change.user, status: .ok, snapshot: snapshot(of: change.user, at: now))
     }
 
-    /// The last monthly plan: a trial in between does not replace it.
+    /// The last plan with periods: a trial in between does not replace it.
     private func previousPlan(replacing old: Subscriber?, by plan: Plan) -> String? {
         guard let old else { return nil }
         let oldPlan = plans[old.subscription.plan.name] ?? old.subscription.plan
-        return oldPlan.cycle == .monthly && oldPlan.name != plan.name ? oldPlan.name : old.previousPlan
+        return oldPlan.cycle.isPeriodic && oldPlan.name != plan.name ? oldPlan.name : old.previousPlan
     }
 
     /// `RESETUSAGE`.
@@ -98,7 +99,7 @@ extension ModelSubscription {
     fileprivate mutating func enter(
         _ state: SubscriptionState,
         change: PlanChange,
-        cycle: BillingCycle,
+        cycleEnd: Instant?,
         at now: Instant
     ) {
         func atMostNow(_ instant: Instant?) -> Instant { instant.map { min($0, now) } ?? now }
@@ -107,7 +108,7 @@ extension ModelSubscription {
             break
         case .cancelled:
             unsubscribedAt = now
-            expiresAt = change.expiresAt ?? cycle.end
+            expiresAt = change.expiresAt ?? cycleEnd
         case .gracePeriod:
             hasBillingIssue = true
             graceUntil = change.graceUntil ?? (change.expiresAt ?? now).advanced(bySeconds: Self.fallbackGraceSeconds)

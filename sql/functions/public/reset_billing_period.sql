@@ -7,8 +7,9 @@ declare
     v_rows bigint;
 begin
     if p_billing_period is null
-        or not (headroom.is_month(p_billing_period) or p_billing_period ~ '^[a-z][a-z0-9_]{0,31}$') then
-        raise exception 'p_billing_period must be YYYY-MM, or a plan that never resets, such as trial'
+        or headroom.label_cycle(p_billing_period) is null and p_billing_period !~ '^[a-z][a-z0-9_]{0,31}$' then
+        raise exception
+            'p_billing_period must be YYYY-MM, YYYY-Www, YYYY-MM-DD, or a plan that never resets, such as trial'
             using errcode = 'invalid_parameter_value';
     end if;
     with locked_rows as (

@@ -14,7 +14,7 @@ begin
     end if;
     perform headroom.recreate_forgotten_subscriber(p_user_id);
     v_entitlement := headroom.entitlement(p_user_id, headroom.now(), headroom.unknown_users_policy());
-    if v_entitlement.cycle = 'monthly' and v_entitlement.spent_messages is not null then
+    if headroom.is_periodic(v_entitlement.cycle) and v_entitlement.spent_messages is not null then
         -- The count includes messages of rows that were written while the clock was ahead.
         perform headroom.lock_subscriber(p_user_id);
         perform headroom.correct_clock_jump(p_user_id, v_entitlement, headroom.now());

@@ -47,7 +47,7 @@ begin
             using errcode = 'invalid_parameter_value', hint = case v_plan.cycle
                 when 'trial' then 'A trial is trial, expired or revoked.'
                 when 'lifetime' then 'A plan that never resets is free, expired or revoked.'
-                else 'A monthly plan is active, cancelled, grace_period, billing_retry, expired or revoked.'
+                else 'Any other plan is active, cancelled, grace_period, billing_retry, expired or revoked.'
             end;
     end if;
 
@@ -57,7 +57,8 @@ begin
     v_before := headroom.entitlement(p_user_id, v_now, 'deny');
     v_record := headroom.plan_record(v_before, v_subscriber.anchor_day, v_subscriber.previous_plan);
     v_previous_plan := case
-        when v_before.has_subscription and v_before.cycle = 'monthly' and v_before.plan <> p_plan then v_before.plan
+        when v_before.has_subscription and headroom.is_periodic(v_before.cycle) and v_before.plan <> p_plan
+            then v_before.plan
         else v_subscriber.previous_plan
     end;
     if v_plan.cycle = 'trial' then
@@ -79,9 +80,12 @@ begin
     case v_state
         when 'cancelled' then
             -- A store cancels at the end of the paid period.
-            v_expires := coalesce(p_expires, headroom.cycle_start(
-                (headroom.cycle_month(v_now, v_subscriber.anchor_day) + interval '1 month')::date,
-                v_subscriber.anchor_day
+            v_expires := coalesce(p_expires, headroom.period_start(
+                v_plan.cycle,
+                headroom.next_period_day(v_plan.cycle, headroom.period_day(
+                    v_plan.cycle, v_now, v_subscriber.anchor_day, coalesce(v_plan.time_zone, 'UTC')
+                )),
+                v_subscriber.anchor_day, coalesce(v_plan.time_zone, 'UTC')
             ));
         when 'grace_period' then
             v_grace_until := coalesce(

@@ -128,11 +128,11 @@ struct DashboardFigures: Sendable {
         // Until both are loaded, any period may exist.
         guard period != .open, period.month == nil, let periods, let billing else { return true }
         return periods.reports.contains { $0.period == period }
-            || billing.plans.contains { $0.name == period.label && $0.cycle != .monthly }
+            || billing.plans.contains { $0.name == period.label && !$0.cycle.isPeriodic }
     }
 
     private func freshness(of period: BillingPeriod) async -> Duration {
-        // A period without a month, such as a trial's, never ends.
+        // The calendar month says nothing about a period without a month, such as a trial's, which never ends.
         guard period.month != nil,
             let current = await periods.cached(SingleKey(), error: .databaseIsAway).value?.current
         else { return DashboardFigures.freshness }

@@ -43,7 +43,7 @@ extension OverviewPresenter {
     var historyPlaceholder: String {
         guard figures.periods.value != nil else { return placeholder(figures.periods) }
         return empty(
-            "No usage of monthly plans in these months. Trials never reset, so they belong to no month.",
+            "No usage of monthly plans in these months. Trials, weeks and days belong to no month.",
             figures.periods
         )
     }

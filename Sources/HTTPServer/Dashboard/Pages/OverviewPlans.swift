@@ -51,8 +51,11 @@ extension OverviewPresenter {
 
     private static func allowance(_ plan: Plan) -> String {
         guard let allowance = plan.allowance.map(NumberText.grouped) else { return "unlimited" }
+        let zone = plan.timeZone.map { " (\($0))" } ?? ""
         return switch plan.cycle {
         case .monthly: "\(allowance) a month"
+        case .weekly: "\(allowance) a week\(zone)"
+        case .daily: "\(allowance) a day\(zone)"
         case .trial(let days): "\(allowance) in \(NumberText.count(days, "day"))"
         case .lifetime: plan.allowance == 0 ? "none" : "\(allowance) in all"
         }

@@ -98,11 +98,12 @@ struct OverviewPresenter {
 
     private var explanation: String {
         guard figures.period != .open else {
-            return "Each user’s current period: a month from the user’s own start day, or a trial."
+            return "Each user’s current period: a month from the user’s own start day, a week, a day, or a trial."
         }
-        return figures.period.month == nil
+        if figures.period.month != nil { return "Periods that begin in this month, on each user’s own start day." }
+        return figures.period.nextDay == nil
             ? "This allowance never resets, so all users share one period."
-            : "Periods that begin in this month, on each user’s own start day."
+            : "It begins at midnight in the time zone of each user’s plan."
     }
 
     private static let tierMeanings: [Tier: String] = [

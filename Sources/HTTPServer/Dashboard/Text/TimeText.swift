@@ -25,11 +25,12 @@ struct TimeText: Equatable {
         "\(date.day) \(monthName(date.month).prefix(3))"
     }
 
-    /// `November 2026`, or the name of a period that never resets.
+    /// `November 2026`, `Week 47 of 2026`, `22 November 2026`, or the name of a period that never resets.
     static func period(_ period: BillingPeriod) -> String {
         if period == .open { return "Open now" }
-        guard let (year, month) = period.month else { return period.label }
-        return "\(monthName(month)) \(year)"
+        if let (year, month) = period.month { return "\(monthName(month)) \(year)" }
+        if let (year, week) = period.week { return "Week \(week) of \(year)" }
+        return period.day.map(day) ?? period.label
     }
 
     /// `Nov 26`, for an axis.

@@ -58,6 +58,13 @@ begin atomic
                     then (p_snapshot).resets_at
             end as available_at,
             (plans).cycle = 'trial' as is_trial,
+            -- The day after a period of days, in the plan's time zone. A sentence says this day: in UTC, midnight may
+            -- be on another one.
+            case
+                when (plans).cycle in ('weekly', 'daily') then headroom.next_period_day(
+                    (plans).cycle, headroom.label_day((p_snapshot).billing_period)
+                )::timestamp at time zone 'UTC'
+            end as next_day,
             'state_' || case (p_snapshot).state
                 when 'grace_period' then 'billing_issue' when 'billing_retry' then 'billing_issue'
                 when 'revoked' then 'refunded'
@@ -74,12 +81,18 @@ begin atomic
                     then case when used + held >= "limit" then 'blocked_trial' else 'blocked_trial_ended' end
                 when tier = 'blocked' and denial_reason is null and (plans).cycle = 'monthly'
                     then case when available_at is null then 'blocked_monthly_undated' else 'blocked_monthly' end
-                when tier = 'blocked' and (p_snapshot).state = 'free' and (p_snapshot).previous_plan is null
+                when tier = 'blocked' and denial_reason is null and (plans).cycle in ('weekly', 'daily')
+                    then case when available_at is null then 'blocked_undated' else 'blocked_until' end
+                when tier = 'blocked' and (p_snapshot).previous_plan is null
+                    and ((p_snapshot).state = 'free' or denial_reason = 'no_subscription')
                     then 'blocked_never_subscribed'
                 when tier = 'blocked' then 'blocked_no_access'
                 when is_trial then 'trial'
                 when tier = 'prominent' and available_at is null then 'prominent_undated'
-                when tier = 'gentle' and (plans).cycle = 'lifetime' then 'gentle_lifetime'
+                when tier = 'gentle' and (plans).cycle <> 'monthly' then case
+                    when (plans).cycle in ('weekly', 'daily') and available_at is not null then 'gentle_until'
+                    else 'gentle_lifetime'
+                end
                 -- A lifetime allowance always shows its counter.
                 when (plans).cycle = 'lifetime' and "limit" is not null and tier = 'silent' then 'lifetime'
                 when tier in ('gentle', 'prominent') then tier
@@ -138,9 +151,11 @@ begin atomic
             case
                 when is_trial then 'accessible_trial'
                 when (plans).cycle = 'lifetime' then 'accessible_lifetime'
-                else 'accessible_monthly'
+                when (plans).cycle = 'monthly' then 'accessible_monthly'
+                else 'accessible_until'
             end || case when "limit" is null and not is_trial then '_unlimited' else '' end,
-            used, used, "limit", remaining, null, null, null, null
+            used, used, "limit", remaining,
+            coalesce(next_day, (p_snapshot).resets_at), null, null, null
         ),
         (select details.price from details),
         (select details.currency from details),
@@ -170,7 +185,8 @@ begin atomic
         case
             when banner is not null
                 then headroom.format_sentence(
-                    banner, remaining, used, "limit", remaining, available_at, null, null, null
+                    banner, remaining, used, "limit", remaining,
+                    case when available_at is not null then coalesce(next_day, available_at) end, null, null, null
                 )
         end
     )::headroom.answer

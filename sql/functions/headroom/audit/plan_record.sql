@@ -8,7 +8,7 @@ create or replace function headroom.plan_record(
         'plan', (p_entitlement).plan,
         'state', (p_entitlement).state,
         'started', case
-            when (p_entitlement).cycle <> 'monthly' then headroom.instant_text((p_entitlement).started_at)
+            when not headroom.is_periodic((p_entitlement).cycle) then headroom.instant_text((p_entitlement).started_at)
         end,
         'expires', headroom.instant_text((p_entitlement).expires_at),
         'anchor', p_anchor_day,

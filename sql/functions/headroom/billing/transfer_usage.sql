@@ -11,12 +11,13 @@ declare
     v_receiver constant uuid := (p_transfer ->> 'receiver')::uuid;
     v_plans constant text[] := array(select jsonb_array_elements_text(p_transfer -> 'plans'));
     v_entitlement constant headroom.entitlement := headroom.entitlement(v_receiver, headroom.now(), 'deny');
-    v_anchor_day smallint;
-    v_month date;
-    v_monthly_plan text;
-    v_month_label text;
-    v_month_end timestamptz;
+    v_anchor_day constant integer := coalesce((
+        select subscriber.anchor_day from headroom.subscribers as subscriber
+        where subscriber.bucket = headroom.bucket_of(v_receiver) and subscriber.user_id = v_receiver
+    ), 1);
     v_period text;
+    v_plan_name text;
+    v_ends_at timestamptz;
     v_messages integer;
     v_plan headroom.plans;
     v_before public.message_usage;
@@ -29,52 +30,65 @@ begin
     if not found then
         return;
     end if;
-    select min(plans.plan) into v_monthly_plan
-    from headroom.plans as plans where plans.plan = any(v_plans) and plans.cycle = 'monthly';
-    if v_monthly_plan is not null then
-        v_month_label := v_entitlement.billing_period;
-        v_month_end := v_entitlement.resets_at;
-        if v_entitlement.cycle is distinct from 'monthly' then
-            -- The receiver has passed the subscription on already, and the next transfer reads this row.
-            select subscriber.anchor_day into v_anchor_day from headroom.subscribers as subscriber
-            where subscriber.bucket = headroom.bucket_of(v_receiver) and subscriber.user_id = v_receiver;
-            v_month := headroom.cycle_month(headroom.now(), coalesce(v_anchor_day, 1));
-            v_month_label := headroom.month_label(v_month);
-            v_month_end := headroom.cycle_start((v_month + interval '1 month')::date, coalesce(v_anchor_day, 1));
-        end if;
-    end if;
-    for v_period, v_messages in
+    for v_period, v_plan_name, v_ends_at, v_messages in
+        -- The receiver's period in each cycle of these plans.
+        with periods as (
+            select distinct on (plans.cycle)
+                plans.cycle,
+                case when clock.is_open then v_entitlement.plan else plans.plan end as plan,
+                case
+                    when clock.is_open then v_entitlement.billing_period
+                    else headroom.period_label(plans.cycle, clock.day)
+                end as label,
+                case
+                    when clock.is_open then v_entitlement.resets_at
+                    else headroom.period_start(
+                        plans.cycle, headroom.next_period_day(plans.cycle, clock.day), v_anchor_day,
+                        coalesce(plans.time_zone, 'UTC')
+                    )
+                end as ends_at
+            from headroom.plans as plans
+            cross join lateral (
+                select
+                    -- Else the receiver has passed the subscription on already, and the next transfer reads this row.
+                    v_entitlement.cycle is not distinct from plans.cycle as is_open,
+                    headroom.period_day(
+                        plans.cycle, headroom.now(), v_anchor_day, coalesce(plans.time_zone, 'UTC')
+                    ) as day
+            ) as clock
+            where plans.plan = any(v_plans) and headroom.is_periodic(plans.cycle)
+            order by plans.cycle, plans.plan
+        )
         select
-            case when headroom.is_month(usage.billing_period) then v_month_label else usage.billing_period end,
+            coalesce(periods.label, usage.billing_period), coalesce(periods.plan, usage.billing_period),
+            -- The next transfer reads the end of the period from the row.
+            periods.ends_at,
             max(least(
                 usage.message_count::bigint + headroom.held_messages(v_giver, usage.billing_period, usage.held),
                 2147483647
             ))
         from public.message_usage as usage
+        left join periods on periods.cycle = headroom.label_cycle(usage.billing_period)
         where usage.bucket = headroom.bucket_of(v_giver) and usage.user_id = v_giver and (
             usage.billing_period = any(v_plans)
-            or headroom.is_month(usage.billing_period) and v_month_label is not null and headroom.now() < coalesce(
-                usage.resets_at, ((usage.billing_period || '-01')::timestamp + interval '1 month') at time zone 'UTC'
+            or periods.cycle is not null and headroom.now() < coalesce(
+                usage.resets_at, headroom.period_start(
+                    periods.cycle,
+                    headroom.next_period_day(periods.cycle, headroom.label_day(usage.billing_period)), 1, 'UTC'
+                )
             )
         )
-        group by 1
+        group by 1, 2, 3
         order by 1
     loop
         continue when v_messages = 0;
-        select * into v_plan from headroom.plans as plans
-        where plans.plan = case
-            when not headroom.is_month(v_period) then v_period
-            when v_entitlement.cycle = 'monthly' then v_entitlement.plan
-            else v_monthly_plan
-        end;
+        select * into v_plan from headroom.plans as plans where plans.plan = v_plan_name;
         v_before := headroom.lock_usage(v_receiver, v_period);
         insert into public.message_usage as usage (
             bucket, user_id, billing_period, message_count, updated_at, plan, plan_limit, "limit", resets_at
         ) values (
             headroom.bucket_of(v_receiver), v_receiver, v_period, v_messages, headroom.now(), v_plan.plan,
-            v_plan.allowance, v_plan.allowance,
-            -- The next transfer reads the end of the month from this row.
-            case when headroom.is_month(v_period) then v_month_end end
+            v_plan.allowance, v_plan.allowance, v_ends_at
         )
         on conflict (user_id, billing_period) do update
         set message_count = excluded.message_count, updated_at = excluded.updated_at, usable_until = '-infinity'

@@ -33,7 +33,7 @@ begin
                 subscriber.anchor_day, subscriber.previous_plan, subscriber.store_trial_started_at,
                 (
                     select subscription.plan from headroom.subscriptions as subscription
-                    join headroom.plans as plans on plans.plan = subscription.plan and plans.cycle = 'monthly'
+                    join headroom.plans as plans on plans.plan = subscription.plan and headroom.is_periodic(plans.cycle)
                     where subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
                         and subscription.original_transaction_id = 'operator'
                 ) as operator_plan,

@@ -1,9 +1,9 @@
 -- Corrects a user's rows that were written while the database's clock was ahead: those dated more than an hour after
--- p_at. The messages of months after the open one were sent in reality before p_at, so they count in the open period,
--- and the rows of those months are deleted. A trial that a message began starts at p_at, and holds get their remaining
+-- p_at. The messages of periods after the open one were sent in reality before p_at, so they count in the open period,
+-- and the rows of those periods are deleted. A trial that a message began starts at p_at, and holds get their remaining
 -- time again. The caller has locked the subscriber. Locks the usage rows.
 --
--- Otherwise the user would have an allowance in both months, or a trial that lasts years.
+-- Otherwise the user would have an allowance in both periods, or a trial that lasts years.
 create or replace function headroom.correct_clock_jump(
     p_user_id uuid, p_entitlement headroom.entitlement, p_at timestamptz
 ) returns void
@@ -43,11 +43,12 @@ begin
         select usage.billing_period, usage.message_count, usage.held, usage.granted
         from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
-            and usage.billing_period > v_period and headroom.is_month(usage.billing_period)
+            and usage.billing_period > v_period
+            and headroom.label_cycle(usage.billing_period) = headroom.label_cycle(v_period)
             and usage.updated_at > v_latest
         order by usage.billing_period for update
     ) as later;
-    if v_later is null or not headroom.is_month(v_period) then
+    if v_later is null then
         return;
     end if;
 

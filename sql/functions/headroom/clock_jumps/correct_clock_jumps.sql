@@ -12,7 +12,8 @@ declare
 begin
     for v_entitlement in
         select derived.* from unnest(p_entitlements) as derived
-        where derived.user_id = any(p_ahead) or derived.cycle = 'monthly' and derived.spent_messages is not null
+        where derived.user_id = any(p_ahead)
+            or headroom.is_periodic(derived.cycle) and derived.spent_messages is not null
     loop
         perform headroom.correct_clock_jump(v_entitlement.user_id, v_entitlement, p_at);
         v_is_corrected := true;

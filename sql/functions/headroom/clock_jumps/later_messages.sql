@@ -1,7 +1,9 @@
--- Returns the messages that a user was counted in months after the one that follows p_month, while the clock was ahead:
--- their rows are dated more than an hour after p_at. They count in the open month (headroom.correct_clock_jump). Null
--- without such a row.
-create or replace function headroom.later_messages(p_user_id uuid, p_month date, p_at timestamptz) returns integer
+-- Returns the messages that a user was counted in periods after the one that follows that of p_day
+-- (headroom.period_day), while the clock was ahead: their rows are dated more than an hour after p_at. They count in
+-- the open period (headroom.correct_clock_jump). Null without such a row.
+create or replace function headroom.later_messages(
+    p_user_id uuid, p_cycle text, p_day date, p_at timestamptz
+) returns integer
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -9,8 +11,8 @@ begin
         select least(sum(usage.message_count), 2147483647)
         from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
-            and usage.billing_period > headroom.month_label((p_month + interval '1 month')::date)
-            and usage.updated_at > p_at + interval '1 hour' and headroom.is_month(usage.billing_period)
+            and usage.billing_period > headroom.period_label(p_cycle, headroom.next_period_day(p_cycle, p_day))
+            and usage.updated_at > p_at + interval '1 hour' and headroom.label_cycle(usage.billing_period) = p_cycle
         having count(*) > 0
     );
 end

@@ -5,10 +5,11 @@
 -- constraint forbids, and an error if the plan of users without a subscription is missing. Locks nothing.
 --
 -- In PL/pgSQL, so that a session plans the query once; by itself PostgreSQL would plan it again for each single user,
--- which takes ten times as long as its execution. After the steps of headroom.judged_subscriptions, "judged" sees
--- all subscriptions of a user and "chosen" keeps one. A monthly plan then gets the month of p_at (clock_month), and the
--- month that is open (month), which is the next one if the user has already used that. Nothing is sorted by ORDER BY
--- ordinal, because the rows come in that order; it keeps the result of a step from being computed for each use.
+-- which takes ten times as long as its execution. After the steps of headroom.judged_subscriptions, "judged" sees all
+-- subscriptions of a user and "chosen" keeps one. A plan with periods then gets the one of p_at (clock_day,
+-- headroom.period_day), and the one that is open (day), which is the next one if the user has already used that.
+-- Nothing is sorted by ORDER BY ordinal, because the rows come in that order; it keeps the result of a step from being
+-- computed for each use.
 create or replace function headroom.entitlements(
     p_bucket smallint, p_users uuid[], p_at timestamptz, p_unknown_users_policy text
 ) returns setof headroom.entitlement
@@ -31,7 +32,7 @@ begin
     chosen as (
         select distinct on (judged.ordinal)
             judged.*,
-            case when judged.cycle = 'monthly' then headroom.cycle_month(p_at, judged.anchor_day) end as clock_month
+            headroom.period_day(judged.cycle, p_at, judged.anchor_day, judged.time_zone) as clock_day
         from judged
         order by
             judged.ordinal,
@@ -57,14 +58,14 @@ begin
     clocked as (
         select
             chosen.*,
-            -- Rarely true: the anchor day has become later, or the clock was set back.
-            case when chosen.clock_month is null then false else coalesce((
+            -- Rarely true: the anchor day has become later, the time zone is another one, or the clock was set back.
+            case when chosen.clock_day is null then false else coalesce((
                 select true from public.message_usage as usage
                 where usage.bucket = p_bucket and usage.user_id = chosen.user_id
-                    and usage.billing_period > headroom.month_label(chosen.clock_month)
-                    and headroom.is_month(usage.billing_period)
+                    and usage.billing_period > headroom.period_label(chosen.cycle, chosen.clock_day)
+                    and headroom.label_cycle(usage.billing_period) = chosen.cycle
                 limit 1
-            ), false) end as has_later_month
+            ), false) end as has_later_period
         from chosen
         order by chosen.ordinal
     ),
@@ -72,36 +73,41 @@ begin
         select
             clocked.*,
             case
-                -- Else the clock would name the month before that of a used row. The used row's month stays.
-                when clocked.has_later_month and headroom.is_used_period(
-                    clocked.user_id, headroom.month_label((clocked.clock_month + interval '1 month')::date)
-                ) then (clocked.clock_month + interval '1 month')::date
-                else clocked.clock_month
-            end as month
+                -- Else the clock would name the period before that of a used row. The used row's period stays.
+                when clocked.has_later_period and headroom.is_used_period(
+                    clocked.user_id,
+                    headroom.period_label(clocked.cycle, headroom.next_period_day(clocked.cycle, clocked.clock_day))
+                ) then headroom.next_period_day(clocked.cycle, clocked.clock_day)
+                else clocked.clock_day
+            end as day
         from clocked
         order by clocked.ordinal
     ),
     bounded as (
         select
-            opened.*, headroom.cycle_start(opened.month, opened.anchor_day) as month_starts_at,
-            headroom.cycle_start((opened.month + interval '1 month')::date, opened.anchor_day) as resets_at
+            opened.*,
+            headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone) as begins_at,
+            headroom.period_start(
+                opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day, opened.time_zone
+            ) as resets_at
         from opened
     )
     select
         bounded.user_id, bounded.transaction_id is not null, bounded.plan, bounded.cycle, bounded.state,
         bounded.denial_reason,
-        coalesce(headroom.month_label(bounded.month), bounded.plan),
+        coalesce(headroom.period_label(bounded.cycle, bounded.day), bounded.plan),
         case when bounded.denial_reason = 'no_subscription' then 0 else bounded.allowance end,
-        coalesce(bounded.month_starts_at, bounded.started_at, p_at), bounded.resets_at, bounded.ends_at,
+        coalesce(bounded.begins_at, bounded.started_at, p_at), bounded.resets_at, bounded.ends_at,
         case
-            when bounded.month is not null and bounded.denial_reason is not null then bounded.plan
+            when bounded.day is not null and bounded.denial_reason <> 'no_subscription' then bounded.plan
             else bounded.previous_plan
         end,
         bounded.renews, least(bounded.next_change_at, bounded.resets_at, 'infinity'),
         (select revised.revision from headroom.plan_revision as revised),
         case
-            when bounded.month is null then bounded.spent_messages::integer
-            when bounded.has_later_month then headroom.later_messages(bounded.user_id, bounded.clock_month, p_at)
+            when bounded.day is null then bounded.spent_messages::integer
+            when bounded.has_later_period
+                then headroom.later_messages(bounded.user_id, bounded.cycle, bounded.clock_day, p_at)
         end
     from bounded
     order by bounded.ordinal;

@@ -1,6 +1,6 @@
--- Moves a user's unused purchased messages to the current monthly period. A purchase may arrive before the subscription
--- that starts the month; its messages are then granted in the trial or the free plan. Messages that were used there are
--- not moved. The caller has locked the subscriber.
+-- Moves a user's unused purchased messages to the current period of a plan that has periods. A purchase may arrive
+-- before the subscription that starts the period; its messages are then granted in the trial or the free plan. Messages
+-- that were used there are not moved. The caller has locked the subscriber.
 create or replace function headroom.move_purchases(p_user_id uuid, p_reason text, p_event_id text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -13,14 +13,14 @@ begin
         return;
     end if;
     v_entitlement := headroom.entitlement(p_user_id, headroom.now(), headroom.unknown_users_policy());
-    if v_entitlement.cycle <> 'monthly' then
+    if not headroom.is_periodic(v_entitlement.cycle) then
         return;
     end if;
     for v_purchase in
         select purchases.* from headroom.message_purchases as purchases
         where purchases.user_id = p_user_id and purchases.granted_messages is not null
             and purchases.happened_at >= v_entitlement.started_at
-            and not headroom.is_month(purchases.billing_period)
+            and headroom.label_cycle(purchases.billing_period) is null
         order by purchases.source, purchases.transaction
     loop
         -- A period without a limit uses no granted messages, so all of them are moved.

@@ -22,18 +22,35 @@ with constants as (
         -- A row that is dated later was written while the clock was ahead.
         headroom.now() + interval '1 hour' as latest,
         to_char(headroom.now() at time zone 'UTC', 'YYYY-MM') as month,
+        -- The calendar's month, week and day (UTC).
+        array(
+            select headroom.period_label(cycles.cycle, (headroom.now() at time zone 'UTC')::date)
+            from unnest('{monthly,weekly,daily}'::text[]) as cycles (cycle)
+        ) as calendar_labels,
         extract(day from headroom.now() at time zone 'UTC')::integer as day,
-        -- All labels that a current row may have. The next month: if the clock was set back.
+        -- All labels that a current row may have: also those of the periods before, because of an anchor day or a time
+        -- zone, and of the periods after, because of a time zone or if the clock was set back.
         array(
             select to_char(headroom.now() at time zone 'UTC' + ahead * interval '1 month', 'YYYY-MM')
             from generate_series(-1, 1) as ahead
             union all
-            select plans.plan from headroom.plans as plans where plans.cycle <> 'monthly'
+            select plans.plan from headroom.plans as plans where not headroom.is_periodic(plans.cycle)
+            union all
+            select headroom.period_label('weekly', (headroom.now() at time zone 'UTC')::date + 7 * ahead)
+            from generate_series(-1, 2) as ahead
+            union all
+            select headroom.period_label('daily', (headroom.now() at time zone 'UTC')::date + ahead)
+            from generate_series(-1, 2) as ahead
         ) as labels,
         array(select plans.plan from headroom.plans as plans where plans.cycle = 'trial') as trials,
         -- The plan of users without a subscription.
-        starting.plan as starting_plan,
-        starting.cycle = 'monthly' as starts_with_months,
+        starting.cycle as starting_cycle,
+        coalesce(
+            headroom.period_label(
+                starting.cycle, (headroom.now() at time zone coalesce(starting.time_zone, 'UTC'))::date
+            ),
+            starting.plan
+        ) as starting_period,
         policies.policy = 'deny' or starting.allowance = 0 as starts_denied
     from headroom.plan_revision as revised
     cross join (select headroom.unknown_users_policy() as policy) as policies
@@ -56,15 +73,23 @@ select
             then 'o'::"char"
         else (
             select case
-                -- Older clients count users without a plan in the calendar month, until another row is current.
-                when count(*) = 0 and headroom.is_month(usage.billing_period)
-                    and not (select constants.starts_with_months from constants)
+                -- Older clients count users without a plan in the calendar month, or in its week or day, until another
+                -- row is current.
+                when count(*) = 0
+                    and headroom.label_cycle(usage.billing_period) <> (select constants.starting_cycle from constants)
                     then case
-                        when usage.plan is not null or usage.billing_period <> (select constants.month from constants)
+                        when usage.plan is not null
+                            or usage.billing_period <> all((select constants.calendar_labels from constants)::text[])
                             or exists (
                                 select from public.message_usage as other
                                 where other.bucket = usage.bucket and other.user_id = usage.user_id
-                                    and other.billing_period = (select constants.starting_plan from constants)
+                                    and (
+                                        other.billing_period = (select constants.starting_period from constants)
+                                        or other.billing_period
+                                            = any((select constants.calendar_labels from constants)::text[])
+                                        and (other.updated_at, other.billing_period)
+                                            > (usage.updated_at, usage.billing_period)
+                                    )
                             )
                             then 'o'::"char"
                         when (select constants.starts_denied from constants) then 'd'::"char"
@@ -72,7 +97,8 @@ select
                     end
                 when count(*) = 0 then '?'::"char"
                 -- From the anchor day on, this month's period is open.
-                when usage.billing_period < (select constants.month from constants) and (
+                when usage.billing_period < (select constants.month from constants)
+                    and headroom.label_cycle(usage.billing_period) = 'monthly' and (
                         select subscriber.anchor_day from headroom.subscribers as subscriber
                         where subscriber.bucket = usage.bucket and subscriber.user_id = usage.user_id
                     ) <= (select constants.day from constants)
@@ -101,7 +127,7 @@ select
                         else '?'::"char"
                     end
                 when count(*) = 1 and min(subscription.plan) = usage.plan and plans.cycle = 'monthly'
-                    and usage.resets_at is not null
+                    and headroom.label_cycle(usage.billing_period) = 'monthly' and usage.resets_at is not null
                     and usage.usable_until > (select constants.now from constants)
                     and usage.updated_at <= (select constants.latest from constants)
                     then 'e'::"char"

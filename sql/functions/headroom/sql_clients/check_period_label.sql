@@ -3,21 +3,22 @@
 --
 -- p_open_period: the open period of a user with a plan. It stands for the calendar month (UTC) and for trial too,
 -- because callers that know nothing of Headroom's plans name one of these. Null: the user has no plan, and the caller
--- decides. It may name a plan that never resets, or a month that has begun; an end user may name this month or
--- the month before, since no time zone and no start day makes an older month the present one.
+-- decides. It may name a plan that never resets, or a month, a week or a day that has begun. An end user may name the
+-- present ones of any time zone, and the month before, because a month may begin on any day.
 create or replace function headroom.check_period_label(p_label text, p_open_period text) returns void
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_now constant timestamp := headroom.now() at time zone 'UTC';
+    v_now constant timestamptz := headroom.now();
     -- As in headroom.check_caller.
     v_caller constant name := coalesce(nullif(current_setting('role', true), 'none'), session_user);
-    -- No time zone is more than 14 hours ahead of UTC.
-    v_newest_month constant text := headroom.month_label((v_now + interval '14 hours')::date);
-    v_oldest_month text := '0000-00';
+    v_cycle constant text := headroom.label_cycle(p_label);
+    v_day constant date := headroom.label_day(p_label);
 begin
     if p_open_period is not null then
-        if p_label not in (p_open_period, headroom.month_label(v_now::date), 'trial') then
+        if p_label not in (
+            p_open_period, headroom.period_label('monthly', headroom.period_day('monthly', v_now, 1, 'UTC')), 'trial'
+        ) then
             raise exception 'this user''s open period is %, not %', p_open_period, quote_literal(p_label)
                 using errcode = 'invalid_parameter_value',
                     hint = 'Name that period, the current month (YYYY-MM, UTC) or trial: each stands for the open '
@@ -25,15 +26,22 @@ begin
         end if;
         return;
     end if;
-    if not has_function_privilege(v_caller, 'public.reset_usage(uuid, text)', 'EXECUTE') then
-        v_oldest_month := headroom.month_label((date_trunc('month', v_now) - interval '1 month')::date);
-    end if;
-    if headroom.is_month(p_label) and p_label between v_oldest_month and v_newest_month
-        or exists (select from headroom.plans where plan = p_label and cycle <> 'monthly') then
+    if v_cycle is not null
+        -- No time zone is more than 14 hours ahead of UTC, or more than 12 behind it.
+        and v_day <= headroom.period_day(v_cycle, v_now + interval '14 hours', 1, 'UTC')
+        and (
+            has_function_privilege(v_caller, 'public.reset_usage(uuid, text)', 'EXECUTE')
+            or v_day >= case v_cycle
+                when 'monthly' then headroom.period_day(v_cycle, v_now, 1, 'UTC') - interval '1 month'
+                else headroom.period_day(v_cycle, v_now - interval '12 hours', 1, 'UTC')
+            end
+        )
+        or exists (select from headroom.plans where plan = p_label and not headroom.is_periodic(cycle)) then
         return;
     end if;
     raise exception 'there is no period % to count in', quote_literal(p_label)
         using errcode = 'invalid_parameter_value',
-            hint = 'Name the current month (YYYY-MM, UTC), or a plan that never resets, such as trial.';
+            hint = 'Name the current month (YYYY-MM, UTC), week (YYYY-Www) or day (YYYY-MM-DD), or a plan that never '
+                'resets, such as trial.';
 end
 $$;

@@ -38,10 +38,8 @@ begin
                 else '-infinity'
             end]
         );
-        if not v_user.has_usage_row and v_user.has_subscriber and headroom.is_month(v_snapshot.billing_period) then
-            perform headroom.end_earlier_months(
-                v_bucket, array[p_user_id], array[v_snapshot.billing_period], v_snapshot.observed_at
-            );
+        if not v_user.has_usage_row and v_user.has_subscriber and headroom.is_periodic((v_user.entitlement).cycle) then
+            perform headroom.end_earlier_periods(v_bucket, array[p_user_id], array[v_snapshot.billing_period]);
         end if;
     end if;
     return v_snapshot;

@@ -1,0 +1,35 @@
+-- Makes a user's newest row before the period in p_periods unusable, unless the period followed it directly: perhaps
+-- the clock is ahead. When it is right again, nothing may be counted in that row before headroom.correct_clock_jump has
+-- added the messages of the periods ahead. The caller has locked the subscribers. p_periods has one element per user.
+create or replace function headroom.end_earlier_periods(p_bucket smallint, p_users uuid[], p_periods text[])
+    returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_user uuid;
+    v_period text;
+begin
+    for v_user, v_period in
+        select request.user_id, earlier.billing_period
+        from (
+            select named.user_id, named.billing_period, headroom.label_cycle(named.billing_period) as cycle
+            from unnest(p_users, p_periods) as named (user_id, billing_period)
+            offset 0
+        ) as request
+        cross join lateral (
+            select usage.billing_period, usage.usable_until from public.message_usage as usage
+            where usage.bucket = p_bucket and usage.user_id = request.user_id
+                and usage.billing_period < request.billing_period
+                and headroom.label_cycle(usage.billing_period) = request.cycle
+            order by usage.billing_period desc
+            limit 1
+        ) as earlier
+        where earlier.usable_until > '-infinity'
+            and headroom.next_period_day(request.cycle, headroom.label_day(earlier.billing_period))
+                < headroom.label_day(request.billing_period)
+    loop
+        update public.message_usage set usable_until = '-infinity'
+        where bucket = p_bucket and user_id = v_user and billing_period = v_period;
+    end loop;
+end
+$$;
