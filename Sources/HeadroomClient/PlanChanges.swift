@@ -10,7 +10,8 @@ extension PlanChange {
     ///   - startedAt: as ``PlanChange/startedAt``. Dates are sent to the second.
     ///   - expiresAt: as ``PlanChange/expiresAt``.
     ///   - graceUntil: as ``PlanChange/graceUntil``.
-    ///   - anchorDay: the day of the month on which the allowance comes back, 1 to 31; nil keeps the user's.
+    ///   - anchorDay: the day of the month on which the allowance of a monthly plan comes back, 1 to 31; nil keeps the
+    ///     user's.
     @_disfavoredOverload
     public init(
         user: UserID,

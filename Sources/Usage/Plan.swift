@@ -28,8 +28,8 @@ public final class Plan: Sendable {
     /// The name that users read: "Premium".
     public let label: String
     public let cycle: Cycle
-    /// Where the days and weeks of a daily or weekly plan begin: an IANA name, or nil for UTC. Only the database computes
-    /// with it.
+    /// Where the days and weeks of a daily or weekly plan begin: an IANA name, or nil for UTC. Only the database
+    /// computes with it.
     public let timeZone: String?
     /// Messages per period; nil is unlimited.
     public let allowance: Int?

@@ -41,7 +41,7 @@ struct PlanSetCommand: AsyncParsableCommand {
     @Option(help: "The start of a trial: 2026-11-24 or 2026-11-24T09:30:00Z.") var started: String?
     @Option(help: "The end, in the same form.") var expires: String?
     @Option(help: "The end of a grace period, in the same form.") var graceUntil: String?
-    @Option(help: "The day of the month on which the user's periods begin (1 to 31).") var anchor: Int?
+    @Option(help: "The day of the month on which the periods of monthly plans begin (1 to 31).") var anchor: Int?
     @OptionGroup var options: TargetOptions
 
     func run() async throws {

@@ -9,7 +9,8 @@ import Usage
 struct UncachedUserTests {
     private func fresh() async throws -> TestDatabase {
         let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
+        // The 9th in Niue, the 11th in Kiritimati.
+        try await database.stopClock(at: at("2026-11-10T10:30:00Z"))
         return database
     }
 
@@ -22,9 +23,14 @@ struct UncachedUserTests {
             select set_plan('\(user(2))', 'paid');
             select set_plan('\(user(3))', 'paid', p_anchor => 25);
             select set_plan('\(user(4))', 'forever');
+            insert into headroom.plans (plan, label, cycle, allowance, time_zone) values
+                ('day', 'Day', 'daily', 50, 'Pacific/Kiritimati'), ('week', 'Week', 'weekly', 50, 'Asia/Tokyo'),
+                ('evening', 'Evening', 'daily', 50, 'Pacific/Niue'), ('noon', 'Noon', 'daily', 50, null);
+            select set_plan('\(user(5))', 'day'), set_plan('\(user(6))', 'week');
+            select set_plan('\(user(7))', 'evening'), set_plan('\(user(8))', 'noon');
             """
         )
-        let all = (1...4).map { user($0) }
+        let all = (1...8).map { user($0) }
         let before = EngineHarness(database.conninfo)
         try await before.running { _ = try await before.execute(all.map { ($0, .consume(1)) }) }
 
@@ -33,12 +39,13 @@ struct UncachedUserTests {
         let restarted = EngineHarness(database.conninfo(through: proxy), lanes: 1)
         try await restarted.running {
             proxy.arm(.reply("count_batch"))
+            let expected = [
+                "trial", "2026-11", "2026-10", "forever", "2026-11-11", "2026-W46", "2026-11-09", "2026-11-10",
+            ]
             for used in 2...3 {
                 let outcomes = try await restarted.execute(all.map { ($0, .consume(1)) })
-                #expect(outcomes.map { $0.answer?.snapshot.used } == Array(repeating: used, count: 4))
-                #expect(
-                    outcomes.map { $0.answer?.snapshot.period.label } == ["trial", "2026-11", "2026-10", "forever"]
-                )
+                #expect(outcomes.map { $0.answer?.snapshot.used } == Array(repeating: used, count: 8))
+                #expect(outcomes.map { $0.answer?.snapshot.period.label } == expected)
             }
             #expect(restarted.slowPathStatements == 0)
         }

@@ -114,6 +114,68 @@ private struct CurrentUsageCase: Sendable, CustomTestStringConvertible {
             gives: "2026-12 0 800 silent ALLOWED"
         ),
         CurrentUsageCase(
+            "the day turns in Tokyo",
+            edit("cycle = 'daily', time_zone = 'Asia/Tokyo' where plan = 'paid'"),
+            setPlan("'paid'"),
+            consume(800),
+            "2026-11-20T15:00:00Z",
+            gives: "2026-11-21 0 800 silent ALLOWED"
+        ),
+        CurrentUsageCase(
+            "the week turns",
+            edit("cycle = 'weekly' where plan = 'paid'"),
+            setPlan("'paid'"),
+            consume(800),
+            "2026-11-23T00:00:00Z",
+            gives: "2026-W48 0 800 silent ALLOWED"
+        ),
+        CurrentUsageCase(
+            "the plan's months become days",
+            setPlan("'paid'"),
+            consume(5),
+            edit("cycle = 'daily' where plan = 'paid'"),
+            gives: "2026-11-20 0 800 silent ALLOWED"
+        ),
+        CurrentUsageCase(
+            "the plan's days become months",
+            edit("cycle = 'daily' where plan = 'paid'"),
+            setPlan("'paid'"),
+            consume(5),
+            edit("cycle = 'monthly' where plan = 'paid'"),
+            gives: "2026-11 0 800 silent ALLOWED"
+        ),
+        CurrentUsageCase(
+            "the allowance of a daily plan falls",
+            edit("cycle = 'daily' where plan = 'paid'"),
+            setPlan("'paid'"),
+            consume(5),
+            edit("allowance = 5 where plan = 'paid'"),
+            gives: "2026-11-20 5 5 blocked BLOCKED"
+        ),
+        CurrentUsageCase(
+            "a time zone begins the next day",
+            edit("cycle = 'daily' where plan = 'paid'"),
+            setPlan("'paid'"),
+            consume(5),
+            edit("time_zone = 'Pacific/Kiritimati' where plan = 'paid'"),
+            gives: "2026-11-21 0 800 silent ALLOWED"
+        ),
+        CurrentUsageCase(
+            "a time zone leaves a day that was used",
+            edit("cycle = 'daily', time_zone = 'Pacific/Kiritimati' where plan = 'paid'"),
+            setPlan("'paid'"),
+            consume(800),
+            edit("time_zone = null where plan = 'paid'"),
+            gives: "2026-11-21 800 800 blocked BLOCKED"
+        ),
+        CurrentUsageCase(
+            "a time zone leaves a day that was not used",
+            edit("cycle = 'daily', time_zone = 'Pacific/Kiritimati' where plan = 'paid'"),
+            setPlan("'paid'"),
+            edit("time_zone = null where plan = 'paid'"),
+            gives: "2026-11-20 0 800 silent ALLOWED"
+        ),
+        CurrentUsageCase(
             "messages are granted before the first one",
             "select grant_messages('\(ada)', 5)",
             gives: "trial 0 105 silent ALLOWED"
@@ -233,10 +295,18 @@ struct CurrentUsageTests {
             alter table headroom.subscribers drop constraint anchor_day_is_1_to_31;
             update headroom.subscribers set anchor_day = 0 where user_id = '\(ben)';
             update message_usage set usable_until = '-infinity';
+            alter table headroom.plans disable trigger check_time_zone;
+            insert into headroom.plans (plan, label, cycle, time_zone) values ('lost', 'Lost', 'daily', 'Atlantis');
+            insert into headroom.subscribers (user_id) values ('\(user(5))');
+            insert into headroom.subscriptions (user_id, original_transaction_id, plan)
+            values ('\(user(5))', 'operator', 'lost');
+            insert into message_usage (user_id, billing_period, plan)
+            values ('\(user(5))', to_char(headroom.now(), 'YYYY-MM-DD'), 'lost');
             """
         )
+        #expect(try await database.psql.number("select count(*) from monthly_usage") == 3)
         let tiers = try await database.psql.rows("select tier, coalesce(banner, '-') from current_usage order by tier")
-        #expect(tiers.count == 2)
+        #expect(tiers.count == 3)
         #expect(tiers.first?.hasPrefix("silent|") == true)
     }
 }

@@ -56,6 +56,32 @@ struct ClockJumpTests {
         }
     }
 
+    @Test(
+        "leaves no second allowance in days and weeks either, also at an instance that has not noticed the jump",
+        arguments: [("daily", "2026-11-10", "2030-05-03"), ("weekly", "2026-W46", "2030-W18")]
+    )
+    func localPeriods(cycle: String, present: String, later: String) async throws {
+        try await withStore { database, harness in
+            try await database.psql.execute(
+                "update headroom.plans set cycle = '\(cycle)' where plan = 'paid'; select set_plan('\(ada)', 'paid')"
+            )
+            let other = EngineHarness(database.conninfo, lanes: 1)
+            try await other.running {
+                #expect(try await other.execute(ada, .consume(500)).answer?.snapshot.period.label == present)
+                try await database.moveClock(to: Self.ahead)
+                let ahead = try await harness.execute(ada, .consume(200)).answer
+                #expect(ahead?.snapshot.period.label == later && ahead?.snapshot.used == 200)
+                try await database.moveClock(to: Self.back)
+                // It still expects the user's row of the present period.
+                let next = try await other.execute(ada, .consume(100)).answer
+                #expect(next?.status == .allowed && next?.snapshot.used == 800)
+                #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked(.limitReached))
+            }
+            let rows = try await database.psql.rows("select billing_period, message_count from message_usage")
+            #expect(rows == ["\(present)|800"])
+        }
+    }
+
     @Test("leaves no second allowance after a change of plan either", arguments: [present, ahead])
     func changeOfPlan(firstPlanSetAt: Instant) async throws {
         try await withStore { database, harness in

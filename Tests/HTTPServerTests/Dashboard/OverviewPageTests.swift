@@ -123,6 +123,28 @@ struct OverviewPageTests {
         #expect(overview(figures).contains("<dd class=\"more\">\(text) a user on average</dd>"))
     }
 
+    @Test("periods are offered by kind, the newest first; some days and weeks of many")
+    func periodOptions() {
+        let days = (0..<100).map { BillingPeriod(day: CivilDate(daysSince1970: 20_000 + $0)) }
+        let weeks = (0..<100).map { BillingPeriod(weekOf: CivilDate(daysSince1970: 20_000 + 7 * $0)) }
+        let others = ["2026-10", "trial", "free"].map(billingPeriod)
+        func options(selected: String) -> PeriodOptions {
+            let periods = AllPeriods(
+                current: billingPeriod("2026-11"),
+                open: PeriodReport(period: .open),
+                reports: (days + weeks + others).map { PeriodReport(period: $0) }
+            )
+            return PeriodOptions(periods, selected: BillingPeriod(storedLabel: selected))
+        }
+        let labels = options(selected: "open").options.map(\.value)
+        let newest = weeks.reversed().prefix(53) + days.reversed().prefix(62)
+        #expect(labels == ["open", "2026-11", "2026-10"] + newest.map(\.label) + ["free", "trial"])
+        #expect(options(selected: "open").isTruncated)
+        let oldest = options(selected: days[0].label).options
+        #expect(oldest.map(\.value) == labels.dropLast(2) + [days[0].label, "free", "trial"])
+        #expect(oldest.filter(\.isSelected).map(\.value) == [days[0].label])
+    }
+
     @Test("a page does not grow with the number of periods and plans")
     func bounded() {
         var figures = DashboardFixtures.overview

@@ -72,6 +72,8 @@ struct TextTests {
     func periods() {
         #expect(TimeText.period(billingPeriod("2026-02")) == "February 2026")
         #expect(TimeText.shortPeriod(billingPeriod("2005-09")) == "Sep 05")
+        #expect(TimeText.period(billingPeriod("2026-W07")) == "Week 7 of 2026")
+        #expect(TimeText.period(billingPeriod("2026-02-09")) == "9 February 2026")
         #expect(TimeText.period(billingPeriod("trial")) == "trial")
         #expect(TimeText.shortDay(CivilDate(year: 2026, month: 5, day: 3)) == "3 May")
     }

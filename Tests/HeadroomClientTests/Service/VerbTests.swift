@@ -147,6 +147,23 @@ struct VerbTests {
         }
     }
 
+    @Test("A period may be a day or a week", arguments: [("daily", 10), ("weekly", 8)])
+    func daysAndWeeks(cycle: String, length: Int) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute("update headroom.plans set cycle = '\(cycle)' where plan = 'paid'")
+        let service = try await ServiceProcess.start(databaseURL: database.conninfo)
+        try await HeadroomClient.with(service) { client in
+            let user = UserID(UUID())
+            _ = try await client.setPlan(PlanChange(user: user, plan: "paid"))
+            let period = try await client.consume(user).status.period
+            #expect(period.label.count == length && BillingPeriod(period.label) == period)
+            #expect(try await client.usage(of: user, period: period).used == 1)
+            #expect(try await client.report(period).messages == 1)
+            #expect(try await client.top(1, in: period).map(\.period) == [period])
+            #expect(try await client.history(of: user).map(\.period) == [period])
+        }
+    }
+
     @Test("The requests of operators and dashboards work")
     func operating() async throws {
         let service = try await ServiceProcess.start()

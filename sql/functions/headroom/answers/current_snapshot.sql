@@ -15,7 +15,8 @@ begin
     end;
 exception
     -- HR006: see headroom.raise_invalid_row. raise_exception: users without a subscription have no plan.
-    when sqlstate 'HR006' or raise_exception then
+    -- invalid_parameter_value: PostgreSQL does not know the plan's time zone any more.
+    when sqlstate 'HR006' or raise_exception or invalid_parameter_value then
         return null;
 end
 $$;
