@@ -114,12 +114,13 @@ struct OneTimePurchaseTests {
         }
     }
 
-    @Test("unused messages move to the month of the subscription")
-    func usedBeforeTheSubscription() async throws {
+    @Test("unused messages move to the period of the subscription", arguments: ["monthly", "weekly", "daily"])
+    func usedBeforeTheSubscription(cycle: String) async throws {
         for (used, held, moved) in [(150, 0, 0), (130, 0, 20), (100, 30, 20), (90, 0, 50)] {
             let database = try await TestDatabase.fresh()
             try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
             try await database.psql.mapProducts()
+            try await database.psql.execute("update headroom.plans set cycle = '\(cycle)' where plan = 'paid'")
             _ = try await database.consume(user(1), 90)
             try await database.psql.ingest(granted("g"))
             if used > 90 { _ = try await database.consume(user(1), used - 90) }

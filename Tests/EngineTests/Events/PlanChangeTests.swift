@@ -141,12 +141,16 @@ struct StorePlanChangeTests {
         }
     }
 
-    @Test("from an operator's plan records it as previous plan, in any order of events", arguments: [true, false])
-    func fromOperator(isInOrder: Bool) async throws {
+    @Test(
+        "from an operator's plan records it as previous plan, in any order of events",
+        arguments: [true, false],
+        ["monthly", "weekly", "daily"]
+    )
+    func fromOperator(isInOrder: Bool, cycle: String) async throws {
         let database = try await database("2026-11-05")
         try await database.psql.execute(
             """
-            insert into headroom.plans (plan, label, cycle, allowance) values ('team', 'Team', 'monthly', 50);
+            insert into headroom.plans (plan, label, cycle, allowance) values ('team', 'Team', '\(cycle)', 50);
             select set_plan('\(ada)', 'team', 'expired');
             """
         )

@@ -185,6 +185,16 @@ struct AuditTests {
         )
     }
 
+    @Test("has no start of a plan whose periods follow one another", arguments: ["monthly", "weekly", "daily"])
+    func periodic(cycle: String) async throws {
+        let psql = try await fresh()
+        try await psql.execute(
+            "update headroom.plans set cycle = '\(cycle)' where plan = 'pro'; select set_plan('\(ada)', 'pro')"
+        )
+        let record = "plan|-|-|{\"plan\": \"pro\", \"state\": \"active\", \"anchor\": 1}|-"
+        #expect(try await log(psql, of: ada) == [record])
+    }
+
     @Test("has no rows for messages")
     func messages() async throws {
         let psql = try await fresh()

@@ -57,7 +57,7 @@ begin
     ),
     clocked as (
         select
-            chosen.*,
+            chosen.*, headroom.next_period_day(chosen.cycle, chosen.clock_day) as clock_next_day,
             -- Rarely true: the anchor day has become later, the time zone is another one, or the clock was set back.
             case when chosen.clock_day is null then false else coalesce((
                 select true from public.message_usage as usage
@@ -72,23 +72,27 @@ begin
     opened as (
         select
             clocked.*,
-            case
-                -- Else the clock would name the period before that of a used row. The used row's period stays.
-                when clocked.has_later_period and headroom.is_used_period(
-                    clocked.user_id,
-                    headroom.period_label(clocked.cycle, headroom.next_period_day(clocked.cycle, clocked.clock_day))
-                ) then headroom.next_period_day(clocked.cycle, clocked.clock_day)
-                else clocked.clock_day
-            end as day
+            -- Else the clock would name the period before that of a used row. The used row's period stays.
+            clocked.has_later_period and headroom.is_used_period(
+                clocked.user_id, headroom.period_label(clocked.cycle, clocked.clock_next_day)
+            ) as is_next
         from clocked
         order by clocked.ordinal
     ),
     bounded as (
         select
-            opened.*,
-            headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone) as begins_at,
+            opened.*, case when opened.is_next then opened.clock_next_day else opened.clock_day end as day,
             headroom.period_start(
-                opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day, opened.time_zone
+                opened.cycle, case when opened.is_next then opened.clock_next_day else opened.clock_day end,
+                opened.anchor_day, opened.time_zone
+            ) as begins_at,
+            headroom.period_start(
+                opened.cycle,
+                case
+                    when opened.is_next then headroom.next_period_day(opened.cycle, opened.clock_next_day)
+                    else opened.clock_next_day
+                end,
+                opened.anchor_day, opened.time_zone
             ) as resets_at
         from opened
     )

@@ -1,7 +1,7 @@
 -- Returns the first instant of a day in a time zone: midnight. Of two midnights, when clocks go back to it, the first
 -- one; for a midnight that does not exist, the instant at which clocks go forward.
 create or replace function headroom.day_start(p_day date, p_time_zone text) returns timestamptz
-    language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp
+    language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_midnight constant timestamp := p_day;

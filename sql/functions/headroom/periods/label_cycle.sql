@@ -1,14 +1,16 @@
 -- Returns the cycle of the plans that have a period of this label: monthly, weekly or daily. Null for other labels,
 -- such as the name of a plan that never resets.
+--
+-- In PL/pgSQL, because PostgreSQL would copy a function in SQL into each query that uses it, which makes the start of
+-- headroom.entitlements a tenth slower.
 create or replace function headroom.label_cycle(p_label text) returns text
-    language sql stable parallel safe
-    return case pg_catalog.length(p_label)
-        when 7 then case when headroom.label_day(p_label) is not null then 'monthly' end
-        when 8 then case
-            when p_label = headroom.period_label('weekly', headroom.label_day(p_label)) then 'weekly'
-        end
-        when 10 then case
-            when p_label = headroom.period_label('daily', headroom.label_day(p_label)) then 'daily'
-        end
-    end;
+    language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_cycle constant text := case length(p_label) when 7 then 'monthly' when 8 then 'weekly' when 10 then 'daily' end;
+begin
+    -- Not for a text of another form, nor for a day or a week that does not exist.
+    return case when p_label = headroom.period_label(v_cycle, headroom.label_day(p_label)) then v_cycle end;
+end
+$$;
 grant execute on function headroom.label_cycle(text) to headroom_operator, headroom_dashboard;

@@ -4,7 +4,6 @@ create or replace function headroom.period_start(
     p_cycle text, p_day date, p_anchor_day integer, p_time_zone text
 ) returns timestamptz
     language sql immutable parallel safe
-    return case
-        when p_cycle = 'monthly' then headroom.cycle_start(p_day, p_anchor_day)
-        when p_day is not null then headroom.day_start(p_day, p_time_zone)
+    return case p_cycle
+        when 'monthly' then headroom.cycle_start(p_day, p_anchor_day) else headroom.day_start(p_day, p_time_zone)
     end;
