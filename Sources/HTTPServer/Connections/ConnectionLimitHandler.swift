@@ -19,7 +19,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     private var network: PeerNetwork?
     /// HTTP/2: requests are streams.
     private var isMultiplexed = false
-    /// The ids of the streams that have a task; the connection's own id is one of them.
+    /// The ids of the streams that have a task. If there are any, the connection's own id is one of them.
     private var streams: Set<Int> = []
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
@@ -76,7 +76,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // HTTP/2 ends with both directions.
+        // With HTTP/2, responses need what the peer sends (window updates), and so end with it.
         if !isBuilt || isMultiplexed, case .some(ChannelEvent.inputClosed) = event as? ChannelEvent { close() }
         context.fireUserInboundEventTriggered(event)
     }
@@ -138,8 +138,15 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     /// Called once for each stream whose head was received.
     func streamEnded() {
         guard let context else { return }
-        timeouts.responseSent(at: context.eventLoop.now)
+        timeouts.streamEnded(at: context.eventLoop.now)
         schedule()
+    }
+
+    /// Without other requests, the connection becomes the last to be evicted, as with HTTP/1.1.
+    func streamHasHealthCheck() {
+        guard let id, let context, streams.isEmpty else { return }
+        _ = limiter.requestBegan(id, isHealthCheck: true, on: context.eventLoop)
+        limiter.becameIdle(id)
     }
 
     /// A stream that needs a task counts as a connection until that task has ended, so that a peer cannot have more
@@ -149,11 +156,9 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     /// - Returns: an id for `streamTaskEnded`; nil if the request must be refused, because the maximum is busy.
     func streamTaskStarts() -> Int? {
         guard let id, let context else { return nil }
+        guard limiter.hasRoom(for: network, on: context.eventLoop) else { return nil }
         let stream = streams.isEmpty ? id : limiter.opened(self, from: network, on: context.eventLoop)
-        guard limiter.requestBegan(stream, isHealthCheck: false, on: context.eventLoop) else {
-            if stream != id { limiter.closed(stream) }
-            return nil
-        }
+        _ = limiter.requestBegan(stream, isHealthCheck: false, on: context.eventLoop)
         streams.insert(stream)
         return stream
     }

@@ -45,6 +45,13 @@ final class ConnectionLimiter: @unchecked Sendable {
         return isAdmitted
     }
 
+    /// Whether one more request may begin. If not, it must be refused, and counts as that.
+    func hasRoom(for network: PeerNetwork?, on eventLoop: any EventLoop) -> Bool {
+        let hasRoom = connections.hasRoom(for: network)
+        if !hasRoom { countRejection(.busy, on: eventLoop) }
+        return hasRoom
+    }
+
     func becameIdle(_ id: Int) {
         connections.becameIdle(id)
         metrics.update(connections)

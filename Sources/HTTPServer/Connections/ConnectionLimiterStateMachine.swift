@@ -121,10 +121,15 @@ struct ConnectionLimiterStateMachine {
             transition(id, to: .healthCheck)
             return true
         }
-        let busyOfNetwork = connection.network.flatMap { networks[$0]?.busyCount } ?? 0
-        guard all.busyCount < limits.all, busyOfNetwork < limits.perNetwork else { return false }
+        guard hasRoom(for: connection.network) else { return false }
         transition(id, to: .busy)
         return true
+    }
+
+    /// Whether one more connection may become busy.
+    func hasRoom(for network: PeerNetwork?) -> Bool {
+        let busyOfNetwork = network.flatMap { networks[$0]?.busyCount } ?? 0
+        return all.busyCount < limits.all && busyOfNetwork < limits.perNetwork
     }
 
     /// All requests are answered. The connection becomes the last to be evicted.

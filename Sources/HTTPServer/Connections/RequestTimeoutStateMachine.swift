@@ -67,7 +67,7 @@ struct RequestTimeoutStateMachine {
         outputDeadline = outputDeadline ?? now + limits.output
     }
 
-    /// The kernel has all of a response, or a stream of HTTP/2 has ended.
+    /// The kernel has all of a response.
     mutating func responseSent(at now: NIODeadline) {
         lastActivity = now
         unsent = max(0, unsent - 1)
@@ -76,6 +76,12 @@ struct RequestTimeoutStateMachine {
         outputDeadline = unsent > 0 || !isWritable ? now + limits.output : nil
         // A part of the next head may have come before this response; the rest was not read until now.
         if unanswered == 0, headDeadline != nil { headDeadline = now + limits.head }
+    }
+
+    /// A stream of HTTP/2 has ended, whether its response was sent or not.
+    mutating func streamEnded(at now: NIODeadline) {
+        lastActivity = now
+        unanswered = max(0, unanswered - 1)
     }
 
     mutating func writabilityChanged(_ isWritable: Bool, at now: NIODeadline) {

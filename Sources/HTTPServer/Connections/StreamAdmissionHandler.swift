@@ -1,6 +1,8 @@
 import HTTPTypes
 import NIOCore
+import NIOHTTP2
 import NIOHTTPTypes
+import NIOHTTPTypesHTTP2
 
 /// Does for a stream of HTTP/2 what `RequestAdmissionHandler` does for the requests of an HTTP/1.1 connection: reports
 /// it to the connection's limits, answers health checks, and refuses requests over the limit. Also closes a stream
@@ -23,11 +25,11 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
         case answered
     }
 
+    /// The stream has ended before its request.
+    struct Incomplete: Error {}
+
     /// As for HTTP/1.1 (`HTTPTransport`).
     static let headerFieldsMaximum = 100
-    /// The time that the peer gets to read a response before its unfinished request is reset.
-    private static let closeDelay = TimeAmount.seconds(1)
-
     private let connection: ConnectionLimitHandler
     private let health: HealthResponder
     /// Starts Hummingbird's task for the stream. Returns false if Hummingbird accepts no more.
@@ -50,25 +52,34 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
     // MARK: The request
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head(let head):
+        switch (unwrapInboundIn(data), state) {
+        case (.head(let head), .idle):
             connection.streamHeadReceived()
             state = .held(head)
-        case .body:
+        case (.body, .held), (.body, .started), (.body, .answered):
             admit(context, hasBody: true)
             if case .started = state { context.fireChannelRead(data) }
-        case .end:
+        case (.end, .held), (.end, .started), (.end, .answered):
             isComplete = true
             connection.requestEnded()
             admit(context, hasBody: false)
             if case .started = state { context.fireChannelRead(data) }
+        // After a malformed head.
+        case (.head, _), (.body, .idle), (.end, .idle): break
         }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        // The end of a request without a body comes with its head.
-        admit(context, hasBody: true)
+        // The end of a request without a body mostly comes with its head. A health check waits for it, because with a
+        // body it would need a task.
+        if case .held(let head) = state, HealthCheck(head) == nil { admit(context, hasBody: true) }
         context.fireChannelReadComplete()
+    }
+
+    /// The request is malformed, or the peer has reset the stream.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        reset(context, .protocolError)
+        context.fireErrorCaught(error)
     }
 
     /// Does nothing unless a head is held.
@@ -78,8 +89,9 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
             answer(context, .requestHeaderFieldsTooLarge)
             return
         }
-        if let check = HealthCheck(method: head.method.rawValue, path: head.path ?? "", hasBody: hasBody) {
+        if !hasBody, let check = HealthCheck(head) {
             let startedAt = ContinuousClock.now
+            connection.streamHasHealthCheck()
             let reply = health.reply(to: check)
             answer(
                 context,
@@ -91,6 +103,8 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
             health.count(check, head.method.rawValue, reply, .now - startedAt)
             return
         }
+        // RFC 9113, 8.3.1: a proxy may leave the field Host as it is.
+        if head.authority == nil { head.authority = head.headerFields[.host] }
         // In HTTP/1.1 a body without a length has this field, which the routes look for.
         if hasBody, head.headerFields[.contentLength] == nil { head.headerFields[.transferEncoding] = "chunked" }
         do {
@@ -111,7 +125,11 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
         outputTimer?.cancel()
         if case .idle = state {
         } else {
-            if !isComplete { connection.requestEnded() }
+            if !isComplete {
+                connection.requestEnded()
+                // Else the body would seem to end here, and half a request would be executed.
+                context.fireErrorCaught(Incomplete())
+            }
             connection.streamEnded()
         }
         context.fireChannelInactive()
@@ -122,7 +140,7 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
         case .head(var head):
-            // RFC 9113, 8.2.2: a field of HTTP/1.1 only. `BodyDecoder` resets the stream instead.
+            // RFC 9113, 8.2.2: a field of HTTP/1.1 only.
             head.headerFields[.connection] = nil
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body:
@@ -132,15 +150,24 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
             isEndUnsent = true
             startOutputTimer(context)
             let sent = promise ?? context.eventLoop.makePromise(of: Void.self)
-            let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-            sent.futureResult.whenComplete { _ in bound.value.endSent() }
+            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            sent.futureResult.whenComplete { _ in
+                let (handler, context) = bound.value
+                handler.endSent(context)
+            }
             context.write(data, promise: sent)
         }
     }
 
-    private func endSent() {
+    private func endSent(_ context: ChannelHandlerContext) {
         isEndUnsent = false
         outputTimer?.cancel()
+        // RFC 9113, 8.1: the peer need not send the rest, and keeps the response. The task would wait for the rest.
+        if !isComplete { reset(context, .noError) }
+    }
+
+    private func reset(_ context: ChannelHandlerContext, _ code: NIOHTTP2.HTTP2ErrorCode) {
+        context.triggerUserOutboundEvent(NIOHTTP2FramePayloadToHTTPEvent.reset(code: code), promise: nil)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -186,8 +213,20 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
         }
         write(context: context, data: wrapOutboundOut(.end(nil)), promise: nil)
         context.flush()
-        guard !isComplete else { return }
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: StreamAdmissionHandler.closeDelay) { bound.value.close(promise: nil) }
     }
+}
+
+extension HealthCheck {
+    /// - Parameter head: of a request without a body.
+    fileprivate init?(_ head: HTTPRequest) {
+        self.init(
+            method: head.method.rawValue,
+            path: head.path ?? "",
+            hasBody: head.headerFields[.contentLength] != nil
+        )
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let host = HTTPField.Name("Host")!
 }

@@ -195,20 +195,78 @@ class Streams(WithTLS, Case):
                 break
         rapid.wait_for_close()
         self.assertEqual(other.request("POST", f"/v1/usage/{user}/consume").json["used"], 1)
-        waiting = 'headroom_http_connections{state="busy"}'
-        wait_until(lambda: self.figure(other, waiting) == 1, "no task is left")
+        busy = 'headroom_http_connections{state="busy"}'
+        wait_until(lambda: self.figure(other, busy) == 1, "no task is left")
 
-    def test_a_malformed_request_ends_its_connection_after_the_others(self):
+    def test_a_malformed_request_ends_its_stream_only(self):
         user = self.subscriber()
         connection = self.connect()
+        path = f"/v1/usage/{user}/consume"
         slow = self.consume(connection, user, b"{", ends=False)
-        self.assertEqual(connection.request("GET", "/healthz").status, 200)
-        short = connection.open("POST", f"/v1/usage/{user}/consume", {"content-length": "5"}, b"{}")
-        connection.read_until(lambda: connection.is_going_away)
+        for stream in (
+            connection.open("POST", path, {"content-length": "5"}, b"{}"),
+            connection.open("G@T", "/healthz"),
+            connection.open("G@T", path, body=b"{}"),
+        ):
+            connection.read_until(lambda stream=stream: connection.streams[stream].reset is not None)
         connection.send(slow, b"}")
         self.assertEqual(connection.answer(slow).json["used"], 1)
-        self.assertIsNotNone(connection.streams[short].reset)
-        connection.wait_for_close()
+        self.assertFalse(connection.is_going_away)
+        self.assertEqual(self.figure(connection, 'headroom_http_connections{state="busy"}'), 1, "no task is left")
+
+    def test_a_request_that_does_not_end_leaves_no_task(self):
+        connection = self.connect()
+        for method, path, headers in (
+            ("GET", "/v1/openapi.json", {"content-length": "0"}),
+            ("GET", "/nothing", {"content-length": "0"}),
+            ("POST", "/nothing", {}),
+            ("OPTIONS", "/v1/usage/x/consume", {"origin": "https://a.example", "access-control-request-method": "POST"}),
+        ):
+            stream = connection.open(method, path, headers, ends=False)
+            self.assertGreaterEqual(connection.answer(stream).status, 200)
+            connection.read_until(lambda stream=stream: connection.streams[stream].reset is not None)
+            self.assertEqual(connection.streams[stream].reset, 0, "the answer is whole")
+        busy = 'headroom_http_connections{state="busy"}'
+        wait_until(lambda: self.figure(connection, busy) == 1, "no task is left")
+
+    def test_half_a_request_counts_nothing(self):
+        user = self.subscriber()
+        for ends in ("reset", "closed"):
+            connection = self.connect()
+            streams = [self.consume(connection, user, ends=False), self.consume(connection, user, b" ", ends=False)]
+            self.assertEqual(connection.request("GET", "/healthz").status, 200)
+            if ends == "reset":
+                connection.reset(*streams)
+                self.assertEqual(connection.request("GET", "/healthz").status, 200)
+            connection.socket.close()
+        other = self.connect()
+        busy = 'headroom_http_connections{state="busy"}'
+        wait_until(lambda: self.figure(other, busy) == 1, "their tasks have ended")
+        self.assertEqual(self.count(user), 0)
+
+    def test_health_checks_need_no_place(self):
+        service = self.serve_tls("--http-connections-maximum", "2")
+        user = self.subscriber()
+        connection = self.connect(service)
+        for _ in range(2):
+            self.consume(connection, user, ends=False)
+        check = connection.open("GET", "/healthz", ends=False)
+        connection.send(check, b"")
+        self.assertEqual(connection.answer(check).status, 200)
+        # Each makes its connection the last to be closed for another one.
+        service = self.serve_tls("--http-connections-maximum", "4")
+        balancer = self.connect(service)
+        for _ in range(12):
+            self.assertEqual(self.connect(service).request("GET", "/healthz").status, 200)
+            self.assertEqual(balancer.request("GET", "/healthz").status, 200)
+
+    def test_a_proxy_may_send_host(self):
+        connection = self.connect()
+        stream = connection.http.get_next_available_stream_id()
+        fields = [(":method", "GET"), (":scheme", "https"), (":path", "/metrics"), ("host", "localhost")]
+        connection.http.send_headers(stream, fields, end_stream=True)
+        connection.flush()
+        self.assertEqual(connection.answer(stream).status, 200)
 
     def test_a_peer_that_does_not_read_is_ended_by_the_output_timeout(self):
         service = self.serve_tls("--output-timeout-ms", "500")
