@@ -101,7 +101,7 @@ begin
         grant usage on headroom.generations, headroom.entitlement_versions to service_role;
         grant execute on function
             headroom.now(), headroom.bucket_of(uuid), headroom.held_messages(uuid, text, integer),
-            headroom.active_holds(uuid, text, timestamptz), headroom.tier_of(bigint, bigint, integer, integer),
+            headroom.active_holds(uuid, text, timestamptz), headroom.tier_of(bigint, bigint, integer, integer, boolean),
             headroom.change_text(jsonb, jsonb), headroom.unknown_users_policy(), headroom.user_id(text),
             headroom.is_periodic(text), headroom.label_cycle(text), headroom.label_day(text),
             headroom.period_label(text, date),

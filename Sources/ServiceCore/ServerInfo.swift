@@ -36,7 +36,7 @@ package struct ServerInfo: Sendable {
     /// that has occurred, `token_…` for one for each token name with open connections.
     static let names =
         serviceNames + transportNames + databaseNames + trafficNames
-        + LoopMetrics.Status.allCases.map(answersName) + Tier.allCases.map(tierName) + ["errors", "verb_…", "errors_…"]
+        + LoopMetrics.Status.allCases.map(answersName) + ["answers_shadow"] + Tier.allCases.map(tierName) + ["errors", "verb_…", "errors_…"]
         + accessNames + ["token_…"]
 
     private static let serviceNames = [
@@ -66,6 +66,7 @@ package struct ServerInfo: Sendable {
             zip(ServerInfo.databaseNames, databaseValues).map { ($0, $1) },
             zip(ServerInfo.trafficNames, trafficValues(snapshot, now)).map { ($0, $1) },
             LoopMetrics.Status.allCases.map { (ServerInfo.answersName($0), "\(snapshot.answers($0))") },
+            [("answers_shadow", ServerInfo.unlessNone(snapshot.shadows))],
             Tier.allCases.map { (ServerInfo.tierName($0), "\(snapshot.answers($0))") },
             [("errors", "\(snapshot.errorsTotal)")],
             Verb.allCases.map { ("verb_\($0.rawValue.lowercased())", ServerInfo.unlessNone(snapshot.requests($0))) },

@@ -19,6 +19,8 @@ public struct Answer: Sendable, Equatable {
     public var retryAfterSeconds: Int64?
     /// Messages that a `RELEASE` gave back.
     public var released: Int?
+    /// The messages were allowed because the plan does not enforce its limit.
+    public var isShadow: Bool
     /// The key was used before: this is the first outcome, and nothing was counted now.
     public var isRepeated: Bool
     /// Whether to include the fields of `USAGE`: `renews`, `grace_until`, `next_plan`, `label`, `state_label`,
@@ -32,6 +34,7 @@ public struct Answer: Sendable, Equatable {
         crossed: Tier? = nil,
         retryAfterSeconds: Int64? = nil,
         released: Int? = nil,
+        isShadow: Bool = false,
         isRepeated: Bool = false,
         isDetailed: Bool = false
     ) {
@@ -41,6 +44,7 @@ public struct Answer: Sendable, Equatable {
         self.crossed = crossed
         self.retryAfterSeconds = retryAfterSeconds
         self.released = released
+        self.isShadow = isShadow
         self.isRepeated = isRepeated
         self.isDetailed = isDetailed
     }
@@ -73,10 +77,16 @@ extension UsageSnapshot {
         if let refusal = refusal(of: messages) {
             return blocked(refusal, messages: messages, user: user)
         }
-        let before = tier
+        let (before, isShadow) = (tier, exceedsUnenforcedLimit(messages))
         count(messages)
         let after = tier
-        return Answer(user: user, status: .allowed, snapshot: self, crossed: after > before ? after : nil)
+        return Answer(
+            user: user,
+            status: .allowed,
+            snapshot: self,
+            crossed: after > before ? after : nil,
+            isShadow: isShadow
+        )
     }
 
     /// Holds `messages` if all of them fit.
@@ -84,9 +94,15 @@ extension UsageSnapshot {
         if let refusal = refusal(of: messages) {
             return blocked(refusal, messages: messages, user: user)
         }
-        let before = tier
+        let (before, isShadow) = (tier, exceedsUnenforcedLimit(messages))
         held = min(held + messages, UsageSnapshot.countMaximum)
-        return Answer(user: user, status: .held, snapshot: self, crossed: tier > before ? tier : nil)
+        return Answer(
+            user: user,
+            status: .held,
+            snapshot: self,
+            crossed: tier > before ? tier : nil,
+            isShadow: isShadow
+        )
     }
 
     /// Counts messages of those that a key held, and gives back the rest. It moves no user into a higher tier, because
@@ -108,7 +124,7 @@ extension UsageSnapshot {
         if let refusal = refusal(of: messages) {
             return blocked(refusal, messages: messages, user: user)
         }
-        return Answer(user: user, status: .allowed, snapshot: self)
+        return Answer(user: user, status: .allowed, snapshot: self, isShadow: exceedsUnenforcedLimit(messages))
     }
 
     /// The answer to `USAGE`, with its label and its sentence for screen readers.

@@ -33,6 +33,8 @@ public final class Plan: Sendable {
     public let timeZone: String?
     /// Messages per period; nil is unlimited.
     public let allowance: Int?
+    /// Whether messages beyond the limit are refused. If not, they are counted and their answers say `shadow`.
+    public let isEnforced: Bool
     /// Percent of the limit from which a user is in the gentle tier.
     public let gentlePercent: Int
     /// Percent of the limit from which a user is in the prominent tier.
@@ -44,6 +46,7 @@ public final class Plan: Sendable {
         cycle: Cycle,
         timeZone: String? = nil,
         allowance: Int?,
+        isEnforced: Bool = true,
         gentlePercent: Int = 80,
         prominentPercent: Int = 95
     ) {
@@ -52,6 +55,7 @@ public final class Plan: Sendable {
         self.cycle = cycle
         self.timeZone = timeZone
         self.allowance = allowance
+        self.isEnforced = isEnforced
         self.gentlePercent = gentlePercent
         self.prominentPercent = prominentPercent
     }
@@ -79,7 +83,8 @@ extension Plan: Equatable {
     public static func == (lhs: Plan, rhs: Plan) -> Bool {
         lhs.name == rhs.name && lhs.label == rhs.label && lhs.cycle == rhs.cycle
             && lhs.timeZone == rhs.timeZone && lhs.allowance == rhs.allowance
-            && lhs.gentlePercent == rhs.gentlePercent && lhs.prominentPercent == rhs.prominentPercent
+            && lhs.isEnforced == rhs.isEnforced && lhs.gentlePercent == rhs.gentlePercent
+            && lhs.prominentPercent == rhs.prominentPercent
     }
 }
 

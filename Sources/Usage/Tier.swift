@@ -6,13 +6,14 @@ public enum Tier: String, Sendable, Comparable, CaseIterable {
     ///
     /// - Parameters:
     ///   - used: messages counted or held.
-    ///   - limit: messages allowed; nil is unlimited and always silent. Used up, or nothing allowed, is blocked.
+    ///   - limit: messages allowed; nil is unlimited and always silent. Used up, or nothing allowed, is blocked, unless
+    ///     the plan does not enforce it.
     public init(used: Int, limit: Int?, plan: Plan) {
         guard let limit else {
             self = .silent
             return
         }
-        if used >= limit {
+        if used >= limit, plan.isEnforced {
             self = .blocked
         } else if used * 100 >= limit * plan.prominentPercent {
             self = .prominent

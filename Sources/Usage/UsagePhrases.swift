@@ -8,6 +8,8 @@ extension UsageSnapshot {
         case _ where plan.isTrial: phrase(.trial)
         case .silent: hasLifetimeLimit ? phrase(.lifetime) : nil
         case .gentle: gentleBanner
+        // The limit is not enforced: the user can go on.
+        case .prominent where allowances.tightest.isUsedUp: nil
         case .prominent: phrase(.prominent, date: availableAgainOn, orWithoutDate: .prominentUndated)
         }
     }

@@ -167,16 +167,24 @@ extension UsageSnapshot {
     public var accessDenialReason: DenialReason? {
         if let denialReason { return denialReason }
         // A lifetime plan without messages is no subscription.
-        return limit == 0 && plan.cycle == .lifetime && !isPast ? .noSubscription : nil
+        return limit == 0 && plan.cycle == .lifetime && plan.isEnforced && !isPast ? .noSubscription : nil
     }
 
     /// Why `messages` more may not be sent now; nil if all of them may.
     public func refusal(of messages: Int) -> DenialReason? {
         if let accessDenialReason { return accessDenialReason }
-        guard let refusing = allowances.refusing(messages) else { return nil }
+        guard let refusing = allowances.refusing(messages), plan.isEnforced else { return nil }
         if !refusing.isUsedUp { return .exceedsRemaining }
         return plan.isTrial ? .trialLimitReached : .limitReached
     }
+
+    /// Whether the limit would refuse `messages`, which are allowed because the plan does not enforce it.
+    func exceedsUnenforcedLimit(_ messages: Int) -> Bool {
+        !plan.isEnforced && allowances.refusing(messages) != nil
+    }
+
+    /// Whether more is counted or held than the limit, which the plan does not enforce.
+    public var isBeyondUnenforcedLimit: Bool { exceedsUnenforcedLimit(0) }
 
     /// Counts `messages` after `refusal(of:)` was nil. The count stops at `countMaximum`.
     public mutating func count(_ messages: Int) {

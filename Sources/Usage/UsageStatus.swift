@@ -60,6 +60,8 @@ public struct UsageStatus: Sendable, Hashable {
     public var notice: String?
     /// A text for the user about the messages that are left.
     public var banner: String?
+    /// The message was allowed beyond a limit that the plan does not enforce.
+    public var isShadow: Bool
     /// An earlier call has used the key: this is its outcome, and nothing was counted now.
     public var isRepeated: Bool
     /// The database or the service did not answer, and the message was allowed without being counted. `banner` has a
@@ -88,6 +90,7 @@ public struct UsageStatus: Sendable, Hashable {
         self.limit = limit
         self.remaining = remaining
         self.period = period
+        isShadow = false
         isRepeated = false
         isDegraded = false
     }

@@ -6,7 +6,7 @@ enum ReceiptAnswers {
     // Characters that no name of a plan or a period contains.
     private static let field: Character = "\u{1F}"
     private static let request: Character = "\u{1E}"
-    private static let fieldsOfAnswer = 21
+    private static let fieldsOfAnswer = 22
     private static let failures: [String: EngineError] = [
         "conflict": .keyConflict, "released": .keyReleased, "expired": .holdExpired, "unknown": .noSuchKey,
         "too large": .commitTooLarge,
@@ -47,7 +47,7 @@ enum ReceiptAnswers {
             snapshot.plan.name, snapshot.state.rawValue, text(snapshot.denialReason?.rawValue), snapshot.period.label,
             text(snapshot.used), text(snapshot.held), text(snapshot.limit), text(snapshot.startedAt),
             text(snapshot.resetsAt), text(snapshot.expiresAt), text(snapshot.previousPlan), text(snapshot.renews),
-            text(snapshot.observedAt),
+            text(snapshot.observedAt), text(answer.isShadow),
         ]
     }
 
@@ -84,7 +84,7 @@ extension SlowPathResult {
         guard let status = Answer.Status(values[0], reason: values[1]), let messagesCounted = Int(values[2]),
             let isRepeated = Bool(values[6]), let isDetailed = Bool(values[7]), let plan = plan(values[8]),
             let state = SubscriptionState(rawValue: values[9]), let used = Int(values[12]), let held = Int(values[13]),
-            let startedAt = instant(values[15]), let observedAt = instant(values[20])
+            let startedAt = instant(values[15]), let observedAt = instant(values[20]), let isShadow = Bool(values[21])
         else { return nil }
         let snapshot = UsageSnapshot(
             plan: plan,
@@ -109,6 +109,7 @@ extension SlowPathResult {
                 crossed: Tier(rawValue: values[3]),
                 retryAfterSeconds: Int64(values[4]),
                 released: Int(values[5]),
+                isShadow: isShadow,
                 isRepeated: isRepeated,
                 isDetailed: isDetailed
             ),

@@ -99,7 +99,10 @@ struct UserTransaction {
         if key.status == .released { return SlowPathResult(.keyReleased) }
         guard key.verb == verb, key.messages == messages else { return SlowPathResult(.keyConflict) }
         guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
-        return SlowPathResult(answer(of: key, key.first, as: verb == .consume ? .allowed : .held, isRepeated: true))
+        var answer = answer(of: key, key.first, as: verb == .consume ? .allowed : .held, isRepeated: true)
+        // The numbers are those after the first request.
+        answer.isShadow = answer.snapshot.isBeyondUnenforcedLimit
+        return SlowPathResult(answer)
     }
 
     /// The answer that a key has: of its period, with its numbers.

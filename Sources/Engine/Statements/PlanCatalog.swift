@@ -83,12 +83,14 @@ extension Plan {
             default: .monthly
             }
         let timeZone = try result.column("time_zone")
+        let isEnforced = try result.bool(row, try result.column("enforced"))
         self.init(
             name: try text("plan"),
             label: try text("label"),
             cycle: cycle,
             timeZone: result.isNull(row, timeZone) ? nil : result.text(row, timeZone),
             allowance: try result.countOrNil(row, try result.column("allowance"), of: source("allowance")),
+            isEnforced: isEnforced,
             gentlePercent: try count("gentle_percent", in: 0...100),
             prominentPercent: try count("prominent_percent", in: 0...100)
         )

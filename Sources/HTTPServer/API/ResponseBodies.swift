@@ -38,6 +38,7 @@ extension Answer {
         object.put("replayed", isRepeated ? true : nil)
         object.put("resets", snapshot.resetsShown?.text)
         object.put("retry_after", retryAfterSeconds)
+        object.put("shadow", isShadow ? true : nil)
         object.put("state", snapshot.state.rawValue)
         if isDetailed {
             object.put("state_label", snapshot.stateLabel.text)

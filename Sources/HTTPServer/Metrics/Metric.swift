@@ -25,7 +25,7 @@ extension Metric {
     private static let service = [buildInfo, draining]
     private static let lineProtocol = [
         connections, connectionsAccepted, connectionsRefused, tokenConnections, authentications, tokensAge,
-        tokensRefused, handshakesFailed, requests, answers, errors, answerDuration,
+        tokensRefused, handshakesFailed, requests, answers, shadows, errors, answerDuration,
     ]
     private static let engine = [
         lanes, lanesConnected, laneQueue, queueWait, batchRequests, statementDuration, reconnects, outcomesUnknown,
@@ -93,6 +93,11 @@ extension Metric {
         .counter,
         ["status", "tier"],
         "Answers about a user, over both ports, by status and by the user's tier."
+    )
+    static let shadows = Metric(
+        "headroom_shadow_answers_total",
+        .counter,
+        "Answers about messages beyond the limit of a plan that does not enforce it (shadow=1), over both ports."
     )
     static let errors = Metric(
         "headroom_errors_total",

@@ -74,6 +74,7 @@ struct MetricsRoutes: RouteProvider {
                 Tier.allCases.map { (["\(status)", $0.rawValue], .init(snapshot.answers(status, $0))) }
             }
         )
+        encoder.write(.shadows, .init(snapshot.shadows))
         encoder.write(
             .errors,
             ReplyError.Code.allCases.map { ([$0.rawValue.lowercased()], .init(snapshot.errors($0))) }

@@ -57,6 +57,7 @@ extension Answer {
             line.putLiteral(" retry_after=")
             line.put(Int(clamping: retryAfterSeconds))
         }
+        if isShadow { line.putLiteral(" shadow=1") }
         if let released {
             line.putLiteral(" released=")
             line.put(released)

@@ -20,7 +20,7 @@ private enum AnswerField: String, CaseIterable {
     case graceUntil = "grace_until"
     case day, days, crossed, reason
     case retryAfter = "retry_after"
-    case released, replayed
+    case shadow, released, replayed
     case previousPlan = "previous_plan"
     case nextPlan = "next_plan"
     case label
@@ -112,6 +112,7 @@ private struct AnswerFields {
         case .crossed: return AnswerFields.assign(&usage.crossed, Tier(rawValue: value.text))
         case .reason: return AnswerFields.assign(&usage.reason, DenialReason(rawValue: value.text))
         case .retryAfter: return AnswerFields.assign(&usage.retryAfter, value.bytes.plainNumber.map { .seconds($0) })
+        case .shadow: return AnswerFields.assign(&usage.isShadow, value.bytes.plainNumber.map { $0 == 1 })
         case .released: return AnswerFields.assign(&released, value.bytes.plainNumber)
         case .replayed: return AnswerFields.assign(&usage.isRepeated, value.bytes.plainNumber.map { $0 == 1 })
         case .previousPlan: return AnswerFields.assign(&usage.previousPlan, value.text)

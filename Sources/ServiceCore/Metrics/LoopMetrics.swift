@@ -13,6 +13,8 @@ package final class LoopMetrics: Sendable {
     let verbs = CounterCells(count: Verb.allCases.count)
     /// For each status, one for each tier.
     let answers = CounterCells(count: Status.allCases.count << tierBits)
+    /// Answers that a limit would have refused if it were enforced.
+    let shadows = CounterCells(count: 1)
     let errors = CounterCells(count: ReplyError.Code.allCases.count)
     package let latencies = LatencyRecorder()
 
@@ -29,6 +31,7 @@ package final class LoopMetrics: Sendable {
         switch outcome {
         case .answer(let answer):
             answers.increment(LoopMetrics.ordinal(Status(answer.status), answer.snapshot.tier))
+            if answer.isShadow { shadows.increment(0) }
         case .failure(let error): count(ReplyError(error).code)
         default: break
         }

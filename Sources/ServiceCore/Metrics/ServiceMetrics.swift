@@ -20,6 +20,8 @@ package struct ServiceMetrics: Sendable {
         fileprivate var verbs: [UInt64]
         fileprivate var answers: [UInt64]
         fileprivate var errors: [UInt64]
+        /// Answers that a limit would have refused if it were enforced.
+        package var shadows: UInt64
         /// The engine's answers since the start, by latency: a count per bucket of `LatencyBuckets`.
         package var latencies: [UInt64]
         /// The sum of these latencies, in microseconds.
@@ -65,6 +67,7 @@ package struct ServiceMetrics: Sendable {
             verbs: sum { $0.verbs.values },
             answers: sum { $0.answers.values },
             errors: sum { $0.errors.values },
+            shadows: all.reduce(0) { $0 + $1.shadows.values[0] },
             latencies: sum { $0.latencies.total },
             latencySum: all.reduce(0) { $0 &+ $1.latencies.totalMicroseconds },
             recentLatencies: sum { $0.latencies.recent(second: second) }

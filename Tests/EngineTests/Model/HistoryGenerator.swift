@@ -144,6 +144,7 @@ struct HistoryGenerator {
             cycle: cycle,
             timeZone: cycle == .weekly || cycle == .daily ? random.element(of: zones) : nil,
             allowance: isUnlimited ? nil : allowance(),
+            isEnforced: !random.chance(20),
             gentlePercent: gentle,
             prominentPercent: prominent
         )

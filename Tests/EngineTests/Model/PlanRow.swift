@@ -24,15 +24,18 @@ enum PlanRow {
         parameters.append(int32: Int32(plan.gentlePercent))
         parameters.append(int32: Int32(plan.prominentPercent))
         parameters.append(text: plan.timeZone)
+        parameters.append(text: plan.isEnforced ? "true" : "false")
         _ = try connection.query(
             """
             insert into headroom.plans (
-                plan, label, cycle, allowance, trial_days, gentle_percent, prominent_percent, time_zone
-            ) values ($1, $2, $3, $4, $5, $6, $7, $8)
+                plan, label, cycle, allowance, trial_days, gentle_percent, prominent_percent, time_zone,
+                enforced
+            ) values ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::boolean)
             on conflict (plan) do update
             set label = excluded.label, cycle = excluded.cycle, allowance = excluded.allowance,
                 trial_days = excluded.trial_days, gentle_percent = excluded.gentle_percent,
-                prominent_percent = excluded.prominent_percent, time_zone = excluded.time_zone
+                prominent_percent = excluded.prominent_percent, time_zone = excluded.time_zone,
+                enforced = excluded.enforced
             """,
             parameters,
             deadline: .now + waitLimit

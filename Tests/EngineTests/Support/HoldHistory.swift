@@ -9,14 +9,23 @@ struct HoldHistory {
         Plan(name: "small", label: "Small", cycle: .monthly, allowance: 40),
         Plan(name: "other", label: "Other", cycle: .monthly, allowance: 60), .pro, .free,
         Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 30),
-        week, day,
+        week, day, shadow,
     ]
     private static let week = Plan(name: "week", label: "Week", cycle: .weekly, timeZone: "Asia/Tokyo", allowance: 30)
     private static let day = Plan(name: "day", label: "Day", cycle: .daily, timeZone: "Atlantic/Azores", allowance: 20)
+    private static let shadow = Plan(
+        name: "shadow",
+        label: "Shadow",
+        cycle: .monthly,
+        allowance: 20,
+        isEnforced: false
+    )
     static let plansSQL = """
         insert into headroom.plans (plan, label, cycle, allowance, time_zone) values
             ('small', 'Small', 'monthly', 40, null), ('other', 'Other', 'monthly', 60, null),
             ('week', 'Week', 'weekly', 30, 'Asia/Tokyo'), ('day', 'Day', 'daily', 20, 'Atlantic/Azores');
+        insert into headroom.plans (plan, label, cycle, allowance, enforced) values
+            ('shadow', 'Shadow', 'monthly', 20, false);
         delete from headroom.plans where plan = 'paid';
         update headroom.plans set allowance = 30 where plan = 'trial';
         """

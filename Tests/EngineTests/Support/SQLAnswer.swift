@@ -13,6 +13,7 @@ enum SQLAnswer {
         "status", "user", "plan", "state", "tier", "display", "used", "held", "limit", "remaining", "period", "resets",
         "expires", "day", "days", "crossed", "reason", "retry_after", "previous_plan", "label",
         "state_label", "accessible", "price", "currency", "manage", "steps", "notice", "banner",
+        "shadow",
     ]
 
     static func read(_ sql: String, from session: Session) async throws -> Fields {
@@ -79,6 +80,7 @@ enum SQLAnswer {
             "accessible": snapshot.accessible.text, "price": snapshot.details?.price,
             "currency": snapshot.details?.currency, "manage": snapshot.details?.manage, "steps": snapshot.steps?.text,
             "notice": snapshot.notice?.text, "banner": snapshot.banner?.text,
+            "shadow": answer.isShadow ? "true" : nil,
         ]
     }
 }

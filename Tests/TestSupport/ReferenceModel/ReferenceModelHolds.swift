@@ -88,7 +88,13 @@ extension ReferenceModel {
         write(snapshot, of: user, isUsed: true, at: now)
         snapshot.held = min(snapshot.held + messages, UsageSnapshot.countMaximum)
         let crossed = snapshot.tier > before ? snapshot.tier : nil
-        let answer = Answer(user: user, status: .held, snapshot: snapshot, crossed: crossed)
+        let answer = Answer(
+            user: user,
+            status: .held,
+            snapshot: snapshot,
+            crossed: crossed,
+            isShadow: snapshot.isBeyondUnenforcedLimit
+        )
         let expiresAt = now.advanced(bySeconds: Int64(ttlSeconds))
         store(key, .reserve, messages: messages, as: answer, expiresAt: expiresAt)
         return answer
@@ -213,6 +219,12 @@ extension ReferenceModel {
         snapshot.held = numbers.held
         snapshot.limit = numbers.limit
         let isHeld = used.verb == .reserve && used.committed == nil
-        return Answer(user: user, status: isHeld ? .held : .allowed, snapshot: snapshot, isRepeated: true)
+        return Answer(
+            user: user,
+            status: isHeld ? .held : .allowed,
+            snapshot: snapshot,
+            isShadow: used.committed == nil && snapshot.isBeyondUnenforcedLimit,
+            isRepeated: true
+        )
     }
 }

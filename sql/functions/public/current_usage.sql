@@ -41,7 +41,8 @@ select
     (usage.answer).manage as manage,
     (usage.answer).steps as steps,
     (usage.answer).notice as notice,
-    (usage.answer).banner as banner
+    (usage.answer).banner as banner,
+    (usage.answer).shadow as shadow
 from headroom.current_periods as usage;
 comment on view public.current_usage is
     'A row per user, true at once after a change of plan: the period that counts now, with the fields of the answer to '

@@ -18,6 +18,8 @@ struct LiveFigures: Equatable, Sendable {
     var p99Microseconds: Int?
     var queueDepth: Int
     var database: Database
+    /// Answers since the start that a limit would have refused if it were enforced.
+    var shadowAnswers: Int
 
     /// - Parameter info: lines `name=value`.
     init(info: [String]) {
@@ -29,6 +31,7 @@ struct LiveFigures: Equatable, Sendable {
         answersPerSecond = values["answers_per_second"].flatMap { Double($0) } ?? 0
         p99Microseconds = values["latency_p99_us"].flatMap { Int($0) }
         queueDepth = values["queue_depth"].flatMap { Int($0) } ?? 0
+        shadowAnswers = values["answers_shadow"].flatMap { Int($0) } ?? 0
         database = values["database"].flatMap { Database(rawValue: String($0)) } ?? .down
     }
 

@@ -19,11 +19,21 @@ extension OverviewPresenter {
         return PlansSection(
             trials: billing.plans.filter(\.isTrial).prefix(OverviewPresenter.trialsMaximum)
                 .map { OverviewPresenter.trials($0, periods) },
+            unenforced: unenforced(billing.plans.filter { !$0.isEnforced && $0.allowance != nil }),
             rows: Array(sorted.prefix(OverviewPresenter.plansMaximum)),
             hasRows: !sorted.isEmpty,
             isTruncated: sorted.count > OverviewPresenter.plansMaximum,
             age: age(figures.periods)
         )
+    }
+
+    private func unenforced(_ plans: [Plan]) -> String? {
+        guard !plans.isEmpty else { return nil }
+        let labels = plans.prefix(OverviewPresenter.trialsMaximum).map(\.label).joined(separator: ", ")
+        let more = plans.count > OverviewPresenter.trialsMaximum ? " and more" : ""
+        let answers = NumberText.count(figures.live.shadowAnswers, "message")
+        return "Not enforced: the limit of \(labels)\(more). This instance has allowed \(answers) since its start that "
+            + "enforced limits would have refused."
     }
 
     var plansPlaceholder: String {

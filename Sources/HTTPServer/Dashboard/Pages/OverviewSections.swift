@@ -85,6 +85,8 @@ struct PlansSection {
     }
 
     var trials: [Trials]
+    /// Which limits are not enforced, and what they would have refused; nil if all are.
+    var unenforced: String?
     var rows: [Row]
     var hasRows: Bool
     /// Plans with fewer users are left out.

@@ -159,7 +159,11 @@ struct UserPresenter {
         var details = [
             UserPage.Detail(name: "Plan", text: snapshot.plan.label, more: snapshot.plan.name),
             UserPage.Detail(name: "State", text: snapshot.stateLabel.text, more: snapshot.state.rawValue.spaced),
-            UserPage.Detail(name: "Remaining", text: snapshot.remaining.map(NumberText.grouped) ?? "unlimited"),
+            UserPage.Detail(
+                name: "Remaining",
+                text: snapshot.remaining.map(NumberText.grouped) ?? "unlimited",
+                more: snapshot.plan.isEnforced || snapshot.limit == nil ? nil : "not enforced"
+            ),
             UserPage.Detail(name: "Billing period", text: TimeText.period(snapshot.period)),
         ]
         if snapshot.held > 0 {

@@ -5,8 +5,7 @@ create or replace function headroom.current_answer(p_user_id uuid) returns headr
 as $$
 declare
     v_snapshot constant headroom.usage_snapshot := headroom.current_snapshot(p_user_id, null);
-    v_is_refused constant boolean := v_snapshot.denial_reason is not null
-        or not headroom.snapshot_fits(v_snapshot, 1);
+    v_is_refused constant boolean := not headroom.may_send(v_snapshot, 1);
     v_answer headroom.answer;
 begin
     if v_snapshot.plan is null then
@@ -16,6 +15,7 @@ begin
     v_answer := headroom.format_answer(p_user_id, v_snapshot, v_is_refused::integer);
     if not v_is_refused then
         v_answer.status := 'ALLOWED';
+        v_answer.shadow := nullif(not headroom.snapshot_fits(v_snapshot, 1), false);
     end if;
     return v_answer;
 end

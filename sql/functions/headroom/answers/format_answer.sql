@@ -32,10 +32,11 @@ begin atomic
         select
             numbers.*,
             case when denial_reason is not null then 'blocked' else headroom.tier_of(
-                used + held, "limit", (plans).gentle_percent, (plans).prominent_percent
+                used + held, "limit", (plans).gentle_percent, (plans).prominent_percent, (plans).enforced
             ) end as tier,
             headroom.tier_of(
-                used + held - (p_snapshot).messages, "limit", (plans).gentle_percent, (plans).prominent_percent
+                used + held - (p_snapshot).messages, "limit", (plans).gentle_percent, (plans).prominent_percent,
+                (plans).enforced
             ) as tier_before,
             case
                 when denial_reason is not null then 0
@@ -45,6 +46,7 @@ begin atomic
             case
                 when (p_snapshot).messages > 0 then null
                 when denial_reason is not null then denial_reason
+                when not (plans).enforced then null
                 when (plans).cycle = 'lifetime' and "limit" = 0 then 'no_subscription'
                 when p_messages = 0 then null
                 when used + held < "limit" then 'exceeds_remaining'
@@ -88,6 +90,8 @@ begin atomic
                     then 'blocked_never_subscribed'
                 when tier = 'blocked' then 'blocked_no_access'
                 when is_trial then 'trial'
+                -- The limit is used up and not enforced: the user can go on.
+                when used + held >= "limit" then null
                 when tier = 'prominent' and available_at is null then 'prominent_undated'
                 when tier = 'gentle' and (plans).cycle <> 'monthly' then case
                     when (plans).cycle in ('weekly', 'daily') and available_at is not null then 'gentle_until'
@@ -188,7 +192,8 @@ begin atomic
                     banner, remaining, used, "limit", remaining,
                     case when available_at is not null then coalesce(next_day, available_at) end, null, null, null
                 )
-        end
+        end,
+        case when (p_snapshot).messages > 0 and used + held > "limit" then true end
     )::headroom.answer
     from banners;
 end;

@@ -1,13 +1,16 @@
--- Returns the tier by exact integer arithmetic, as the service computes it.
+-- Returns the tier by exact integer arithmetic, as the service computes it. p_is_enforced: false if the limit blocks
+-- nobody; null is true.
 create or replace function headroom.tier_of(
-    p_used bigint, p_limit bigint, p_gentle_percent integer, p_prominent_percent integer
+    p_used bigint, p_limit bigint, p_gentle_percent integer, p_prominent_percent integer,
+    p_is_enforced boolean
 ) returns text
     language sql immutable parallel safe
     return case
         when p_limit is null then 'silent'
-        when p_used >= p_limit then 'blocked'
+        when p_used >= p_limit and p_is_enforced is not false then 'blocked'
         when p_used * 100 >= p_limit * coalesce(p_prominent_percent, 95) then 'prominent'
         when p_used * 100 >= p_limit * coalesce(p_gentle_percent, 80) then 'gentle'
         else 'silent'
     end;
-grant execute on function headroom.tier_of(bigint, bigint, integer, integer) to headroom_operator, headroom_dashboard;
+grant execute on function headroom.tier_of(bigint, bigint, integer, integer, boolean)
+to headroom_operator, headroom_dashboard;

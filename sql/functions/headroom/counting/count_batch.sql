@@ -62,7 +62,7 @@ begin
             )
             and headroom.fits(
                 coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]), usage.message_count, usage.held,
-                coalesce(usage."limit", 2147483647)
+                coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)
             )
             and headroom.is_usable(usage.usable_until, usage.updated_at, usage.plan_revision, v_revision, v_now)
             -- The slow path raises an error for such a row.

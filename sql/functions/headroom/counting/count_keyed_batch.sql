@@ -90,7 +90,7 @@ begin
             and usage.billing_period = p_periods[v_periods[width_bucket(usage.user_id, p_users)]]
             and headroom.fits(
                 v_new[width_bucket(usage.user_id, p_users)], usage.message_count, usage.held,
-                coalesce(usage."limit", 2147483647)
+                coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)
             )
             and usage.held + v_holds[width_bucket(usage.user_id, p_users)] >= 0
             and headroom.is_usable(usage.usable_until, usage.updated_at, usage.plan_revision, v_revision, v_now)

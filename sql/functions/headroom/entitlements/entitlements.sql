@@ -45,8 +45,11 @@ begin
                 when judged.started_at >= judged.paid_until then 0
                 else 2
             end,
-            -- With access, the largest allowance (null: unlimited), so that buying more never gives less.
-            coalesce(case when judged.denial_reason is null then judged.allowance end, 2147483647) desc,
+            -- With access, the largest allowance (null: unlimited, and so is one that is not enforced), so that buying
+            -- more never gives less.
+            coalesce(
+                case when judged.denial_reason is null and judged.enforced then judged.allowance end, 2147483647
+            ) desc,
             -- A refund, then a billing issue, then a cancellation.
             case judged.state
                 when 'revoked' then 0 when 'billing_retry' then 1 when 'grace_period' then 1 when 'cancelled' then 2
@@ -112,7 +115,8 @@ begin
             when bounded.day is null then bounded.spent_messages::integer
             when bounded.has_later_period
                 then headroom.later_messages(bounded.user_id, bounded.cycle, bounded.clock_day, p_at)
-        end
+        end,
+        bounded.enforced
     from bounded
     order by bounded.ordinal;
     get diagnostics v_rows = row_count;

@@ -16,7 +16,7 @@ select
         when (other.snapshot).plan is not null then (
             select headroom.tier_of(
                 (other.snapshot).used::bigint + (other.snapshot).held, (other.snapshot)."limit", plans.gentle_percent,
-                plans.prominent_percent
+                plans.prominent_percent, plans.enforced
             )
             from headroom.plans as plans
             where plans.plan = (other.snapshot).plan

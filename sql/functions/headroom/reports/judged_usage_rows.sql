@@ -60,7 +60,7 @@ with constants as (
 select
     usage.bucket, usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.granted, usage."limit",
     usage.plan_limit, usage.plan, usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.updated_at,
-    usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent,
+    usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent, plans.enforced,
     coalesce(usage.resets_at <= (select constants.now from constants) and usage.usable_until > '-infinity', false)
     or usage.billing_period <> all((select constants.labels from constants)::text[]) as has_ended,
     case

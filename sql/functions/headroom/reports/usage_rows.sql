@@ -36,13 +36,13 @@ select
         -- Nearly all rows. PostgreSQL inlines headroom.tier_of only with so simple arguments, and a call per row would
         -- take most of the time of a report.
         when (usage.standing = 'u' or usage.standing = 'o') and usage.held = 0 then headroom.tier_of(
-            usage.message_count::bigint, usage."limit", usage.gentle_percent, usage.prominent_percent
+            usage.message_count::bigint, usage."limit", usage.gentle_percent, usage.prominent_percent, usage.enforced
         )
         when usage.standing in ('t', 'd') or (answered.snapshot).denial_reason is not null then 'blocked'
         when (answered.snapshot).plan is not null then (
             select headroom.tier_of(
                 (answered.snapshot).used::bigint + (answered.snapshot).held, (answered.snapshot)."limit",
-                plans.gentle_percent, plans.prominent_percent
+                plans.gentle_percent, plans.prominent_percent, plans.enforced
             )
             from headroom.plans as plans
             where plans.plan = (answered.snapshot).plan
@@ -55,7 +55,7 @@ select
                 )
                 else usage."limit"
             end,
-            usage.gentle_percent, usage.prominent_percent
+            usage.gentle_percent, usage.prominent_percent, usage.enforced
         )
     end as tier,
     coalesce((answered.snapshot).started_at, usage.started_at) as started_at,

@@ -19,7 +19,8 @@ begin
     -- Not an UPDATE with a join, which may read the whole table if it was small when it was last analyzed.
     insert into public.message_usage as usage (
         bucket, user_id, billing_period, generation, message_count, held, released, updated_at, "limit", plan_limit,
-        plan, state, started_at, resets_at, expires_at, previous_plan, renews, usable_until, plan_revision
+        plan, state, started_at, resets_at, expires_at, previous_plan, renews, usable_until, plan_revision,
+        enforced
     )
     select
         p_bucket, derived.user_id, derived.billing_period,
@@ -31,7 +32,7 @@ begin
         p_counts[derived.ordinality], p_held[derived.ordinality], p_released[derived.ordinality], v_now,
         p_limits[derived.ordinality], derived.allowance, derived.plan, derived.state, derived.started_at,
         derived.resets_at, derived.expires_at, derived.previous_plan, derived.renews,
-        p_usable_until[derived.ordinality], derived.plan_revision
+        p_usable_until[derived.ordinality], derived.plan_revision, nullif(derived.enforced, true)
     from unnest(p_entitlements) with ordinality as derived
     on conflict (user_id, billing_period) do update
     set message_count = excluded.message_count, held = excluded.held,
@@ -43,7 +44,7 @@ begin
         "limit" = excluded."limit", plan_limit = excluded.plan_limit, plan = excluded.plan, state = excluded.state,
         started_at = excluded.started_at, resets_at = excluded.resets_at, expires_at = excluded.expires_at,
         previous_plan = excluded.previous_plan, renews = excluded.renews, usable_until = excluded.usable_until,
-        plan_revision = excluded.plan_revision,
+        plan_revision = excluded.plan_revision, enforced = excluded.enforced,
         -- A new number of the sequence, so that the trigger does not write the row again.
         entitlement_version = excluded.entitlement_version
     where usage.generation = excluded.generation;

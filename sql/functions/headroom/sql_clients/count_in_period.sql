@@ -35,7 +35,9 @@ begin
             p_user_id, p_billing_period,
             case
                 -- CONSUME denies users without a plan, or their plan allows no messages.
-                when v_entitlement.denial_reason is not null or v_snapshot."limit" = 0 then 0
+                when v_entitlement.denial_reason is not null then 0
+                when headroom.is_unenforced(v_snapshot.plan) then p_limit
+                when v_snapshot."limit" = 0 then 0
                 -- CONSUME counts in the same row.
                 when p_billing_period = v_entitlement.billing_period then least(p_limit, v_snapshot."limit")
                 -- CONSUME refuses, because the messages of that row are used up.

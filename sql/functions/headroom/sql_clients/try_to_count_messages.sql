@@ -15,8 +15,7 @@ begin
         v_bucket, array[p_user_id], array[p_unknown_users_policy <> 'deny'], p_unknown_users_policy
     ) as locked;
     v_snapshot := v_user.snapshot;
-    v_is_allowed := v_snapshot.denial_reason is null
-        and headroom.snapshot_fits(v_snapshot, p_messages);
+    v_is_allowed := headroom.may_send(v_snapshot, p_messages);
     if v_is_allowed then
         v_snapshot.used := least(v_snapshot.used::bigint + p_messages, 2147483647);
         v_snapshot.messages := p_messages;

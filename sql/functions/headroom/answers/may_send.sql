@@ -1,0 +1,6 @@
+-- Returns whether CONSUME would allow p_messages for a user with this snapshot.
+create or replace function headroom.may_send(p_snapshot headroom.usage_snapshot, p_messages integer) returns boolean
+    language sql stable
+    return (p_snapshot).denial_reason is null and (
+        headroom.snapshot_fits(p_snapshot, p_messages) or headroom.is_unenforced((p_snapshot).plan)
+    );
