@@ -6,8 +6,8 @@ public struct Record: Sendable, Equatable, Encodable {
 
     /// Names of fields that are counts.
     private static let numbers: Set = [
-        "used", "held", "limit", "remaining", "day", "days", "retry_after", "shadow", "released", "replayed", "degraded", "users",
-        "messages", "silent", "gentle", "prominent", "blocked",
+        "used", "held", "limit", "remaining", "day", "days", "retry_after", "shadow", "released", "replayed",
+        "degraded", "users", "messages", "silent", "gentle", "prominent", "blocked",
     ]
 
     public init(_ line: FieldLine) {

@@ -36,8 +36,8 @@ package struct ServerInfo: Sendable {
     /// that has occurred, `token_…` for one for each token name with open connections.
     static let names =
         serviceNames + transportNames + databaseNames + trafficNames
-        + LoopMetrics.Status.allCases.map(answersName) + ["answers_shadow"] + Tier.allCases.map(tierName) + ["errors", "verb_…", "errors_…"]
-        + accessNames + ["token_…"]
+        + LoopMetrics.Status.allCases.map(answersName) + ["answers_shadow"]
+        + Tier.allCases.map(tierName) + ["errors", "verb_…", "errors_…"] + accessNames + ["token_…"]
 
     private static let serviceNames = [
         "version", "uptime_s", "connections", "connections_total", "connections_refused", "database", "lanes",

@@ -57,7 +57,7 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .blockedMonthly:
             "We've had a lot of great conversations this month! Your next session refreshes on {date}."
         case .blockedMonthlyUndated: "We've had a lot of great conversations this month!"
-        case .blockedUntil: "We've had a lot of great conversations! Let's pause until {date}."
+        case .blockedUntil: "We've had a lot of great conversations! Your next session refreshes on {date}."
         case .blockedUndated: "We've had a lot of great conversations!"
         case .blockedTrial: "You've used your trial sessions — ready to continue?"
         case .blockedTrialEnded: "Your trial has ended — ready to continue?"

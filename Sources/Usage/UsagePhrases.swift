@@ -16,8 +16,8 @@ extension UsageSnapshot {
 
     private var gentleBanner: Phrase {
         switch plan.cycle {
-        case .monthly: phrase(.gentle)
-        case .weekly, .daily: phrase(.gentleUntil, date: availableAgainOn, orWithoutDate: .gentleLifetime)
+        case .monthly where isCalendarMonth: phrase(.gentle)
+        case .monthly, .weekly, .daily: phrase(.gentleUntil, date: availableAgainOn, orWithoutDate: .gentleLifetime)
         // Such an allowance has no period.
         case .trial, .lifetime: phrase(.gentleLifetime)
         }
@@ -27,7 +27,7 @@ extension UsageSnapshot {
         if plan.isTrial && (denialReason == nil || denialReason == .trialEnded) {
             return phrase(allowances.tightest.isUsedUp ? .blockedTrial : .blockedTrialEnded)
         }
-        if denialReason == nil, plan.cycle == .monthly {
+        if denialReason == nil, plan.cycle == .monthly, isCalendarMonth {
             return phrase(.blockedMonthly, date: availableAgainOn, orWithoutDate: .blockedMonthlyUndated)
         }
         if denialReason == nil, plan.cycle.isPeriodic {
@@ -83,12 +83,17 @@ extension UsageSnapshot {
         switch plan.cycle {
         case _ where plan.cycle.isPeriodic && isPast:
             pastPeriod(limit == nil ? .accessiblePastUnlimited : .accessiblePast)
-        case .monthly: phrase(limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly)
-        case .weekly, .daily: phrase(limit == nil ? .accessibleUntilUnlimited : .accessibleUntil, date: resetsOn)
+        case .monthly where isCalendarMonth:
+            phrase(limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly)
+        case .monthly, .weekly, .daily:
+            phrase(limit == nil ? .accessibleUntilUnlimited : .accessibleUntil, date: resetsOn)
         case .trial: phrase(.accessibleTrial)
         case .lifetime: phrase(limit == nil ? .accessibleLifetimeUnlimited : .accessibleLifetime)
         }
     }
+
+    /// Whether a monthly period is the calendar's, so that a sentence may say "this month". It may begin on another day.
+    private var isCalendarMonth: Bool { resetsAt.map { $0.date.day == 1 } ?? true }
 
     /// The day of the reset as sentences say it. The plan's time zone counts for a week or a day: in UTC, its midnight
     /// may be on another day.

@@ -72,7 +72,7 @@ struct WordsTests {
             #expect(texts(cycle, period, used: 19)[0] == "Almost there — 1 message left until November 23")
             #expect(
                 texts(cycle, period, used: 20)[0]
-                    == "We've had a lot of great conversations! Let's pause until November 23."
+                    == "We've had a lot of great conversations! Your next session refreshes on November 23."
             )
             #expect(texts(cycle, period, used: 4, limit: 5)[0] == "You have 1 conversation left until November 23")
         }
@@ -84,6 +84,35 @@ struct WordsTests {
         #expect(texts(.daily, "2026-11-22", used: 16, until: expires)[0] == "You have 4 conversations left")
         #expect(texts(.daily, "2026-11-22", used: 19, until: expires)[0] == "Almost there — 1 message left")
         #expect(texts(.daily, "2026-11-22", used: 20, until: expires)[0] == "We've had a lot of great conversations!")
+    }
+
+    @Test("say this month only of a month of the calendar")
+    func anchoredMonth() {
+        func texts(used: Int, until expires: String? = nil) -> [String?] {
+            let snapshot = UsageSnapshot(
+                plan: .paid,
+                state: .active,
+                period: billingPeriod("2026-11"),
+                used: used,
+                limit: 800,
+                startedAt: at("2026-11-15"),
+                resetsAt: at("2026-12-15"),
+                expiresAt: expires.map(at),
+                observedAt: at("2026-11-20")
+            )
+            return [snapshot.banner?.text, snapshot.accessible.text]
+        }
+        let accessible = "messages used in the period until December 15"
+        #expect(
+            texts(used: 640) == ["You have 160 conversations left until December 15", "640 of 800 \(accessible)"]
+        )
+        #expect(texts(used: 799)[0] == "Almost there — 1 message left until December 15")
+        #expect(
+            texts(used: 800)[0]
+                == "We've had a lot of great conversations! Your next session refreshes on December 15."
+        )
+        #expect(texts(used: 640, until: "2026-12-01")[0] == "You have 160 conversations left")
+        #expect(texts(used: 800, until: "2026-12-01")[0] == "We've had a lot of great conversations!")
     }
 
     @Test("contain a date only if access lasts beyond the reset", arguments: [SubscriptionState.active, .cancelled])

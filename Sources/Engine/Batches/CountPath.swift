@@ -235,7 +235,9 @@ extension UsageSnapshot {
         }
         // The messages were allowed when they were counted, even if an operator has changed the plan since.
         before.denialReason = nil
-        if before.plan.isEnforced, let limit = before.limit { before.limit = max(limit, before.used + before.held + group.messages) }
+        if before.plan.isEnforced, let limit = before.limit {
+            before.limit = max(limit, before.used + before.held + group.messages)
+        }
         return before
     }
 }

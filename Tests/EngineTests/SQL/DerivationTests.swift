@@ -153,7 +153,7 @@ struct DerivationTests {
             parameters.appendInt32s(count: questions.count) { Int32(questions[$0].prominent) }
             let result = try connection.query(
                 """
-                select headroom.tier_of(used, nullif("limit", -1), gentle, prominent)
+                select headroom.tier_of(used, nullif("limit", -1), gentle, prominent, ordinal % 2 = 0)
                 from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::integer[])
                     with ordinality as asked (used, "limit", gentle, prominent, ordinal)
                 order by ordinal
@@ -168,6 +168,7 @@ struct DerivationTests {
                     label: "Any",
                     cycle: .monthly,
                     allowance: limit,
+                    isEnforced: row % 2 == 1,
                     gentlePercent: gentle,
                     prominentPercent: prominent
                 )

@@ -95,7 +95,7 @@ class BillingCycles(Case):
         self.assertEqual(self.at("2026-10-23T18:00:00Z", user)["crossed"], "blocked")
         refused = self.at("2026-10-23T18:00:00Z", user)
         self.assertEqual((refused.status, refused["reason"], refused["retry_after"]), ("BLOCKED", "limit_reached", str(4 * HOUR)))
-        self.assertEqual(refused["banner"], "We've had a lot of great conversations! Let's pause until October 24.")
+        self.assertEqual(refused["banner"], "We've had a lot of great conversations! Your next session refreshes on October 24.")
         answer = self.service.http("POST", f"/v1/usage/{user}/consume")
         self.assertEqual((answer.status, answer.headers["Retry-After"]), (200, str(4 * HOUR)))
         self.assertIn(f'"day";r=0;t={4 * HOUR}', answer.headers["RateLimit"])

@@ -238,6 +238,12 @@ class Operations(Case):
         # Midnight in Berlin, where the 15th of March is a day of standard time.
         self.assertEqual((answer["limit"], answer["period"], answer["resets"]), ("20", "2026-03-15", "2026-03-15T23:00:00Z"))
 
+    def check_introduce_a_limit(self, run):
+        self.set_count(USER, 600)
+        self.assertRegex(run(), rf"{USER} \| +600 \| +500", "it lists who is over the limit")
+        answer = self.answer(f"CONSUME {USER}")
+        self.assertEqual((answer.status, answer["limit"], answer["reason"]), ("BLOCKED", "500", "limit_reached"))
+
     def check_move_everybody_to_another_plan(self, run):
         cancelled, grace, expired, trial = (self.user() for _ in range(4))
         self.send_command(f"SETPLAN {cancelled} paid state=cancelled expires=2026-03-20")

@@ -60,6 +60,10 @@ begin atomic
                     then (p_snapshot).resets_at
             end as available_at,
             (plans).cycle = 'trial' as is_trial,
+            -- A sentence says "this month" only then. A month may begin on another day.
+            (plans).cycle = 'monthly' and coalesce(
+                extract(day from (p_snapshot).resets_at at time zone 'UTC') = 1, true
+            ) as is_calendar_month,
             -- The day after a period of days, in the plan's time zone. A sentence says this day: in UTC, midnight may
             -- be on another one.
             case
@@ -81,9 +85,9 @@ begin atomic
                 when tier = 'blocked' and is_trial and denial_reason is null then 'blocked_trial'
                 when tier = 'blocked' and is_trial and denial_reason = 'trial_ended'
                     then case when used + held >= "limit" then 'blocked_trial' else 'blocked_trial_ended' end
-                when tier = 'blocked' and denial_reason is null and (plans).cycle = 'monthly'
+                when tier = 'blocked' and denial_reason is null and is_calendar_month
                     then case when available_at is null then 'blocked_monthly_undated' else 'blocked_monthly' end
-                when tier = 'blocked' and denial_reason is null and (plans).cycle in ('weekly', 'daily')
+                when tier = 'blocked' and denial_reason is null and headroom.is_periodic((plans).cycle)
                     then case when available_at is null then 'blocked_undated' else 'blocked_until' end
                 when tier = 'blocked' and (p_snapshot).previous_plan is null
                     and ((p_snapshot).state = 'free' or denial_reason = 'no_subscription')
@@ -93,8 +97,8 @@ begin atomic
                 -- The limit is used up and not enforced: the user can go on.
                 when used + held >= "limit" then null
                 when tier = 'prominent' and available_at is null then 'prominent_undated'
-                when tier = 'gentle' and (plans).cycle <> 'monthly' then case
-                    when (plans).cycle in ('weekly', 'daily') and available_at is not null then 'gentle_until'
+                when tier = 'gentle' and not is_calendar_month then case
+                    when headroom.is_periodic((plans).cycle) and available_at is not null then 'gentle_until'
                     else 'gentle_lifetime'
                 end
                 -- A lifetime allowance always shows its counter.
@@ -155,7 +159,7 @@ begin atomic
             case
                 when is_trial then 'accessible_trial'
                 when (plans).cycle = 'lifetime' then 'accessible_lifetime'
-                when (plans).cycle = 'monthly' then 'accessible_monthly'
+                when is_calendar_month then 'accessible_monthly'
                 else 'accessible_until'
             end || case when "limit" is null and not is_trial then '_unlimited' else '' end,
             used, used, "limit", remaining,
