@@ -74,10 +74,11 @@ public struct Answer: Sendable, Equatable {
 extension UsageSnapshot {
     /// Counts `messages` if all of them fit. The requests of one user are answered by calling this in their order.
     public mutating func consume(_ messages: Int, of user: UserID) -> Answer {
-        if let refusal = refusal(of: messages) {
+        let refusing = allowances.refusing(messages)
+        if let refusal = refusal(refusing) {
             return blocked(refusal, messages: messages, user: user)
         }
-        let (before, isShadow) = (tier, exceedsUnenforcedLimit(messages))
+        let before = tier
         count(messages)
         let after = tier
         return Answer(
@@ -85,23 +86,24 @@ extension UsageSnapshot {
             status: .allowed,
             snapshot: self,
             crossed: after > before ? after : nil,
-            isShadow: isShadow
+            isShadow: refusing != nil
         )
     }
 
     /// Holds `messages` if all of them fit.
     public mutating func reserve(_ messages: Int, of user: UserID) -> Answer {
-        if let refusal = refusal(of: messages) {
+        let refusing = allowances.refusing(messages)
+        if let refusal = refusal(refusing) {
             return blocked(refusal, messages: messages, user: user)
         }
-        let (before, isShadow) = (tier, exceedsUnenforcedLimit(messages))
+        let before = tier
         held = min(held + messages, UsageSnapshot.countMaximum)
         return Answer(
             user: user,
             status: .held,
             snapshot: self,
             crossed: tier > before ? tier : nil,
-            isShadow: isShadow
+            isShadow: refusing != nil
         )
     }
 
@@ -121,10 +123,11 @@ extension UsageSnapshot {
 
     /// The answer that `consume` would give, without counting.
     public func check(_ messages: Int, of user: UserID) -> Answer {
-        if let refusal = refusal(of: messages) {
+        let refusing = allowances.refusing(messages)
+        if let refusal = refusal(refusing) {
             return blocked(refusal, messages: messages, user: user)
         }
-        return Answer(user: user, status: .allowed, snapshot: self, isShadow: exceedsUnenforcedLimit(messages))
+        return Answer(user: user, status: .allowed, snapshot: self, isShadow: refusing != nil)
     }
 
     /// The answer to `USAGE`, with its label and its sentence for screen readers.

@@ -11,6 +11,8 @@ public final class Entitlement: Sendable {
     public let startedAt: Instant
     /// When a monthly allowance is renewed.
     public let resetsAt: Instant?
+    /// Whether a monthly period is the calendar's, so that a sentence may say "this month". It may begin on another day.
+    let isCalendarMonth: Bool
     /// When the trial, or a cancelled subscription, ends.
     public let expiresAt: Instant?
     /// The last monthly plan before this one, or the one that has ended. A paywall can highlight it.
@@ -39,6 +41,7 @@ public final class Entitlement: Sendable {
         self.limit = limit
         self.startedAt = startedAt
         self.resetsAt = resetsAt
+        isCalendarMonth = plan.cycle == .monthly && resetsAt.map { $0.date.day == 1 } ?? true
         self.expiresAt = expiresAt
         self.previousPlan = previousPlan
         self.renews = renews

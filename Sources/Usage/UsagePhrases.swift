@@ -16,7 +16,7 @@ extension UsageSnapshot {
 
     private var gentleBanner: Phrase {
         switch plan.cycle {
-        case .monthly where isCalendarMonth: phrase(.gentle)
+        case .monthly where entitlement.isCalendarMonth: phrase(.gentle)
         case .monthly, .weekly, .daily: phrase(.gentleUntil, date: availableAgainOn, orWithoutDate: .gentleLifetime)
         // Such an allowance has no period.
         case .trial, .lifetime: phrase(.gentleLifetime)
@@ -27,7 +27,7 @@ extension UsageSnapshot {
         if plan.isTrial && (denialReason == nil || denialReason == .trialEnded) {
             return phrase(allowances.tightest.isUsedUp ? .blockedTrial : .blockedTrialEnded)
         }
-        if denialReason == nil, plan.cycle == .monthly, isCalendarMonth {
+        if denialReason == nil, entitlement.isCalendarMonth {
             return phrase(.blockedMonthly, date: availableAgainOn, orWithoutDate: .blockedMonthlyUndated)
         }
         if denialReason == nil, plan.cycle.isPeriodic {
@@ -83,7 +83,7 @@ extension UsageSnapshot {
         switch plan.cycle {
         case _ where plan.cycle.isPeriodic && isPast:
             pastPeriod(limit == nil ? .accessiblePastUnlimited : .accessiblePast)
-        case .monthly where isCalendarMonth:
+        case .monthly where entitlement.isCalendarMonth:
             phrase(limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly)
         case .monthly, .weekly, .daily:
             phrase(limit == nil ? .accessibleUntilUnlimited : .accessibleUntil, date: resetsOn)
@@ -92,12 +92,11 @@ extension UsageSnapshot {
         }
     }
 
-    /// Whether a monthly period is the calendar's, so that a sentence may say "this month". It may begin on another day.
-    private var isCalendarMonth: Bool { resetsAt.map { $0.date.day == 1 } ?? true }
-
     /// The day of the reset as sentences say it. The plan's time zone counts for a week or a day: in UTC, its midnight
     /// may be on another day.
-    private var resetsOn: Instant? { period.nextDay.map { Instant($0) } ?? resetsAt }
+    private var resetsOn: Instant? {
+        plan.cycle == .monthly ? resetsAt : period.nextDay.map { Instant($0) } ?? resetsAt
+    }
 
     private var availableAgainOn: Instant? { availableAgainAt == nil ? nil : resetsOn }
 

@@ -172,19 +172,19 @@ extension UsageSnapshot {
 
     /// Why `messages` more may not be sent now; nil if all of them may.
     public func refusal(of messages: Int) -> DenialReason? {
+        refusal(allowances.refusing(messages))
+    }
+
+    /// - Parameter refusing: the allowance into which the messages do not fit, or nil.
+    func refusal(_ refusing: Allowance?) -> DenialReason? {
         if let accessDenialReason { return accessDenialReason }
-        guard let refusing = allowances.refusing(messages), plan.isEnforced else { return nil }
+        guard let refusing, plan.isEnforced else { return nil }
         if !refusing.isUsedUp { return .exceedsRemaining }
         return plan.isTrial ? .trialLimitReached : .limitReached
     }
 
-    /// Whether the limit would refuse `messages`, which are allowed because the plan does not enforce it.
-    func exceedsUnenforcedLimit(_ messages: Int) -> Bool {
-        !plan.isEnforced && allowances.refusing(messages) != nil
-    }
-
     /// Whether more is counted or held than the limit, which the plan does not enforce.
-    public var isBeyondUnenforcedLimit: Bool { exceedsUnenforcedLimit(0) }
+    public var isBeyondUnenforcedLimit: Bool { !plan.isEnforced && allowances.refusing(0) != nil }
 
     /// Counts `messages` after `refusal(of:)` was nil. The count stops at `countMaximum`.
     public mutating func count(_ messages: Int) {

@@ -31,10 +31,16 @@ package final class LoopMetrics: Sendable {
         switch outcome {
         case .answer(let answer):
             answers.increment(LoopMetrics.ordinal(Status(answer.status), answer.snapshot.tier))
-            if answer.isShadow { shadows.increment(0) }
+            if answer.isShadow { countShadow() }
         case .failure(let error): count(ReplyError(error).code)
         default: break
         }
+    }
+
+    /// Rare; a call keeps it out of the code of every answer.
+    @inline(never)
+    private func countShadow() {
+        shadows.increment(0)
     }
 
     private func count(_ code: ReplyError.Code) {
