@@ -11,7 +11,7 @@ public final class Entitlement: Sendable {
     public let startedAt: Instant
     /// When a monthly allowance is renewed.
     public let resetsAt: Instant?
-    /// Whether a monthly period is the calendar's, so that a sentence may say "this month". It may begin on another day.
+    /// Whether a monthly period is the calendar's, so that a sentence may say "this month".
     let isCalendarMonth: Bool
     /// When the trial, or a cancelled subscription, ends.
     public let expiresAt: Instant?
