@@ -9,13 +9,13 @@ public final class Entitlement: Sendable {
     public let limit: Int?
     /// Start of the trial or of the period.
     public let startedAt: Instant
-    /// When a monthly allowance is renewed.
+    /// When the allowance is renewed.
     public let resetsAt: Instant?
     /// Whether a monthly period is the calendar's, so that a sentence may say "this month".
     let isCalendarMonth: Bool
     /// When the trial, or a cancelled subscription, ends.
     public let expiresAt: Instant?
-    /// The last monthly plan before this one, or the one that has ended. A paywall can highlight it.
+    /// The last plan with periods before this one, or the one that has ended. A paywall can highlight it.
     public let previousPlan: String?
     /// Whether a store renews it at `expiresAt`. Nil if it does not come from a store.
     public let renews: Bool?

@@ -18,7 +18,7 @@ public struct UsageStatus: Sendable, Hashable {
     /// Messages that may still be sent; nil if `limit` is nil. 0 without access.
     public var remaining: Int?
     public var period: BillingPeriod
-    /// When a monthly allowance is renewed.
+    /// When the allowance is renewed.
     public var resets: Instant?
     /// When a trial ends, or a subscription that is not renewed.
     public var expires: Instant?
@@ -37,7 +37,7 @@ public struct UsageStatus: Sendable, Hashable {
     public var reason: DenialReason?
     /// How long to wait, in a refusal that ends after a time.
     public var retryAfter: Duration?
-    /// The last monthly plan before this one, or the one that has ended. A paywall can highlight it.
+    /// The last plan with periods before this one, or the one that has ended. A paywall can highlight it.
     public var previousPlan: String?
     /// The plan that begins with the renewal, if it is another one. Only in answers to `usage`.
     public var nextPlan: String?

@@ -140,6 +140,21 @@ struct OneTimePurchaseTests {
         }
     }
 
+    @Test("moves to a day or a week that begins after it", arguments: ["weekly", "daily"])
+    func overMidnight(cycle: String) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+        try await database.psql.mapProducts()
+        try await database.psql.execute("update headroom.plans set cycle = '\(cycle)' where plan = 'paid'")
+        _ = try await database.consume(user(1), 3)
+        try await database.psql.ingest(granted("g"))
+        // A Monday.
+        try await database.moveClock(to: at("2026-11-23T00:02:00Z"))
+        let bought = Event("bought", "2026-11-23T00:01:00Z", by: [ada], Event.purchased("S"))
+        try await database.psql.ingest(bought)
+        #expect(try await limit(database) == "850")
+    }
+
     @Test("does not change in a past period")
     func nextPeriod() async throws {
         let database = try await fresh()

@@ -47,6 +47,18 @@ struct StoreTrialTests {
         #expect(try await database.consume(user(1))["limit"] == "800")
     }
 
+    @Test("beside a trial whose limit is not enforced lasts, whatever was sent in that one")
+    func besideShadowTrial() async throws {
+        let database = try await fresh("2026-11-10T00:00:00Z")
+        try await database.psql.execute("update headroom.plans set enforced = false where plan = 'trial'")
+        _ = try await database.consume(user(1), 140)
+        try await database.moveClock(to: at("2026-11-11T00:00:00Z"))
+        let answer = try await database.psql.ingest(trial("T", of: ada, "2026-11-11", until: "2026-11-18"))
+        #expect(answer["state"] == "trial" && answer["expires"] == "2026-11-18T00:00:00Z")
+        try await database.moveClock(to: at("2026-11-17T00:00:00Z"))
+        #expect(try await database.consume(user(1))["used"] == "141")
+    }
+
     @Test("bought after the messages were used up gives access at once, and whatever happens to them later")
     func afterMessages() async throws {
         let database = try await fresh("2026-11-10T12:00:00Z")

@@ -54,6 +54,9 @@ private struct Pair: Sendable {
         Pair("cancelled comes before active", ("paid", []), ("paid", [cancelled]), "paid cancelled"),
         Pair("a larger subscription applies", ("paid", [cancelled]), ("pro", []), "pro active"),
         Pair("a larger subscription applies, also over a billing issue", ("pro", []), ("paid", [grace]), "pro active"),
+        Pair("the messages of 30 days are compared", ("paid", []), ("hundred", []), "hundred active"),
+        Pair("and those of weeks", ("paid", []), ("weeks", []), "paid active"),
+        Pair("a limit that is not enforced is none", ("paid", []), ("shadow", []), "shadow active"),
         Pair("a refund comes before a billing issue", ("paid", [revoked]), ("pro", retry), "paid revoked revoked"),
         Pair("a refund comes before an expiry", ("paid", expired), ("pro", [revoked]), "pro revoked revoked"),
         Pair("a billing issue before an expiry", ("paid", retry), ("pro", expired), "paid billing_retry billing_retry"),
@@ -70,6 +73,13 @@ struct SeveralSubscriptionsTests {
     func which() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-05T12:00:00Z"))
+        try await database.psql.execute(
+            """
+            insert into headroom.plans (plan, label, cycle, allowance, enforced) values
+                ('hundred', '100 a day', 'daily', 100, true), ('weeks', '150 a week', 'weekly', 150, true),
+                ('shadow', 'Shadow', 'monthly', 10, false)
+            """
+        )
         for (index, pair) in Pair.all.enumerated() {
             for (turn, events) in [pair.first + pair.second, pair.second + pair.first].enumerated() {
                 let user = user(UInt64(2 * index + turn))

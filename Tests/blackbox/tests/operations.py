@@ -239,10 +239,13 @@ class Operations(Case):
         self.assertEqual((answer["limit"], answer["period"], answer["resets"]), ("20", "2026-03-15", "2026-03-15T23:00:00Z"))
 
     def check_introduce_a_limit(self, run):
-        self.set_count(USER, 600)
-        self.assertRegex(run(), rf"{USER} \| +600 \| +500", "it lists who is over the limit")
+        # Other recipes need the plan without a limit.
+        self.addCleanup(self.psql.run, "update headroom.plans set allowance = null, enforced = true where plan = 'pro'")
+        self.send_command(f"SETPLAN {USER} pro")
+        self.set_count(USER, 2001)
+        self.assertRegex(run(), rf"{USER} \| +2001 \| +2000", "it lists who is over the limit")
         answer = self.answer(f"CONSUME {USER}")
-        self.assertEqual((answer.status, answer["limit"], answer["reason"]), ("BLOCKED", "500", "limit_reached"))
+        self.assertEqual((answer.status, answer["limit"], answer["reason"]), ("BLOCKED", "2000", "limit_reached"))
 
     def check_move_everybody_to_another_plan(self, run):
         cancelled, grace, expired, trial = (self.user() for _ in range(4))

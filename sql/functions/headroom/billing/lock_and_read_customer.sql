@@ -90,7 +90,10 @@ begin
         'plans', (
             select json_agg(all_plans)
             from (
-                select plans.plan, plans.cycle, plans.trial_days as days, plans.allowance from headroom.plans
+                select
+                    plans.plan, plans.cycle, plans.trial_days as days,
+                    headroom.comparable_allowance(plans.cycle, plans.allowance, plans.enforced) as allowance
+                from headroom.plans
             ) as all_plans
         ),
         'products', (

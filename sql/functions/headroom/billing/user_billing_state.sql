@@ -22,7 +22,8 @@ begin
                 (
                     select min(least(usage.updated_at, headroom.now()))
                     from public.message_usage as usage
-                    join headroom.plans as plans on plans.plan = usage.billing_period and plans.cycle = 'trial'
+                    join headroom.plans as plans
+                        on plans.plan = usage.billing_period and plans.cycle = 'trial' and plans.enforced
                     where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
                         and usage.message_count::bigint + headroom.held_messages(
                             p_user_id, usage.billing_period, usage.held

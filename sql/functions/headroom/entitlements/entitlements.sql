@@ -45,11 +45,10 @@ begin
                 when judged.started_at >= judged.paid_until then 0
                 else 2
             end,
-            -- With access, the largest allowance (null: unlimited, and so is one that is not enforced), so that buying
-            -- more never gives less.
-            coalesce(
-                case when judged.denial_reason is null and judged.enforced then judged.allowance end, 2147483647
-            ) desc,
+            -- With access, the largest allowance, so that buying more never gives less.
+            case when judged.denial_reason is null
+                then headroom.comparable_allowance(judged.cycle, judged.allowance, judged.enforced)
+            end desc nulls first,
             -- A refund, then a billing issue, then a cancellation.
             case judged.state
                 when 'revoked' then 0 when 'billing_retry' then 1 when 'grace_period' then 1 when 'cancelled' then 2

@@ -1,6 +1,7 @@
 -- Moves a user's unused purchased messages to the current period of a plan that has periods. A purchase may arrive
 -- before the subscription that starts the period; its messages are then granted in the trial or the free plan. Messages
--- that were used there are not moved. The caller has locked the subscriber.
+-- that were used there are not moved. To a month, only those move that were bought in it; days and weeks are too short
+-- for that, so 31 days count. The caller has locked the subscriber.
 create or replace function headroom.move_purchases(p_user_id uuid, p_reason text, p_event_id text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -19,7 +20,9 @@ begin
     for v_purchase in
         select purchases.* from headroom.message_purchases as purchases
         where purchases.user_id = p_user_id and purchases.granted_messages is not null
-            and purchases.happened_at >= v_entitlement.started_at
+            and purchases.happened_at >= case v_entitlement.cycle
+                when 'monthly' then v_entitlement.started_at else headroom.now() - interval '31 days'
+            end
             and headroom.label_cycle(purchases.billing_period) is null
         order by purchases.source, purchases.transaction
     loop

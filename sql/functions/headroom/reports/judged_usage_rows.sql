@@ -51,7 +51,7 @@ with constants as (
             ),
             starting.plan
         ) as starting_period,
-        policies.policy = 'deny' or starting.allowance = 0 as starts_denied
+        policies.policy = 'deny' or starting.allowance = 0 and starting.enforced as starts_denied
     from headroom.plan_revision as revised
     cross join (select headroom.unknown_users_policy() as policy) as policies
     left join headroom.plans as starting
