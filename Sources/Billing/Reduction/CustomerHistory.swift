@@ -10,7 +10,7 @@ public struct CustomerHistory: Sendable, Equatable {
     /// Facts about the customer's users that do not come from store events. May lack users.
     public var users: [UserID: UserRecord]
     public var plans: [String: Plan.Cycle]
-    /// Messages per period, of the plans that have a limit.
+    /// Messages in 30 days, of the plans that have an enforced limit.
     public var allowances: [String: Int]
 
     public init(

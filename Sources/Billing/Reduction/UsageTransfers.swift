@@ -105,7 +105,7 @@ struct UsageTransfers {
 }
 
 extension CustomerHistory {
-    /// Messages per period. No limit is the largest number.
+    /// Messages in 30 days (`headroom.comparable_allowance`). No limit is the largest number.
     fileprivate func allowance(of plan: String) -> Int {
         allowances[plan] ?? .max
     }

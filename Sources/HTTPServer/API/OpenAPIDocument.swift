@@ -2,18 +2,15 @@ import Foundation
 
 /// The description of this API: docs/openapi.json.
 enum OpenAPIDocument {
-    /// - Parameter acceptsNames: whether requests may name a user by any text (the setting user-namespace). Clients
-    ///   that are generated from the description would refuse other texts than UUIDs.
-    static func body(acceptsNames: Bool) -> TaggedBody {
-        let document = Data(PackageResources.openapi_json)
-        return TaggedBody(
-            acceptsNames ? withNames(document) : document,
-            mediaType: "application/json",
-            caching: "no-cache"
-        )
-    }
+    /// Users are UUIDs.
+    static let body = TaggedBody(document)
+    /// Requests may name a user by any text (the setting user-namespace). Clients that are generated from the
+    /// description would refuse other texts than UUIDs.
+    static let bodyWithNames = TaggedBody(permittingNames(document))
 
-    private static func withNames(_ document: Data) -> Data {
+    private static let document = Data(PackageResources.openapi_json)
+
+    private static func permittingNames(_ document: Data) -> Data {
         guard var root = try? JSONSerialization.jsonObject(with: document) as? [String: Any],
             var components = root["components"] as? [String: Any],
             var schemas = components["schemas"] as? [String: Any]
@@ -27,5 +24,11 @@ enum OpenAPIDocument {
         root["components"] = components
         let options: JSONSerialization.WritingOptions = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         return (try? JSONSerialization.data(withJSONObject: root, options: options)) ?? document
+    }
+}
+
+extension TaggedBody {
+    fileprivate init(_ document: Data) {
+        self.init(document, mediaType: "application/json", caching: "no-cache")
     }
 }

@@ -13,7 +13,6 @@ struct UsageRoutes: RouteProvider {
     private let requestTimeout: Duration
     private let allowsWhenUnavailable: Bool
     private let namespace: UserNamespace?
-    private let description: TaggedBody
 
     init(_ dependencies: HTTPServerDependencies) {
         engine = dependencies.engine
@@ -21,7 +20,6 @@ struct UsageRoutes: RouteProvider {
         requestTimeout = dependencies.configuration.requestTimeout
         allowsWhenUnavailable = dependencies.parts.configuration.allowsWhenUnavailable
         namespace = dependencies.parts.configuration.userNamespace
-        description = OpenAPIDocument.body(acceptsNames: namespace != nil)
     }
 
     func add(to router: Router<HTTPContext>) {
@@ -81,7 +79,8 @@ struct UsageRoutes: RouteProvider {
     @Sendable
     private func document(_ request: Request, _ context: HTTPContext) async throws -> Response {
         _ = try QueryParameters(request)
-        return description.response(to: request)
+        let body = namespace == nil ? OpenAPIDocument.body : OpenAPIDocument.bodyWithNames
+        return body.response(to: request)
     }
 }
 

@@ -17,8 +17,6 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     /// Nil before the connection is registered and after it is released.
     private var id: Int?
     private var network: PeerNetwork?
-    /// HTTP/2: requests are streams.
-    private var isMultiplexed = false
     /// The ids of the streams that have a task. If there are any, the connection's own id is one of them.
     private var streams: Set<Int> = []
     private var context: ChannelHandlerContext?
@@ -77,7 +75,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         // With HTTP/2, responses need what the peer sends (window updates), and so end with it.
-        if !isBuilt || isMultiplexed, case .some(ChannelEvent.inputClosed) = event as? ChannelEvent { close() }
+        if !isBuilt || timeouts.isMultiplexed, case .some(ChannelEvent.inputClosed) = event as? ChannelEvent { close() }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -127,7 +125,6 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
 
     /// The peer has chosen HTTP/2.
     func multiplexed() {
-        isMultiplexed = true
         timeouts.multiplexed()
     }
 
@@ -192,7 +189,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     /// For shutdown: an open request is answered first.
     func quiesce() {
         guard let context else { return }
-        if hasTask || isMultiplexed {
+        if hasTask || timeouts.isMultiplexed {
             context.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
         } else if timeouts.unanswered == 0 {
             close()

@@ -19,7 +19,7 @@ struct RequestTimeoutStateMachine {
     /// When the last byte was received or the last response was sent.
     private var lastActivity = NIODeadline.uptimeNanoseconds(0)
     /// HTTP/2: a byte need not begin a request's head.
-    private var isMultiplexed = false
+    private(set) var isMultiplexed = false
     /// Requests whose head has been received, and whose last byte has not: at most one without HTTP/2.
     private var incomplete = 0
     private var isWritable = true

@@ -16,6 +16,15 @@ struct OneTimePurchaseTests {
         return database
     }
 
+    /// Without a subscription. The plan paid has the given cycle.
+    private func unsubscribed(_ cycle: String = "monthly") async throws -> TestDatabase {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+        try await database.psql.mapProducts()
+        try await database.psql.execute("update headroom.plans set cycle = '\(cycle)' where plan = 'paid'")
+        return database
+    }
+
     private func granted(_ id: String, quantity: Int = 1, transaction: String = "G") -> Event {
         Event(
             id,
@@ -100,9 +109,7 @@ struct OneTimePurchaseTests {
             ]
         )
         for order in [[subscription, granted("g")], [granted("g"), subscription]] {
-            let database = try await TestDatabase.fresh()
-            try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
-            try await database.psql.mapProducts()
+            let database = try await unsubscribed()
             _ = try await database.consume(user(1), 3)
             for event in order { try await database.psql.ingest(event) }
             let usage = try await database.usage(user(1))
@@ -117,10 +124,7 @@ struct OneTimePurchaseTests {
     @Test("unused messages move to the period of the subscription", arguments: ["monthly", "weekly", "daily"])
     func usedBeforeTheSubscription(cycle: String) async throws {
         for (used, held, moved) in [(150, 0, 0), (130, 0, 20), (100, 30, 20), (90, 0, 50)] {
-            let database = try await TestDatabase.fresh()
-            try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
-            try await database.psql.mapProducts()
-            try await database.psql.execute("update headroom.plans set cycle = '\(cycle)' where plan = 'paid'")
+            let database = try await unsubscribed(cycle)
             _ = try await database.consume(user(1), 90)
             try await database.psql.ingest(granted("g"))
             if used > 90 { _ = try await database.consume(user(1), used - 90) }
@@ -142,10 +146,7 @@ struct OneTimePurchaseTests {
 
     @Test("moves to a day or a week that begins after it", arguments: ["weekly", "daily"])
     func overMidnight(cycle: String) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
-        try await database.psql.mapProducts()
-        try await database.psql.execute("update headroom.plans set cycle = '\(cycle)' where plan = 'paid'")
+        let database = try await unsubscribed(cycle)
         _ = try await database.consume(user(1), 3)
         try await database.psql.ingest(granted("g"))
         // A Monday.
