@@ -16,7 +16,8 @@ declare
         '{timestamp}'
     ];
     v_ours constant text[] := '{generation,released,held,bucket,plan,plan_limit,state,started_at,resets_at,expires_at,'
-        'previous_plan,usable_until,plan_revision,entitlement_version,granted,renews,enforced}';
+        'previous_plan,usable_until,plan_revision,entitlement_version,granted,renews,enforced,'
+        'window_opened_at,window_ends_at,window_count,window_held,window_limit}';
     v_table_row pg_class;
     v_kind text;
     v_findings text[];

@@ -102,6 +102,8 @@ begin
         grant execute on function
             headroom.now(), headroom.bucket_of(uuid), headroom.held_messages(uuid, text, integer),
             headroom.active_holds(uuid, text, timestamptz), headroom.tier_of(bigint, bigint, integer, integer, boolean),
+            headroom.fuller_tier(bigint, bigint, bigint, bigint, integer, integer, boolean),
+            headroom.is_window_fuller(bigint, bigint, bigint, bigint),
             headroom.change_text(jsonb, jsonb), headroom.unknown_users_policy(), headroom.user_id(text),
             headroom.is_periodic(text), headroom.label_cycle(text), headroom.label_day(text),
             headroom.period_label(text, date),

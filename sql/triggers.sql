@@ -60,7 +60,8 @@ create or replace trigger start_new_generation after update of message_count on 
 -- would write otherwise.
 create or replace trigger advance_entitlement_version
     after update of
-        "limit", plan, state, started_at, resets_at, expires_at, previous_plan, renews, plan_revision
+        "limit", plan, state, started_at, resets_at, expires_at, previous_plan, renews, plan_revision,
+        window_opened_at, window_ends_at, window_limit
     on public.message_usage
     for each row when (
         new.entitlement_version is not distinct from old.entitlement_version
@@ -70,6 +71,9 @@ create or replace trigger advance_entitlement_version
             or new.resets_at is distinct from old.resets_at or new.expires_at is distinct from old.expires_at
             or new.previous_plan is distinct from old.previous_plan or new.renews is distinct from old.renews
             or new.plan_revision is distinct from old.plan_revision
+            or new.window_opened_at is distinct from old.window_opened_at
+            or new.window_ends_at is distinct from old.window_ends_at
+            or new.window_limit is distinct from old.window_limit
         )
     )
     execute function headroom.advance_entitlement_version();

@@ -55,7 +55,7 @@ public final class BatchingEngine: Sendable {
     /// Messages counted and denied since the start.
     public var activity: Activity {
         lanes.reduce(Activity()) {
-            $0 + Activity(messages: $1.metrics[.messages], blocked: $1.metrics[.blocked])
+            $0 + Activity(messages: $1.metrics[.messages], blocked: $1.metrics.blocked)
         }
     }
 

@@ -6,7 +6,7 @@ public struct Allowance: Sendable, Equatable {
     public var held: Int
     /// Nil is unlimited.
     public var limit: Int?
-    /// When it is renewed. Nil is never.
+    /// When it is renewed. Nil is never; of a window, that none is open.
     public var resetsAt: Instant?
 
     @inlinable
@@ -34,20 +34,56 @@ public struct Allowance: Sendable, Equatable {
     }
 }
 
-/// All allowances of a user: a message must fit into each of them, and counts in each. There is one, that of the
-/// billing period. Another one is added here.
+/// All allowances of a user: a message must fit into each of them, and counts in each.
 public struct Allowances: Sendable, Equatable {
-    public var period: Allowance
-
-    @inlinable
-    public init(period: Allowance) {
-        self.period = period
+    public enum Name: Sendable, Equatable {
+        case period, window
     }
 
-    /// The one of which most is taken. It decides tier, display and banner.
-    @inlinable public var tightest: Allowance { period }
+    /// Of the billing period.
+    public var period: Allowance
+    /// Of the window; nil if the plan has none.
+    public var window: Allowance?
 
-    /// The one because of which `messages` are refused; nil if they fit into all.
     @inlinable
-    public func refusing(_ messages: Int) -> Allowance? { period.fits(messages) ? nil : period }
+    public init(period: Allowance, window: Allowance? = nil) {
+        self.period = period
+        self.window = window
+    }
+
+    public subscript(name: Name) -> Allowance { name == .window ? window ?? period : period }
+
+    /// The one of which most is taken. It decides tier, display and banner. The period, if both are equally full or both
+    /// are used up.
+    @inlinable public var tightest: Name {
+        guard let window, let windowLimit = window.limit, !period.isUsedUp else { return .period }
+        guard let periodLimit = period.limit, !window.isUsedUp else { return .window }
+        // taken / limit of both, without a division. The limits are above what is taken, so the products are below 2^62.
+        return window.taken * periodLimit > period.taken * windowLimit ? .window : .period
+    }
+
+    /// The one because of which `messages` are refused; nil if they fit into both. If both refuse them, the one that is
+    /// used up, and else the period.
+    @inlinable
+    public func refusing(_ messages: Int) -> Name? {
+        let fitsPeriod = period.fits(messages)
+        guard let window, !window.fits(messages) else { return fitsPeriod ? nil : .period }
+        return fitsPeriod || window.isUsedUp && !period.isUsedUp ? .window : .period
+    }
+}
+
+/// The window of a user, whose plan limits messages in a shorter time beside those of the period.
+public struct UsageWindow: Sendable, Equatable {
+    /// Messages allowed in it.
+    public var limit: Int
+    /// When the open one opened, which is with its first message. Nil if none is open: the next message opens one.
+    public var openedAt: Instant?
+    /// When it ends.
+    public var endsAt: Instant?
+
+    public init(limit: Int, openedAt: Instant? = nil, endsAt: Instant? = nil) {
+        self.limit = limit
+        self.openedAt = openedAt
+        self.endsAt = endsAt
+    }
 }

@@ -79,7 +79,9 @@ extension UsageSnapshot {
             return blocked(refusal, messages: messages, user: user)
         }
         let before = tier
-        count(messages)
+        openWindowIfNone()
+        countInPeriod(messages)
+        countInWindow(messages)
         let after = tier
         return Answer(
             user: user,
@@ -97,7 +99,8 @@ extension UsageSnapshot {
             return blocked(refusal, messages: messages, user: user)
         }
         let before = tier
-        held = min(held + messages, UsageSnapshot.countMaximum)
+        openWindowIfNone()
+        hold(messages)
         return Answer(
             user: user,
             status: .held,
@@ -107,18 +110,24 @@ extension UsageSnapshot {
         )
     }
 
-    /// Counts messages of those that a key held, and gives back the rest. It moves no user into a higher tier, because
+    /// Counts messages of those that a key held in the open period and window, and gives back the rest. It moves no user into a higher tier, because
     /// held messages count as used.
     public mutating func commit(_ messages: Int, ofHeld heldByKey: Int, of user: UserID) -> Answer {
-        held -= heldByKey
-        count(messages)
+        giveBackHeld(heldByKey)
+        countInPeriod(messages)
+        countInWindow(messages)
         return Answer(user: user, status: .allowed, snapshot: self)
     }
 
-    /// Gives back messages that were held.
+    /// Gives back messages that were held in the open period and window.
     public mutating func release(_ messages: Int, of user: UserID) -> Answer {
-        held -= messages
+        giveBackHeld(messages)
         return Answer(user: user, status: .ok, snapshot: self, released: messages)
+    }
+
+    private mutating func giveBackHeld(_ messages: Int) {
+        held -= messages
+        if entitlement.window != nil { windowHeld -= messages }
     }
 
     /// The answer that `consume` would give, without counting.

@@ -7,6 +7,8 @@ public final class Entitlement: Sendable {
     public let period: BillingPeriod
     /// Messages allowed in this period, including grants and edits by operators; nil is unlimited.
     public let limit: Int?
+    /// Nil if the plan has no window.
+    public let window: UsageWindow?
     /// Start of the trial or of the period.
     public let startedAt: Instant
     /// When the allowance is renewed.
@@ -28,6 +30,7 @@ public final class Entitlement: Sendable {
         state: SubscriptionState,
         period: BillingPeriod,
         limit: Int?,
+        window: UsageWindow? = nil,
         startedAt: Instant,
         resetsAt: Instant? = nil,
         expiresAt: Instant? = nil,
@@ -39,6 +42,7 @@ public final class Entitlement: Sendable {
         self.state = state
         self.period = period
         self.limit = limit
+        self.window = window
         self.startedAt = startedAt
         self.resetsAt = resetsAt
         isCalendarMonth = plan.cycle == .monthly && resetsAt.map { $0.date.day == 1 } ?? true
@@ -53,6 +57,7 @@ public final class Entitlement: Sendable {
         plan: Plan? = nil,
         period: BillingPeriod? = nil,
         limit: Int?? = nil,
+        window: UsageWindow?? = nil,
         startedAt: Instant? = nil,
         resetsAt: Instant?? = nil,
         expiresAt: Instant?? = nil,
@@ -65,6 +70,7 @@ public final class Entitlement: Sendable {
             state: state,
             period: period ?? self.period,
             limit: limit ?? self.limit,
+            window: window ?? self.window,
             startedAt: startedAt ?? self.startedAt,
             resetsAt: resetsAt ?? self.resetsAt,
             expiresAt: expiresAt ?? self.expiresAt,
@@ -79,6 +85,7 @@ extension Entitlement: Equatable {
     public static func == (lhs: Entitlement, rhs: Entitlement) -> Bool {
         lhs === rhs
             || lhs.plan == rhs.plan && lhs.state == rhs.state && lhs.period == rhs.period && lhs.limit == rhs.limit
+                && lhs.window == rhs.window
                 && lhs.startedAt == rhs.startedAt && lhs.resetsAt == rhs.resetsAt && lhs.expiresAt == rhs.expiresAt
                 && lhs.previousPlan == rhs.previousPlan && lhs.renews == rhs.renews
     }

@@ -10,6 +10,8 @@ public struct Phrase: Sendable, Equatable {
         public var day: Int?
         /// How many days the trial has.
         public var days: Int?
+        /// Until the window ends.
+        public var waitSeconds: Int64?
         /// Whose plan and period are named; nil for sentences that name neither.
         public var entitlement: Entitlement?
 
@@ -40,6 +42,7 @@ public struct Phrase: Sendable, Equatable {
             case .placeholder(.label): text += values.entitlement?.plan.label ?? ""
             case .placeholder(.day): text += values.day.map(String.init) ?? ""
             case .placeholder(.days): text += values.days.map(String.init) ?? ""
+            case .placeholder(.wait): text += values.waitSeconds.map(Phrase.wait) ?? ""
             case .placeholder(.period): text += values.entitlement?.period.label ?? ""
             }
         }
@@ -47,7 +50,15 @@ public struct Phrase: Sendable, Equatable {
     }
 
     private enum Placeholder: String {
-        case remaining, limit, used, date, label, day, days, period
+        case remaining, limit, used, date, label, day, days, period, wait
+    }
+
+    /// The two largest units, rounded up to the minute.
+    private static func wait(_ seconds: Int64) -> String {
+        let minutes = max(1, (seconds + 59) / 60)
+        let units = [(minutes / 1440, "day"), (minutes % 1440 / 60, "hour"), (minutes % 60, "minute")]
+        return units.drop { $0.0 == 0 }.prefix(2).filter { $0.0 > 0 }
+            .map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }.joined(separator: " ")
     }
 
     private enum Part {

@@ -24,6 +24,19 @@ public final class Plan: Sendable {
         }
     }
 
+    /// A limit for a time that begins with a message.
+    public struct Window: Sendable, Hashable {
+        /// Messages allowed in a window.
+        public var messages: Int
+        /// How long a window lasts, from its first message on.
+        public var seconds: Int
+
+        public init(messages: Int, seconds: Int) {
+            self.messages = messages
+            self.seconds = seconds
+        }
+    }
+
     public let name: String
     /// The name that users read: "Premium".
     public let label: String
@@ -33,6 +46,8 @@ public final class Plan: Sendable {
     public let timeZone: String?
     /// Messages per period; nil is unlimited.
     public let allowance: Int?
+    /// Limits messages in a shorter time, beside the allowance; nil is none.
+    public let window: Window?
     /// Whether messages beyond the limit are refused. If not, they are counted and their answers say `shadow`.
     public let isEnforced: Bool
     /// Percent of the limit from which a user is in the gentle tier.
@@ -46,6 +61,7 @@ public final class Plan: Sendable {
         cycle: Cycle,
         timeZone: String? = nil,
         allowance: Int?,
+        window: Window? = nil,
         isEnforced: Bool = true,
         gentlePercent: Int = 80,
         prominentPercent: Int = 95
@@ -55,6 +71,7 @@ public final class Plan: Sendable {
         self.cycle = cycle
         self.timeZone = timeZone
         self.allowance = allowance
+        self.window = window
         self.isEnforced = isEnforced
         self.gentlePercent = gentlePercent
         self.prominentPercent = prominentPercent
@@ -82,7 +99,7 @@ public final class Plan: Sendable {
 extension Plan: Equatable {
     public static func == (lhs: Plan, rhs: Plan) -> Bool {
         lhs.name == rhs.name && lhs.label == rhs.label && lhs.cycle == rhs.cycle
-            && lhs.timeZone == rhs.timeZone && lhs.allowance == rhs.allowance
+            && lhs.timeZone == rhs.timeZone && lhs.allowance == rhs.allowance && lhs.window == rhs.window
             && lhs.isEnforced == rhs.isEnforced && lhs.gentlePercent == rhs.gentlePercent
             && lhs.prominentPercent == rhs.prominentPercent
     }

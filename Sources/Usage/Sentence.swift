@@ -10,6 +10,8 @@ public enum Sentence: String, Sendable, CaseIterable {
     case prominentUndated = "prominent_undated"
     case lifetime
     case trial
+    case window
+    case blockedWindow = "blocked_window"
     case blockedMonthly = "blocked_monthly"
     case blockedMonthlyUndated = "blocked_monthly_undated"
     case blockedUntil = "blocked_until"
@@ -54,6 +56,8 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .prominentUndated: "Almost there — {remaining} messages left"
         case .lifetime: "{used} of {limit} messages used"
         case .trial: "{remaining} of {limit} trial messages remaining"
+        case .window: "{remaining} messages left for the next {wait}"
+        case .blockedWindow: "Let's take a short break. I'm here for you again in {wait}."
         case .blockedMonthly:
             "We've had a lot of great conversations this month! Your next session refreshes on {date}."
         case .blockedMonthlyUndated: "We've had a lot of great conversations this month!"
@@ -102,6 +106,7 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .gentleLifetime: "You have {remaining} conversation left"
         case .prominent: "Almost there — {remaining} message left until {date}"
         case .prominentUndated: "Almost there — {remaining} message left"
+        case .window: "{remaining} message left for the next {wait}"
         case .accessibleMonthlyUnlimited: "{used} message used this month"
         case .accessibleUntilUnlimited: "{used} message used in the period until {date}"
         case .accessibleLifetimeUnlimited: "{used} message used"
@@ -113,7 +118,8 @@ public enum Sentence: String, Sendable, CaseIterable {
     /// The number that chooses between `one` and `other`; nil for a sentence that has one form.
     func number(in values: Phrase.Values) -> Int? {
         switch self {
-        case .gentle, .gentleUntil, .gentleLifetime, .prominent, .prominentUndated, .trial: values.allowance.remaining
+        case .gentle, .gentleUntil, .gentleLifetime, .prominent, .prominentUndated, .trial, .window:
+            values.allowance.remaining
         case .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleUntil, .accessibleUntilUnlimited,
             .accessibleTrial, .accessibleLifetime, .accessibleLifetimeUnlimited, .accessiblePast,
             .accessiblePastUnlimited:

@@ -70,10 +70,22 @@ public enum DenialReason: String, Sendable, CaseIterable {
     case trialLimitReached = "trial_limit_reached"
     /// Some messages remain, and more were requested.
     case exceedsRemaining = "exceeds_remaining"
+    /// The window is used up, and the period is not.
+    case windowLimitReached = "window_limit_reached"
+    /// Some messages remain in the window, and more were requested.
+    case windowExceedsRemaining = "window_exceeds_remaining"
     case trialEnded = "trial_ended"
     case expired, revoked
     case billingRetry = "billing_retry"
     case noSubscription = "no_subscription"
+
+    /// Whether the user has access and too few messages are left; else the user may send nothing.
+    public var isAboutAllowance: Bool {
+        switch self {
+        case .limitReached, .trialLimitReached, .exceedsRemaining, .windowLimitReached, .windowExceedsRemaining: true
+        case .trialEnded, .expired, .revoked, .billingRetry, .noSubscription: false
+        }
+    }
 }
 
 /// What users without a subscription get.

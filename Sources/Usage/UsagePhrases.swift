@@ -3,15 +3,35 @@ extension UsageSnapshot {
     /// About the messages that are left, or nil.
     public var banner: Phrase? {
         if isPast { return nil }
+        let tier = tier
+        if denialReason == nil, tier != .silent, allowances.tightest == .window { return windowBanner(tier) }
         return switch tier {
         case .blocked: blockedBanner
         case _ where plan.isTrial: phrase(.trial)
         case .silent: hasLifetimeLimit ? phrase(.lifetime) : nil
         case .gentle: gentleBanner
         // The limit is not enforced: the user can go on.
-        case .prominent where allowances.tightest.isUsedUp: nil
+        case .prominent where allowances.period.isUsedUp: nil
         case .prominent: phrase(.prominent, date: availableAgainOn, orWithoutDate: .prominentUndated)
         }
+    }
+
+    /// About the window, which is fuller than the period.
+    private func windowBanner(_ tier: Tier) -> Phrase? {
+        guard let window = allowances.window else { return nil }
+        // The limit is not enforced: the user can go on.
+        if window.isUsedUp, tier != .blocked { return nil }
+        let dated: Sentence = tier == .blocked ? .blockedWindow : .window
+        let undated: Sentence =
+            switch tier {
+            case .blocked: .blockedUndated
+            case .prominent: .prominentUndated
+            case .gentle, .silent: .gentleLifetime
+            }
+        var phrase = Phrase(windowAvailableAt == nil ? undated : dated)
+        phrase.values.allowance = window
+        phrase.values.waitSeconds = windowAvailableAt?.secondsRoundedUp(since: observedAt)
+        return phrase
     }
 
     private var gentleBanner: Phrase {
@@ -25,7 +45,7 @@ extension UsageSnapshot {
 
     private var blockedBanner: Phrase {
         if plan.isTrial && (denialReason == nil || denialReason == .trialEnded) {
-            return phrase(allowances.tightest.isUsedUp ? .blockedTrial : .blockedTrialEnded)
+            return phrase(allowances.period.isUsedUp ? .blockedTrial : .blockedTrialEnded)
         }
         if denialReason == nil, entitlement.isCalendarMonth {
             return phrase(.blockedMonthly, date: availableAgainOn, orWithoutDate: .blockedMonthlyUndated)
@@ -110,10 +130,10 @@ extension UsageSnapshot {
         date.map { phrase(sentence, date: $0) } ?? phrase(undated)
     }
 
-    /// With the values of the allowance that the sentence is about, the tightest.
+    /// With the values of the period's allowance.
     private func phrase(_ sentence: Sentence, date: Instant? = nil) -> Phrase {
         var phrase = Phrase(sentence)
-        phrase.values.allowance = allowances.tightest
+        phrase.values.allowance = allowances.period
         phrase.values.date = date
         return phrase
     }

@@ -8,6 +8,10 @@ public struct UsageSnapshot: Sendable, Equatable {
     public var used: Int
     /// Messages reserved and not committed or released yet; they count as used.
     public var held: Int
+    /// Messages counted in the open window.
+    public var windowUsed: Int
+    /// Messages reserved in the open window and not committed or released yet; they count as used.
+    public var windowHeld: Int
     /// Why the user has no access; nil with access.
     public var denialReason: DenialReason?
     /// The database's clock at the time of observation.
@@ -20,6 +24,8 @@ public struct UsageSnapshot: Sendable, Equatable {
         entitlement: Entitlement,
         used: Int,
         held: Int = 0,
+        windowUsed: Int = 0,
+        windowHeld: Int = 0,
         denialReason: DenialReason? = nil,
         observedAt: Instant,
         renewsAt: Instant? = nil
@@ -27,6 +33,8 @@ public struct UsageSnapshot: Sendable, Equatable {
         self.entitlement = entitlement
         self.used = used
         self.held = held
+        self.windowUsed = windowUsed
+        self.windowHeld = windowHeld
         self.denialReason = denialReason
         self.observedAt = observedAt
         self.renewsAt = renewsAt
@@ -39,6 +47,9 @@ public struct UsageSnapshot: Sendable, Equatable {
         used: Int,
         held: Int = 0,
         limit: Int?,
+        window: UsageWindow? = nil,
+        windowUsed: Int = 0,
+        windowHeld: Int = 0,
         denialReason: DenialReason? = nil,
         startedAt: Instant,
         resetsAt: Instant? = nil,
@@ -53,6 +64,7 @@ public struct UsageSnapshot: Sendable, Equatable {
             state: state,
             period: period,
             limit: limit,
+            window: window,
             startedAt: startedAt,
             resetsAt: resetsAt,
             expiresAt: expiresAt,
@@ -63,6 +75,8 @@ public struct UsageSnapshot: Sendable, Equatable {
             entitlement: entitlement,
             used: used,
             held: held,
+            windowUsed: windowUsed,
+            windowHeld: windowHeld,
             denialReason: denialReason,
             observedAt: observedAt,
             renewsAt: renewsAt
@@ -84,6 +98,10 @@ extension UsageSnapshot {
     @inlinable public var limit: Int? {
         get { entitlement.limit }
         set { entitlement = entitlement.with(limit: .some(newValue)) }
+    }
+    @inlinable public var window: UsageWindow? {
+        get { entitlement.window }
+        set { entitlement = entitlement.with(window: .some(newValue)) }
     }
     @inlinable public var startedAt: Instant {
         get { entitlement.startedAt }
@@ -144,12 +162,18 @@ extension UsageSnapshot {
 
     @inlinable
     public var allowances: Allowances {
-        Allowances(period: Allowance(used: used, held: held, limit: limit, resetsAt: resetsAt))
+        Allowances(
+            period: Allowance(used: used, held: held, limit: limit, resetsAt: resetsAt),
+            window: entitlement.window.map {
+                Allowance(used: windowUsed, held: windowHeld, limit: $0.limit, resetsAt: $0.endsAt)
+            }
+        )
     }
 
     public var tier: Tier {
         guard denialReason == nil else { return .blocked }
-        let tightest = allowances.tightest
+        let allowances = allowances
+        let tightest = allowances[allowances.tightest]
         return Tier(used: tightest.taken, limit: tightest.limit, plan: plan)
     }
 
@@ -161,6 +185,22 @@ extension UsageSnapshot {
     /// Messages that may still be sent in this period; nil is unlimited. 0 if a lowered limit is below the count.
     public var remaining: Int? {
         denialReason == nil ? allowances.period.remaining : 0
+    }
+
+    /// The window as answers show it: nil if the plan has none, and after the period. Without access, nothing remains and
+    /// nothing resets.
+    public var windowShown: (used: Int, limit: Int, remaining: Int, resetsAt: Instant?)? {
+        guard let window = entitlement.window, !isPast else { return nil }
+        let hasAccess = denialReason == nil
+        let remaining = hasAccess ? max(0, window.limit - windowUsed - windowHeld) : 0
+        return (windowUsed, window.limit, remaining, hasAccess ? window.endsAt : nil)
+    }
+
+    /// When the window ends and the user can send again: nil if access ends at or before that, or if none is open.
+    var windowAvailableAt: Instant? {
+        guard denialReason == nil, let endsAt = entitlement.window?.endsAt, expiresAt.map({ $0 > endsAt }) ?? true
+        else { return nil }
+        return endsAt
     }
 
     /// Why the user has no access. Nil with access, also if the allowance is used up, and for a past period.
@@ -176,33 +216,62 @@ extension UsageSnapshot {
     }
 
     /// - Parameter refusing: the allowance into which the messages do not fit, or nil.
-    func refusal(_ refusing: Allowance?) -> DenialReason? {
+    func refusal(_ refusing: Allowances.Name?) -> DenialReason? {
         if let accessDenialReason { return accessDenialReason }
         guard let refusing, plan.isEnforced else { return nil }
-        if !refusing.isUsedUp { return .exceedsRemaining }
-        return plan.isTrial ? .trialLimitReached : .limitReached
+        switch (refusing, isUsedUp: allowances[refusing].isUsedUp) {
+        case (.window, true): return .windowLimitReached
+        case (.window, false): return .windowExceedsRemaining
+        case (.period, true): return plan.isTrial ? .trialLimitReached : .limitReached
+        case (.period, false): return .exceedsRemaining
+        }
     }
 
     /// Whether more is counted or held than the limit, which the plan does not enforce.
     public var isBeyondUnenforcedLimit: Bool { !plan.isEnforced && allowances.refusing(0) != nil }
 
-    /// Counts `messages` after `refusal(of:)` was nil. The count stops at `countMaximum`.
-    public mutating func count(_ messages: Int) {
+    /// Counts `messages` in the period. The count stops at `countMaximum`.
+    public mutating func countInPeriod(_ messages: Int) {
         used = min(used + messages, UsageSnapshot.countMaximum)
     }
 
-    /// Takes counted `messages` off again, after `RELEASE`.
-    public mutating func release(_ messages: Int) {
-        used = max(used - messages, 0)
+    /// Counts `messages` in the window, if the plan has one.
+    public mutating func countInWindow(_ messages: Int) {
+        guard entitlement.window != nil else { return }
+        windowUsed = min(windowUsed + messages, UsageSnapshot.countMaximum)
+    }
+
+    /// Holds `messages` in the period and in the window.
+    mutating func hold(_ messages: Int) {
+        held = min(held + messages, UsageSnapshot.countMaximum)
+        guard entitlement.window != nil else { return }
+        windowHeld = min(windowHeld + messages, UsageSnapshot.countMaximum)
+    }
+
+    /// Opens a window if the plan has windows and none is open: before a message is counted or held.
+    mutating func openWindowIfNone() {
+        guard let window = entitlement.window, window.openedAt == nil, let seconds = plan.window?.seconds else { return }
+        let endsAt = observedAt.advanced(bySeconds: Int64(seconds))
+        entitlement = entitlement.with(
+            window: .some(UsageWindow(limit: window.limit, openedAt: observedAt, endsAt: endsAt))
+        )
     }
 
     /// Seconds after which refused `messages` would be allowed. Nil if waiting does not help: in a trial, if access
-    /// ends before the reset, and for more messages than the allowance.
+    /// ends before, and for more messages than the allowance.
     public func retryAfterSeconds(_ refusal: DenialReason, messages: Int) -> Int64? {
-        guard refusal == .limitReached || refusal == .exceedsRemaining, !plan.isTrial, let availableAgainAt
-        else { return nil }
-        if let allowance = plan.allowance, messages > allowance { return nil }
-        return availableAgainAt.secondsRoundedUp(since: observedAt)
+        guard refusal.isAboutAllowance else { return nil }
+        let allowances = allowances
+        var waits: [Instant] = []
+        if !allowances.period.fits(messages) {
+            guard !plan.isTrial, messages <= plan.allowance ?? messages, let availableAgainAt else { return nil }
+            waits.append(availableAgainAt)
+        }
+        if let window = allowances.window, !window.fits(messages) {
+            guard messages <= window.limit ?? messages, let windowAvailableAt else { return nil }
+            waits.append(windowAvailableAt)
+        }
+        return waits.max()?.secondsRoundedUp(since: observedAt)
     }
 
     /// Day X of N of a trial. Day 1 is the first 24 hours, and the last day lasts beyond the end. The days of a trial
@@ -222,7 +291,8 @@ extension UsageSnapshot {
 extension UsageSnapshot {
     /// Whether `USAGE` has the same answer for both, which differ at most in the time of observation.
     public func hasSameUsage(as other: UsageSnapshot) -> Bool {
-        used == other.used && held == other.held && denialReason == other.denialReason
+        used == other.used && held == other.held && windowUsed == other.windowUsed && windowHeld == other.windowHeld
+            && denialReason == other.denialReason
             && entitlement == other.entitlement
             && trialDay?.day == other.trialDay?.day && isPast == other.isPast && renewsAt == other.renewsAt
             && entitlement.details == other.entitlement.details

@@ -1,3 +1,22 @@
+/// A limit of messages in a time that begins with a message, such as 80 in three hours.
+public struct WindowStatus: Sendable, Hashable {
+    /// Messages allowed in a window.
+    public var limit: Int
+    /// Messages counted in the open window.
+    public var used: Int
+    /// Messages that may still be sent in the window. 0 without access.
+    public var remaining: Int
+    /// When the open window ends. Nil if none is open: the next message opens one.
+    public var resets: Instant?
+
+    public init(limit: Int, used: Int, remaining: Int, resets: Instant? = nil) {
+        self.limit = limit
+        self.used = used
+        self.remaining = remaining
+        self.resets = resets
+    }
+}
+
 /// A user's usage as the typed fields of an answer.
 ///
 /// It is derived from a `UsageSnapshot`, which has the data of the database.
@@ -18,6 +37,8 @@ public struct UsageStatus: Sendable, Hashable {
     /// Messages that may still be sent; nil if `limit` is nil. 0 without access.
     public var remaining: Int?
     public var period: BillingPeriod
+    /// The shorter limit beside that of the period; nil if the plan has none.
+    public var window: WindowStatus?
     /// When the allowance is renewed.
     public var resets: Instant?
     /// When a trial ends, or a subscription that is not renewed.

@@ -283,11 +283,12 @@ struct WordsTests {
             values.date = at("2026-12-01")
             (values.day, values.days) = (2, 3)
             values.entitlement = UsageSnapshot.monthly(used: number).entitlement
+            values.waitSeconds = 3_600
             let isAboutOne = sentence.other.contains("{remaining}") ? number == 99 : number == 1
             let template = isAboutOne ? sentence.one ?? sentence.other : sentence.other
             let expected = [
                 "used": "\(number)", "remaining": "\(100 - number)", "limit": "100", "date": "December 1", "day": "2",
-                "days": "3", "label": "Premium", "period": "2026-11",
+                "days": "3", "label": "Premium", "period": "2026-11", "wait": "1 hour",
             ].reduce(template) { $0.replacing("{\($1.key)}", with: $1.value) }
             #expect(Phrase(sentence, values).text == expected && !expected.contains("{"))
         }

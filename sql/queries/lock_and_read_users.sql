@@ -5,5 +5,6 @@ select
     (locked.entitlement).usable_until, -- noqa: AL03
     (locked.entitlement).has_subscription, -- noqa: AL03
     locked.entitlement::text as entitlement, locked.held_by_keys, locked.holds_end_at, locked.has_subscriber,
-    locked.has_usage_row, locked.generation, locked.is_outdated
+    locked.has_usage_row, locked.generation, locked.is_outdated,
+    locked.window_period
 from headroom.lock_and_read_users(0::smallint, $1::uuid[], $2::boolean[], $3) as locked;

@@ -3,8 +3,8 @@
 -- $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: what users without a
 -- subscription get: trial, free or deny.
 --
--- changes_at: when time alone changes the snapshot: the end of the period, trial, grace, access or a hold. The caller
--- adds the days of a trial. The fingerprint comes from the same statement, so that no change is missed.
+-- changes_at: when time alone changes the snapshot: the end of the period, window, trial, grace, access or a hold. The
+-- caller adds the days of a trial. The fingerprint comes from the same statement, so that no change is missed.
 select
     request.ordinal::integer, snapshot.*,
     details.renews_at, details.next_plan, details.price, details.currency,
@@ -12,7 +12,7 @@ select
     present.fingerprint
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
 cross join lateral (
-    select (usage.snapshot).*, usage.usable_until as changes_at -- noqa: AL03
+    select (usage.snapshot).*, least(usage.usable_until, (usage.snapshot).window_ends_at) as changes_at -- noqa: AL03
     from headroom.row_snapshots as usage
     where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
         and usage.billing_period = request.billing_period
@@ -23,7 +23,7 @@ cross join lateral (
     union all
     select
         open_usage.*,
-        least(entitlement.usable_until, (
+        least(entitlement.usable_until, open_usage.window_ends_at, (
             select holds.ends_at
             from headroom.active_holds(request.user_id, open_usage.billing_period, headroom.now()) as holds
         )) as changes_at

@@ -169,7 +169,7 @@ struct CountPath {
     ) -> [Batch.UserRequests] {
         let groups = part.groups
         var counted: [Batch.UserRequests] = []
-        var rows: [UserID: (period: BillingPeriod, count: Int)] = [:]
+        var rows: [UserID: (period: BillingPeriod, counted: CountedUser)] = [:]
         for user in counts.sorted(by: { $0.index < $1.index }) {
             // Out of range only if the receipt was edited by hand.
             guard groups.indices.contains(groups.startIndex + user.index),
@@ -177,7 +177,7 @@ struct CountPath {
             else { continue }
             let group = groups[groups.startIndex + user.index]
             counted.append(group)
-            rows[group.user] = (period, user.count)
+            rows[group.user] = (period, user)
         }
         let uncounted = groups.filter { rows[$0.user] == nil }
         metrics.add(counted.reduce(0) { $0 + $1.messages }, to: .messages)
@@ -195,9 +195,9 @@ struct CountPath {
             batch,
             _,
             completions in
-            guard let (period, count) = rows[group.user] else { return true }
+            guard let (period, counted) = rows[group.user] else { return true }
             let key = keys[group.user]
-            let before = current.snapshot(before: group, count, in: period, key)
+            let before = current.snapshot(before: group, counted, in: period, key)
             _ = batch.answer(group, from: before, keyMessages: key?.messages ?? 0, into: &completions)
             return true
         }
@@ -206,19 +206,26 @@ struct CountPath {
 }
 
 extension UsageSnapshot {
+    /// Shows the held messages and the limits of a key's answer.
+    fileprivate mutating func show(_ numbers: UsedKey.Numbers) {
+        (held, limit) = (numbers.held, numbers.limit)
+        windowHeld = numbers.window?.held ?? 0
+    }
+
     /// The snapshot before a user's requests, which were counted before this one was read.
     ///
     /// - Parameters:
-    ///   - count: the user's count after the requests, in `period`.
+    ///   - counted: the user's counts after the requests, in `period`.
     ///   - key: the first use of the group's key, where it is known.
     fileprivate func snapshot(
         before group: Batch.UserRequests,
-        _ count: Int,
+        _ counted: CountedUser,
         in period: BillingPeriod,
         _ key: UsedKey?
     ) -> UsageSnapshot {
         var before = self
-        before.used = count - group.messages
+        before.used = counted.count - group.messages
+        if let windowCount = counted.windowCount { before.windowUsed = windowCount - group.messages }
         if self.period != period {
             // The billing period has changed since. The old period ended where the current one starts.
             before.period = period
@@ -227,8 +234,8 @@ extension UsageSnapshot {
         }
         if let key, let keyed = group.keyed {
             switch keyed.verb {
-            case .consume, .reserve: (before.held, before.limit) = (key.first.held, key.first.limit)
-            case .commit: (before.held, before.limit) = (key.commit?.numbers.held ?? 0, key.commit?.numbers.limit)
+            case .consume, .reserve: before.show(key.first)
+            case .commit: if let commit = key.commit { before.show(commit.numbers) }
             case .release: break
             }
             before.takeBack(keyed, key.messages)

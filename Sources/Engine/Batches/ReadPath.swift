@@ -34,7 +34,9 @@ struct ReadPath {
             // undo an operator's UPDATE of it, and a client that reads the table would show the previous limit.
             guard group.consumes == 0 || !isStale else { return false }
             let after = batch.answer(group, from: snapshot, into: &completions)
-            metrics.add(group.consumes, to: .blocked)
+            for case .consume(let messages, _) in batch.requests[group.range].map(\.operation) {
+                snapshot.refusal(of: messages).map(metrics.addBlocked)
+            }
             users.learn(group.user, after)
             return true
         }

@@ -180,18 +180,17 @@ struct SlowPath {
         let (requests, batch) = (part.groups.flatMap(\.range), part.batch)
         var completions: [Completion] = []
         completions.reserveCapacity(requests.count)
-        var (messages, blocked) = (0, 0)
+        var messages = 0
         for (index, result) in zip(requests, results) {
             let request = batch.requests[index]
             batch.complete(index, result.outcome, into: &completions)
             messages += result.messagesCounted
             guard let answer = result.answer else { continue }
-            if case .blocked = answer.status, request.operation.countsOrHolds { blocked += 1 }
+            if case .blocked(let reason) = answer.status, request.operation.countsOrHolds { metrics.addBlocked(reason) }
             // A commit may be about a past period.
             if !answer.isRepeated, !request.operation.isCommit { users.learn(request.user, answer.snapshot) }
         }
         metrics.add(messages, to: .messages)
-        metrics.add(blocked, to: .blocked)
         readPath.deliverWithDetails(completions, of: batch, &users)
     }
 }

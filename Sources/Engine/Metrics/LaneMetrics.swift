@@ -1,3 +1,5 @@
+import Usage
+
 /// Counters of one lane: written by its thread, a few times per batch and never per message; read from any thread.
 final class LaneMetrics: Sendable {
     let batchSizes = DoublingHistogram()
@@ -5,12 +7,11 @@ final class LaneMetrics: Sendable {
     let queueWaits = DoublingHistogram()
     private let statements = StatementKind.allCases.map { _ in DoublingHistogram() }
     private let counters = CounterCells(count: Counter.allCases.count)
+    private let blockedByReason = CounterCells(count: DenialReason.allCases.count)
 
     enum Counter: Int, CaseIterable {
         /// Messages counted, each once.
         case messages
-        /// Requests to count or hold messages that were denied.
-        case blocked
         /// Requests answered with `unknown`.
         case unknown
     }
@@ -18,6 +19,16 @@ final class LaneMetrics: Sendable {
     func add(_ amount: Int, to counter: Counter) {
         if amount > 0 { counters.add(UInt64(amount), to: counter.rawValue) }
     }
+
+    /// A request to count or hold messages was denied.
+    func addBlocked(_ reason: DenialReason) {
+        blockedByReason.increment(reason.ordinal)
+    }
+
+    func blocked(_ reason: DenialReason) -> UInt64 { blockedByReason[reason.ordinal] }
+
+    /// Whatever the reason.
+    var blocked: UInt64 { DenialReason.allCases.reduce(0) { $0 &+ blocked($1) } }
 
     subscript(counter: Counter) -> UInt64 { counters[counter.rawValue] }
 
@@ -65,7 +76,7 @@ public struct EngineMetrics: Sendable {
     /// In microseconds, from sending to the complete result.
     public var statements: [(kind: StatementKind, times: BucketCounts)] = []
     public var messagesCounted: UInt64 = 0
-    public var requestsBlocked: UInt64 = 0
+    public var requestsBlocked: [(reason: DenialReason, requests: UInt64)] = []
     public var outcomesUnknown: UInt64 = 0
     /// Waiting requests now, by lane.
     public var queueDepths: [Int] = []
@@ -80,8 +91,14 @@ public struct EngineMetrics: Sendable {
         queueWaits = sum(\.queueWaits.counts)
         statements = StatementKind.allCases.map { kind in (kind, sum { $0.statementTimes(kind) }) }
         messagesCounted = sum(.messages)
-        requestsBlocked = sum(.blocked)
+        requestsBlocked = DenialReason.allCases.map { reason in
+            (reason, metrics.reduce(0) { $0 &+ $1.blocked(reason) })
+        }
         outcomesUnknown = sum(.unknown)
         queueDepths = lanes.map(\.queueDepth)
     }
+}
+
+extension DenialReason {
+    fileprivate var ordinal: Int { DenialReason.allCases.firstIndex(of: self) ?? 0 }
 }

@@ -10,6 +10,9 @@ struct LockedUser {
     var usableUntil: Instant
     /// All messages that are held, which may be more than fit into the usage row.
     var held: Int
+    /// The period of the usage row that contains the open window; nil if none is open. It may be that of an earlier period
+    /// or plan, from which a message moves the window.
+    var windowPeriod: BillingPeriod?
     /// When the first hold ends.
     var holdsEndAt: Instant?
     var hasSubscription: Bool
@@ -37,9 +40,17 @@ struct UsedKey: Equatable {
 
     /// The numbers of an answer, which a repetition gets again.
     struct Numbers: Equatable {
+        struct Window: Equatable {
+            var used: Int
+            var held: Int
+            var limit: Int
+        }
+
         var used: Int
         var held: Int
         var limit: Int?
+        /// Nil if the plan had no window.
+        var window: Window?
     }
 
     /// What a `COMMIT` has done.
@@ -63,6 +74,8 @@ struct UsedKey: Equatable {
     /// Of the usage row when it counted the messages.
     var generation: Int64?
     var period: BillingPeriod
+    /// When the window opened in which the messages were counted or held; nil if the plan had none.
+    var windowOpenedAt: Instant?
 
     /// The messages that are counted while the status is `counted`.
     var countedMessages: Int { commit?.messages ?? messages }

@@ -6,7 +6,7 @@ enum ReceiptAnswers {
     // Characters that no name of a plan or a period contains.
     private static let field: Character = "\u{1F}"
     private static let request: Character = "\u{1E}"
-    private static let fieldsOfAnswer = 22
+    private static let fieldsOfAnswer = 27
     private static let failures: [String: EngineError] = [
         "conflict": .keyConflict, "released": .keyReleased, "expired": .holdExpired, "unknown": .noSuchKey,
         "too large": .commitTooLarge,
@@ -48,6 +48,8 @@ enum ReceiptAnswers {
             text(snapshot.used), text(snapshot.held), text(snapshot.limit), text(snapshot.startedAt),
             text(snapshot.resetsAt), text(snapshot.expiresAt), text(snapshot.previousPlan), text(snapshot.renews),
             text(snapshot.observedAt), text(answer.isShadow),
+            text(snapshot.window?.limit), text(snapshot.window?.openedAt), text(snapshot.window?.endsAt),
+            text(snapshot.windowUsed), text(snapshot.windowHeld),
         ]
     }
 
@@ -84,7 +86,8 @@ extension SlowPathResult {
         guard let status = Answer.Status(values[0], reason: values[1]), let messagesCounted = Int(values[2]),
             let isRepeated = Bool(values[6]), let isDetailed = Bool(values[7]), let plan = plan(values[8]),
             let state = SubscriptionState(rawValue: values[9]), let used = Int(values[12]), let held = Int(values[13]),
-            let startedAt = instant(values[15]), let observedAt = instant(values[20]), let isShadow = Bool(values[21])
+            let startedAt = instant(values[15]), let observedAt = instant(values[20]), let isShadow = Bool(values[21]),
+            let windowUsed = Int(values[25]), let windowHeld = Int(values[26])
         else { return nil }
         let snapshot = UsageSnapshot(
             plan: plan,
@@ -93,6 +96,11 @@ extension SlowPathResult {
             used: used,
             held: held,
             limit: Int(values[14]),
+            window: Int(values[22]).map {
+                UsageWindow(limit: $0, openedAt: instant(values[23]), endsAt: instant(values[24]))
+            },
+            windowUsed: windowUsed,
+            windowHeld: windowHeld,
             denialReason: DenialReason(rawValue: values[10]),
             startedAt: startedAt,
             resetsAt: instant(values[16]),

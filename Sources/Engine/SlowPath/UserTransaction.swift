@@ -24,6 +24,8 @@ struct UserTransaction {
     private(set) var holdsEndAt: Instant?
     /// Whether the usage row is to be written.
     private(set) var isChanged: Bool
+    /// Whether the window is to be written into the row that contains it, because the open period has no row.
+    private(set) var isWindowChangedElsewhere = false
     /// Whether a message is counted or held, so that the user's rows are created where there are none.
     private(set) var countsOrHolds = false
 
@@ -50,7 +52,12 @@ struct UserTransaction {
     private var now: Instant { snapshot.observedAt }
     private var hasUsageRow: Bool { locked.hasUsageRow || countsOrHolds }
     private var numbers: UsedKey.Numbers {
-        UsedKey.Numbers(used: snapshot.used, held: snapshot.held, limit: snapshot.limit)
+        UsedKey.Numbers(used: snapshot.used, held: snapshot.held, limit: snapshot.limit, window: windowNumbers)
+    }
+    private var windowNumbers: UsedKey.Numbers.Window? {
+        snapshot.window.map {
+            UsedKey.Numbers.Window(used: snapshot.windowUsed, held: snapshot.windowHeld, limit: $0.limit)
+        }
     }
 
     mutating func decide(_ operation: BatchedOperation) -> SlowPathResult {
@@ -88,7 +95,8 @@ struct UserTransaction {
                 createdAt: now,
                 expiresAt: expiresAt,
                 generation: locked.generation,
-                period: snapshot.period
+                period: snapshot.period,
+                windowOpenedAt: snapshot.window?.openedAt
             )
         }
         return SlowPathResult(answer, messagesCounted: verb == .consume ? messages : 0)
@@ -121,6 +129,7 @@ struct UserTransaction {
                 state: past?.state ?? snapshot.state,
                 period: key.period,
                 limit: numbers.limit,
+                window: snapshot.window,
                 startedAt: past?.startedAt ?? snapshot.startedAt,
                 resetsAt: past?.resetsAt,
                 expiresAt: past?.expiresAt,
@@ -133,6 +142,19 @@ struct UserTransaction {
         shown.used = numbers.used
         shown.held = numbers.held
         if shown.limit != numbers.limit { shown.limit = numbers.limit }
+        if isRepeated {
+            // Of a window that has ended, the numbers are left.
+            let isOpen = key.windowOpenedAt != nil && key.windowOpenedAt == snapshot.window?.openedAt
+            let window = numbers.window.map {
+                UsageWindow(
+                    limit: $0.limit,
+                    openedAt: isOpen ? key.windowOpenedAt : nil,
+                    endsAt: isOpen ? snapshot.window?.endsAt : nil
+                )
+            }
+            if shown.window != window { shown.window = window }
+            (shown.windowUsed, shown.windowHeld) = (numbers.window?.used ?? 0, numbers.window?.held ?? 0)
+        }
         return Answer(user: user, status: status, snapshot: shown, isRepeated: isRepeated)
     }
 
@@ -154,9 +176,10 @@ struct UserTransaction {
         let messages = messages ?? key.messages
         guard messages <= key.messages else { return SlowPathResult(.commitTooLarge) }
         guard key.period == snapshot.period, hasUsageRow else { return commitInPastPeriod(messages, name, key) }
-        snapshot.count(messages)
+        snapshot.countInPeriod(messages)
         held = max(held - key.messages, 0)
         isChanged = true
+        changeWindow(of: key, used: messages, held: -key.messages)
         return committed(messages, name, key, numbers, generation: locked.generation)
     }
 
@@ -169,7 +192,13 @@ struct UserTransaction {
         past.heldInRow = min(past.held, UsageSnapshot.countMaximum)
         past.isChanged = true
         pastUsage[key.period] = past
-        let numbers = UsedKey.Numbers(used: past.used, held: past.heldInRow, limit: past.limit)
+        changeWindow(of: key, used: messages, held: -key.messages)
+        let numbers = UsedKey.Numbers(
+            used: past.used,
+            held: past.heldInRow,
+            limit: past.limit,
+            window: windowNumbers
+        )
         return committed(messages, name, key, numbers, generation: past.generation)
     }
 
@@ -189,6 +218,14 @@ struct UserTransaction {
             answer(of: key, numbers, as: .allowed, isRepeated: false),
             messagesCounted: messages
         )
+    }
+
+    /// Changes the window in which a key was counted or held, if it is still open.
+    private mutating func changeWindow(of key: UsedKey, used: Int, held: Int) {
+        guard let openedAt = key.windowOpenedAt, openedAt == snapshot.window?.openedAt else { return }
+        snapshot.windowUsed = min(max(snapshot.windowUsed + used, 0), UsageSnapshot.countMaximum)
+        snapshot.windowHeld = max(snapshot.windowHeld + held, 0)
+        if hasUsageRow { isChanged = true } else { isWindowChangedElsewhere = true }
     }
 
     private mutating func update(_ name: MessageKey, _ key: UsedKey) {
@@ -211,13 +248,15 @@ struct UserTransaction {
         if status == .held {
             held = max(held - key.messages, 0)
             isChanged = isChanged || hasUsageRow
+            changeWindow(of: key, used: 0, held: -key.messages)
             return released(key.messages)
         }
         // Else the count was reset since, and does not include the messages.
         guard hasUsageRow, key.generation == locked.generation else { return released(0) }
-        snapshot.release(key.countedMessages)
+        snapshot.used = max(snapshot.used - key.countedMessages, 0)
         released += key.countedMessages
         isChanged = true
+        changeWindow(of: key, used: -key.countedMessages, held: 0)
         return released(key.countedMessages)
     }
 
@@ -239,6 +278,7 @@ struct UserTransaction {
         }
         past.isChanged = true
         pastUsage[key.period] = past
+        changeWindow(of: key, used: wasHeld ? 0 : -key.countedMessages, held: wasHeld ? -key.messages : 0)
         return wasHeld ? key.messages : key.countedMessages
     }
 }

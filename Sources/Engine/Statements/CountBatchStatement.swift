@@ -73,8 +73,11 @@ struct CountBatchStatement {
 
         /// Calls `body` for each user that was counted.
         func forEachCount(_ body: (CountedUser) -> Void) throws(PostgresError) {
+            var decoder = CountedUserDecoder()
             do throws(PostgresError) {
-                try result.forEachInt64(0, counts) { body(CountedUser($0)) }
+                try result.forEachInt64(0, counts) {
+                    if let user = decoder.next($0) { body(user) }
+                }
             } catch {
                 throw result.isNull(0, counts)
                     ? PostgresError.replacedFunction("headroom.count_batch returned no counts") : error
@@ -88,6 +91,7 @@ struct CountBatchStatement {
     /// A user's holds after a batch.
     struct Holds {
         var held = 0
+        var windowHeld = 0
         /// What the key of a `commit` or a `release` held.
         var keyMessages = 0
     }
@@ -96,13 +100,14 @@ struct CountBatchStatement {
     struct UserRows {
         let entitlements: EntitlementDecoder
         private let result: QueryResult
-        private let ordinal, held, keyMessages, version: Int
+        private let ordinal, held, windowHeld, keyMessages, version: Int
 
         fileprivate init(_ result: QueryResult) throws(PostgresError) {
             self.result = result
             entitlements = try EntitlementDecoder(result)
             ordinal = try result.column("ordinal")
             held = try result.column("held")
+            windowHeld = try result.column("window_held")
             keyMessages = try result.column("key_messages")
             version = try result.column("entitlement_version")
         }
@@ -122,6 +127,7 @@ struct CountBatchStatement {
         func holds(_ row: Int) throws(PostgresError) -> Holds {
             Holds(
                 held: try result.count(row, held, of: .held),
+                windowHeld: try result.countOrNil(row, windowHeld, of: .windowHeld) ?? 0,
                 keyMessages: result.isNull(row, keyMessages) ? 0 : Int(try result.int32(row, keyMessages))
             )
         }
@@ -141,11 +147,29 @@ struct CountedUser: Equatable {
     let periodOrdinal: Int
     /// `message_count` afterwards.
     let count: Int
+    /// `window_count` afterwards; nil if the plan has no window.
+    let windowCount: Int?
+}
 
-    init(_ entry: Int64) {
-        index = Int(entry >> 32 & 0xFFFF) - 1
-        periodOrdinal = Int(entry >> 48)
-        count = Int(entry & 0xFFFF_FFFF)
+/// Decodes the entries in which `headroom.count_batch` returns what it has counted. The entry of a user's window, with 0
+/// instead of a period, comes before the user's own.
+struct CountedUserDecoder {
+    private var windowCount: Int?
+
+    /// Nil for the entry of a window.
+    mutating func next(_ entry: Int64) -> CountedUser? {
+        let count = Int(entry & 0xFFFF_FFFF)
+        guard entry >> 48 > 0 else {
+            windowCount = count
+            return nil
+        }
+        defer { windowCount = nil }
+        return CountedUser(
+            index: Int(entry >> 32 & 0xFFFF) - 1,
+            periodOrdinal: Int(entry >> 48),
+            count: count,
+            windowCount: windowCount
+        )
     }
 }
 
@@ -220,6 +244,8 @@ extension Batch {
                 entitlement: entitlement,
                 used: user.count - group.messages,
                 held: after?.held ?? 0,
+                windowUsed: user.windowCount.map { $0 - group.messages } ?? 0,
+                windowHeld: after?.windowHeld ?? 0,
                 observedAt: observedAt
             )
             let keyMessages = group.keyed == nil ? 0 : after?.keyMessages ?? 0
@@ -238,13 +264,17 @@ extension UsageSnapshot {
     ///
     /// - Parameter heldBefore: what the key of a `commit` or a `release` held.
     mutating func takeBack(_ keyed: Batch.Keyed, _ heldBefore: Int) {
-        switch keyed.verb {
-        case .consume: break
-        case .reserve: held -= keyed.messages ?? 0
-        case .commit:
-            used -= keyed.messages ?? heldBefore
-            held += heldBefore
-        case .release: held += heldBefore
-        }
+        let (counted, added): (Int, Int) =
+            switch keyed.verb {
+            case .consume: (0, 0)
+            case .reserve: (0, keyed.messages ?? 0)
+            case .commit: (keyed.messages ?? heldBefore, -heldBefore)
+            case .release: (0, -heldBefore)
+            }
+        used -= counted
+        held -= added
+        guard window != nil else { return }
+        windowUsed -= counted
+        windowHeld -= added
     }
 }

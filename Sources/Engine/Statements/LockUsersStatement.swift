@@ -131,7 +131,7 @@ private struct LockedUserDecoder {
     private let result: QueryResult
     private let snapshots: UsageSnapshotDecoder
     private let entitlement, usableUntil, held, holdsEndAt, hasSubscription, hasSubscriber, hasUsageRow: Int
-    private let generation, isOutdated: Int
+    private let generation, isOutdated, windowPeriod: Int
 
     init(_ result: QueryResult) throws(PostgresError) {
         self.result = result
@@ -145,6 +145,7 @@ private struct LockedUserDecoder {
         hasUsageRow = try result.column("has_usage_row")
         generation = try result.column("generation")
         isOutdated = try result.column("is_outdated")
+        windowPeriod = try result.column("window_period")
     }
 
     func user(_ row: Int, _ catalog: PlanCatalog) throws(PostgresError) -> LockedUser {
@@ -153,6 +154,8 @@ private struct LockedUserDecoder {
             entitlement: result.text(row, entitlement),
             usableUntil: Instant(microsecondsSince1970: try result.timestamp(row, usableUntil)),
             held: Int(try result.int64(row, held)),
+            windowPeriod: result.isNull(row, windowPeriod)
+                ? nil : BillingPeriod(storedLabel: result.text(row, windowPeriod)),
             holdsEndAt: result.isNull(row, holdsEndAt)
                 ? nil : Instant(microsecondsSince1970: try result.timestamp(row, holdsEndAt)),
             hasSubscription: try result.bool(row, hasSubscription),
@@ -170,6 +173,18 @@ extension UsedKey {
         func instant(_ name: StaticString) throws(PostgresError) -> Instant? {
             try row.isNull(name) ? nil : try row.instant(name)
         }
+        func window(
+            _ used: StaticString,
+            _ held: StaticString,
+            _ limit: StaticString
+        ) throws(PostgresError) -> Numbers.Window? {
+            guard let limit = try row.countOrNil(limit, of: source("\(limit)")) else { return nil }
+            return Numbers.Window(
+                used: try row.countOrNil(used, of: source("\(used)")) ?? 0,
+                held: try row.countOrNil(held, of: source("\(held)")) ?? 0,
+                limit: limit
+            )
+        }
         guard let verb = Verb(rawValue: try row.text("verb")), let status = Status(rawValue: try row.text("status"))
         else {
             throw source("status").invalid(try row.text("status"), unless: "status in ('c', 'h', 'r')")
@@ -181,7 +196,8 @@ extension UsedKey {
             first: Numbers(
                 used: try row.count("used", of: source("used")),
                 held: try row.count("held", of: source("held")),
-                limit: try row.countOrNil("limit", of: source("limit"))
+                limit: try row.countOrNil("limit", of: source("limit")),
+                window: try window("window_used", "window_held", "window_limit")
             ),
             commit: try row.isNull("committed_messages")
                 ? nil
@@ -190,13 +206,15 @@ extension UsedKey {
                     numbers: Numbers(
                         used: try row.count("committed_used", of: source("committed_used")),
                         held: try row.count("committed_held", of: source("committed_held")),
-                        limit: try row.countOrNil("committed_limit", of: source("committed_limit"))
+                        limit: try row.countOrNil("committed_limit", of: source("committed_limit")),
+                        window: try window("committed_window_used", "committed_window_held", "committed_window_limit")
                     )
                 ),
             createdAt: try row.instant("created_at"),
             expiresAt: try instant("expires_at"),
             generation: try row.int64("generation"),
-            period: try row.period("billing_period")
+            period: try row.period("billing_period"),
+            windowOpenedAt: try instant("window_opened_at")
         )
     }
 }

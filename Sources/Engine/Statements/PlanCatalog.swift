@@ -83,6 +83,7 @@ extension Plan {
             default: .monthly
             }
         let timeZone = try result.column("time_zone")
+        let hasWindow = !result.isNull(row, try result.column("window_seconds"))
         let isEnforced = try result.bool(row, try result.column("enforced"))
         self.init(
             name: try text("plan"),
@@ -90,6 +91,11 @@ extension Plan {
             cycle: cycle,
             timeZone: result.isNull(row, timeZone) ? nil : result.text(row, timeZone),
             allowance: try result.countOrNil(row, try result.column("allowance"), of: source("allowance")),
+            window: hasWindow
+                ? Plan.Window(
+                    messages: try count("window_messages", in: 1...1_000_000),
+                    seconds: try count("window_seconds", in: 60...2_678_400)
+                ) : nil,
             isEnforced: isEnforced,
             gentlePercent: try count("gentle_percent", in: 0...100),
             prominentPercent: try count("prominent_percent", in: 0...100)

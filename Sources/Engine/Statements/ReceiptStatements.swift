@@ -18,7 +18,8 @@ enum ReceiptStatement {
         guard result.rowCount == 1, try result.int64(0, numberColumn) == number, !result.isNull(0, countsColumn) else {
             return nil
         }
-        return try result.int64s(0, countsColumn).compactMap(\.self).map(CountedUser.init)
+        var decoder = CountedUserDecoder()
+        return try result.int64s(0, countsColumn).compactMap { $0.flatMap { decoder.next($0) } }
     }
 }
 
@@ -29,6 +30,6 @@ extension PreparedQuery {
         ReceiptStatement.touch, LockUsersStatement.receipt, LockUsersStatement.users, LockUsersStatement.keys,
         WriteUsersStatement.firstSubscriptions, WriteUsersStatement.usageRows, WriteUsersStatement.earlierPeriods,
         WriteUsersStatement.pastUsage, WriteUsersStatement.newKeys, WriteUsersStatement.changedKeys,
-        WriteUsersStatement.receipt,
+        WriteUsersStatement.window, WriteUsersStatement.receipt,
     ]
 }

@@ -6,6 +6,7 @@ import Usage
 struct EntitlementDecoder {
     let result: QueryResult
     private let plan, state, limit, startedAt, resetsAt, expiresAt, previousPlan, renews, revision, clock: Int
+    private let windowLimit, windowOpenedAt, windowEndsAt: Int
 
     init(_ result: QueryResult) throws(PostgresError) {
         self.result = result
@@ -19,6 +20,9 @@ struct EntitlementDecoder {
         renews = try result.column("renews")
         revision = try result.column("plan_revision")
         clock = try result.column("observed_at")
+        windowLimit = try result.column("window_limit")
+        windowOpenedAt = try result.column("window_opened_at")
+        windowEndsAt = try result.column("window_ends_at")
     }
 
     /// Nil when it cannot be read; decoding the row throws the reason.
@@ -38,6 +42,7 @@ struct EntitlementDecoder {
             state: SubscriptionState(rawValue: result.text(row, state)) ?? .active,
             period: period,
             limit: try result.countOrNil(row, limit, of: .limit),
+            window: try window(row),
             startedAt: startedAt ?? observedAt,
             resetsAt: try result.instantOrNil(row, resetsAt, of: .resetsAt),
             expiresAt: try result.instantOrNil(row, expiresAt, of: .expiresAt),
@@ -45,18 +50,29 @@ struct EntitlementDecoder {
             renews: result.isNull(row, renews) ? nil : try result.bool(row, renews)
         )
     }
+
+    private func window(_ row: Int) throws(PostgresError) -> UsageWindow? {
+        guard let limit = try result.countOrNil(row, windowLimit, of: .windowLimit) else { return nil }
+        return UsageWindow(
+            limit: limit,
+            openedAt: try result.instantOrNil(row, windowOpenedAt, of: .windowOpenedAt),
+            endsAt: try result.instantOrNil(row, windowEndsAt, of: .windowEndsAt)
+        )
+    }
 }
 
 /// Decodes usage snapshots, from the results named above except count_batch.
 struct UsageSnapshotDecoder {
     private let entitlements: EntitlementDecoder
-    private let used, held, period, denialReason: Int
+    private let used, held, windowUsed, windowHeld, period, denialReason: Int
     private var result: QueryResult { entitlements.result }
 
     init(_ result: QueryResult) throws(PostgresError) {
         entitlements = try EntitlementDecoder(result)
         used = try result.column("used")
         held = try result.column("held")
+        windowUsed = try result.column("window_used")
+        windowHeld = try result.column("window_held")
         period = try result.column("billing_period")
         denialReason = try result.column("denial_reason")
     }
@@ -73,6 +89,8 @@ struct UsageSnapshotDecoder {
             ),
             used: try result.count(row, used, of: .messageCount),
             held: try result.count(row, held, of: .held),
+            windowUsed: try result.countOrNil(row, windowUsed, of: .windowCount) ?? 0,
+            windowHeld: try result.countOrNil(row, windowHeld, of: .windowHeld) ?? 0,
             denialReason: result.textOrNil(row, denialReason).flatMap { DenialReason(rawValue: $0) },
             observedAt: try entitlements.observedAt(row)
         )
@@ -130,4 +148,9 @@ extension StoredColumn {
     static let startedAt = StoredColumn("message_usage", "started_at")
     static let resetsAt = StoredColumn("message_usage", "resets_at")
     static let expiresAt = StoredColumn("message_usage", "expires_at")
+    static let windowOpenedAt = StoredColumn("message_usage", "window_opened_at")
+    static let windowEndsAt = StoredColumn("message_usage", "window_ends_at")
+    static let windowCount = StoredColumn("message_usage", "window_count")
+    static let windowHeld = StoredColumn("message_usage", "window_held")
+    static let windowLimit = StoredColumn("message_usage", "window_limit")
 }

@@ -13,6 +13,7 @@ struct WriteUsersStatement {
     static let newKeys = PreparedQuery(name: "insert_keys", sql: EmbeddedSQL.insertKeys)
     static let changedKeys = PreparedQuery(name: "update_keys", sql: EmbeddedSQL.updateKeys)
     static let pastUsage = PreparedQuery(name: "write_past_usage", sql: EmbeddedSQL.writePastUsage)
+    static let window = PreparedQuery(name: "write_window", sql: EmbeddedSQL.writeWindow)
     static let receipt = PreparedQuery(name: "write_receipt", sql: EmbeddedSQL.writeReceipt)
 
     /// Users in ascending order.
@@ -49,6 +50,12 @@ struct WriteUsersStatement {
                     try pipeline.send(
                         prepared: WriteUsersStatement.pastUsage.name,
                         WriteUsersStatement.pastUsage(usage, of: user.user, in: period)
+                    )
+                }
+                if user.isWindowChangedElsewhere, !user.isChanged, let period = user.locked.windowPeriod {
+                    try pipeline.send(
+                        prepared: WriteUsersStatement.window.name,
+                        WriteUsersStatement.window(of: user, in: period)
                     )
                 }
             }
@@ -93,6 +100,23 @@ struct WriteUsersStatement {
         parameters.appendInt32s(count: count) { Int32(min(users[$0].released, maximum)) }
         parameters.appendNullableInt32s(count: count) { users[$0].snapshot.limit.map { Int32($0) } }
         parameters.appendTimestamps(count: count) { users[$0].usableUntil.microsecondsSince1970 }
+        let windows = users.contains { $0.snapshot.window != nil } ? count : 0
+        parameters.appendTexts(count: windows) { users[$0].locked.windowPeriod?.label }
+        parameters.appendTimestamps(count: windows) { users[$0].snapshot.window?.openedAt?.microsecondsSince1970 }
+        parameters.appendTimestamps(count: windows) { users[$0].snapshot.window?.endsAt?.microsecondsSince1970 }
+        parameters.appendInt32s(count: windows) { Int32(users[$0].snapshot.windowUsed) }
+        parameters.appendInt32s(count: windows) { Int32(min(users[$0].snapshot.windowHeld, maximum)) }
+        return parameters
+    }
+
+    private static func window(of user: UserTransaction, in period: BillingPeriod) -> Parameters {
+        var parameters = Parameters()
+        parameters.append(uuid: (user.user.high, user.user.low))
+        parameters.append(text: period.label)
+        parameters.append(timestamptz: user.snapshot.window?.openedAt?.microsecondsSince1970)
+        parameters.append(timestamptz: user.snapshot.window?.endsAt?.microsecondsSince1970)
+        parameters.append(int32: Int32(user.snapshot.windowUsed))
+        parameters.append(int32: Int32(min(user.snapshot.windowHeld, UsageSnapshot.countMaximum)))
         return parameters
     }
 
@@ -126,6 +150,13 @@ struct WriteUsersStatement {
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.used) }
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.held) }
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.limit) }
+        parameters.appendTimestamps(count: count) { keys[$0].row.windowOpenedAt?.microsecondsSince1970 }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.window?.used) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.window?.held) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.window?.limit) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.window?.used) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.window?.held) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.window?.limit) }
         return parameters
     }
 }

@@ -1,30 +1,48 @@
 import HTTPTypes
 import Usage
 
-/// A user's allowance of messages in the IETF's RateLimit header fields (draft-ietf-httpapi-ratelimit-headers-10): the
-/// plan is the policy, `q` its allowance and `w` the seconds of its period, `r` the remaining messages and `t` the
-/// seconds until the reset. They count messages; requests of this API are not limited.
+/// A user's allowances of messages in the IETF's RateLimit header fields (draft-ietf-httpapi-ratelimit-headers-10): the
+/// plan is a policy, and so is its window. `q` is the allowance and `w` the seconds for which it lasts, `r` the remaining
+/// messages and `t` the seconds until the reset. They count messages; requests of this API are not limited.
 struct RateLimitFields {
     let policy: String?
     let limit: String?
 
     /// Both fields are nil if the user has no limit.
     init(_ snapshot: UsageSnapshot) {
-        guard let quota = snapshot.limit, let remaining = snapshot.remaining, !snapshot.isPast,
-            Plan.isName(snapshot.plan.name)
-        else {
+        guard !snapshot.isPast, Plan.isName(snapshot.plan.name) else {
             (policy, limit) = (nil, nil)
             return
         }
-        // A plan's name needs no escaping: letters, digits and underscores.
+        let each = [RateLimitFields.period(snapshot), RateLimitFields.window(snapshot)].compactMap(\.self)
+        policy = each.isEmpty ? nil : each.map(\.policy).joined(separator: ", ")
+        limit = each.isEmpty ? nil : each.map(\.limit).joined(separator: ", ")
+    }
+
+    private typealias Items = (policy: String, limit: String)
+
+    // A plan's name needs no escaping: letters, digits and underscores.
+
+    private static func period(_ snapshot: UsageSnapshot) -> Items? {
+        guard let quota = snapshot.limit, let remaining = snapshot.remaining else { return nil }
         let name = "\"\(snapshot.plan.name)\""
         let end = snapshot.resetsShown ?? (snapshot.plan.isTrial ? snapshot.expiresAt : nil)
-        let window = end.map { ";w=\(max(0, $0.secondsRoundedUp(since: snapshot.startedAt)))" } ?? ""
-        policy = "\(name);q=\(quota)\(window)"
+        let seconds = end.map { ";w=\(max(0, $0.secondsRoundedUp(since: snapshot.startedAt)))" } ?? ""
         // Nil for a trial, which does not reset, and after the end of access.
-        let seconds = snapshot.availableAgainAt?.secondsRoundedUp(since: snapshot.observedAt)
-        let reset = seconds.map { ";t=\(max(0, $0))" } ?? ""
-        limit = "\(name);r=\(remaining)\(reset)"
+        let reset = RateLimitFields.reset(snapshot.availableAgainAt, snapshot)
+        return ("\(name);q=\(quota)\(seconds)", "\(name);r=\(remaining)\(reset)")
+    }
+
+    private static func window(_ snapshot: UsageSnapshot) -> Items? {
+        guard let window = snapshot.windowShown else { return nil }
+        let name = "\"\(snapshot.plan.name).window\""
+        let seconds = snapshot.plan.window.map { ";w=\($0.seconds)" } ?? ""
+        let reset = RateLimitFields.reset(window.resetsAt, snapshot)
+        return ("\(name);q=\(window.limit)\(seconds)", "\(name);r=\(window.remaining)\(reset)")
+    }
+
+    private static func reset(_ instant: Instant?, _ snapshot: UsageSnapshot) -> String {
+        instant.map { ";t=\(max(0, $0.secondsRoundedUp(since: snapshot.observedAt)))" } ?? ""
     }
 
     func write(to fields: inout HTTPFields) {

@@ -48,6 +48,12 @@ extension Answer {
         object.put("unlimited", snapshot.limit == nil)
         object.put("used", snapshot.used)
         object.put("user", user.description)
+        if let window = snapshot.windowShown {
+            object.put("window_limit", window.limit)
+            object.put("window_remaining", window.remaining)
+            object.put("window_resets", window.resetsAt?.text)
+            object.put("window_used", window.used)
+        }
         return object.finish()
     }
 

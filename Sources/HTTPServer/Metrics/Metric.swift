@@ -152,6 +152,7 @@ extension Metric {
     static let requestsBlocked = Metric(
         "headroom_requests_blocked_total",
         .counter,
+        ["reason"],
         "Requests to count or to hold that were answered BLOCKED."
     )
 

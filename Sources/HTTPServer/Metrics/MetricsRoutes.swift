@@ -93,7 +93,7 @@ struct MetricsRoutes: RouteProvider {
         encoder.write(.reconnects, .init(snapshot.reconnects))
         encoder.write(.outcomesUnknown, .init(metrics.outcomesUnknown))
         encoder.write(.messagesCounted, .init(metrics.messagesCounted))
-        encoder.write(.requestsBlocked, .init(metrics.requestsBlocked))
+        encoder.write(.requestsBlocked, metrics.requestsBlocked.map { ([$0.reason.rawValue], .init($0.requests)) })
     }
 
     private func writeDatabase(to encoder: inout PrometheusEncoder) {

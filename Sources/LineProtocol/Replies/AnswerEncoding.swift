@@ -3,7 +3,7 @@ import Usage
 
 extension Answer {
     /// The maximum of the fields without strings: names, numbers, instants and enumerations.
-    private static let fixedBytesMaximum = 832
+    private static let fixedBytesMaximum = 976
 
     /// Writes the line. The fields have a fixed order, so that lines can be compared as text. A field that does not
     /// apply is absent.
@@ -85,6 +85,18 @@ extension UsageSnapshot {
         }
         line.putLimit(" limit=", limit)
         line.putLimit(" remaining=", remaining)
+        if let window = windowShown {
+            line.putLiteral(" window_limit=")
+            line.put(window.limit)
+            line.putLiteral(" window_used=")
+            line.put(window.used)
+            line.putLiteral(" window_remaining=")
+            line.put(window.remaining)
+            if let resetsAt = window.resetsAt {
+                line.putLiteral(" window_resets=")
+                line.put(resetsAt)
+            }
+        }
         line.putField(" period=", period.label)
     }
 

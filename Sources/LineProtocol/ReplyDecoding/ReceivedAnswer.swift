@@ -16,7 +16,12 @@ public struct ReceivedAnswer: Sendable, Equatable {
 
 /// The fields of an answer, in the order in which they are sent.
 private enum AnswerField: String, CaseIterable {
-    case user, plan, state, tier, display, used, held, limit, remaining, period, resets, expires, renews
+    case user, plan, state, tier, display, used, held, limit, remaining
+    case windowLimit = "window_limit"
+    case windowUsed = "window_used"
+    case windowRemaining = "window_remaining"
+    case windowResets = "window_resets"
+    case period, resets, expires, renews
     case graceUntil = "grace_until"
     case day, days, crossed, reason
     case retryAfter = "retry_after"
@@ -85,6 +90,10 @@ private struct AnswerFields {
     private var limit: Int??
     private var remaining: Int??
     private var period: BillingPeriod?
+    private var windowLimit: Int?
+    private var windowUsed: Int?
+    private var windowRemaining: Int?
+    private var windowResets: Instant?
     private var released: Int?
     private var isDegraded = false
     /// Holds the optional fields. The required ones are set when all are known.
@@ -102,6 +111,10 @@ private struct AnswerFields {
         case .held: return AnswerFields.assign(&usage.held, value.bytes.plainNumber)
         case .limit: return AnswerFields.assign(&limit, value.allowance)
         case .remaining: return AnswerFields.assign(&remaining, value.allowance)
+        case .windowLimit: return AnswerFields.assign(&windowLimit, value.bytes.plainNumber)
+        case .windowUsed: return AnswerFields.assign(&windowUsed, value.bytes.plainNumber)
+        case .windowRemaining: return AnswerFields.assign(&windowRemaining, value.bytes.plainNumber)
+        case .windowResets: return AnswerFields.assign(&windowResets, Instant(value.bytes))
         case .period: return AnswerFields.assign(&period, BillingPeriod(storedLabel: value.text))
         case .resets: return AnswerFields.assign(&usage.resets, Instant(value.bytes))
         case .expires: return AnswerFields.assign(&usage.expires, Instant(value.bytes))
@@ -172,6 +185,14 @@ private struct AnswerFields {
         usage.limit = limit
         usage.remaining = remaining
         usage.period = period
+        if let windowLimit, let windowUsed, let windowRemaining {
+            usage.window = WindowStatus(
+                limit: windowLimit,
+                used: windowUsed,
+                remaining: windowRemaining,
+                resets: windowResets
+            )
+        }
         return ReceivedAnswer(status: status, usage: usage, released: released)
     }
 }

@@ -39,7 +39,7 @@ extension VerbDefinition {
 
     static let resetUsage = VerbDefinition(
         "RESETUSAGE <user> [period]",
-        "set the period's count to 0",
+        "set the period's count to 0, and close the window",
         .operator
     ) { arguments throws(ReplyError) in
         .resetUsage(user: try arguments.user(), period: try arguments.period(at: 1))

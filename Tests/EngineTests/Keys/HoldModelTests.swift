@@ -56,6 +56,8 @@ struct HoldModelTests {
         var generator: SeededGenerator
         var replays = 0
         var commits = 0
+        /// The requests of each user so far, for the report of a difference.
+        private var recent: [UserID: [String]] = [:]
         /// The answer to the first use of each key, with commits separate.
         private var firsts: [FirstUse: Answer] = [:]
 
@@ -99,7 +101,8 @@ struct HoldModelTests {
                     let expected = model.outcome(of: operation, user: user, at: now)
                     let period = model.usage(user, at: now).snapshot.period
                     let (actual, modelled) = (outcomes[index].comparable(in: period), expected.comparable(in: period))
-                    #expect(actual == modelled, "\(place)")
+                    recent[user, default: []].append("step \(number), \(now): \(operation) → \(actual.summary)")
+                    #expect(actual == modelled, "\(place) after \(recent[user, default: []].suffix(60).joined(separator: "\n"))")
                     guard actual == modelled, repeats(outcomes[index], operation, place) else { return false }
                 }
             }
@@ -133,5 +136,15 @@ struct HoldModelTests {
             #expect(firsts[use] == answer.firstNumbers, "\(place)")
             return firsts[use] == answer.firstNumbers
         }
+    }
+}
+
+extension Outcome {
+    /// Of a request, for the report of a difference.
+    fileprivate var summary: String {
+        guard let answer else { return "\(self)" }
+        let snapshot = answer.snapshot
+        let window = snapshot.window.map { " window \(snapshot.windowUsed)+\(snapshot.windowHeld)/\($0.limit)" } ?? ""
+        return "\(answer.status) \(snapshot.plan.name) \(snapshot.period) \(snapshot.used)+\(snapshot.held)\(window)"
     }
 }

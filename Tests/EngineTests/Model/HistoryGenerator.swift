@@ -29,7 +29,15 @@ struct HistoryGenerator {
     var initialPlans: [Plan] {
         [
             Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 20),
-            Plan(name: "basic", label: "Basic", cycle: .monthly, allowance: 8, gentlePercent: 50, prominentPercent: 75),
+            Plan(
+                name: "basic",
+                label: "Basic",
+                cycle: .monthly,
+                allowance: 8,
+                window: Plan.Window(messages: 4, seconds: 7_200),
+                gentlePercent: 50,
+                prominentPercent: 75
+            ),
             Plan(name: "week", label: "Week", cycle: .weekly, timeZone: "America/New_York", allowance: 9),
             Plan(name: "day", label: "Day", cycle: .daily, timeZone: "Atlantic/Azores", allowance: 5),
             Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 10),
@@ -144,9 +152,18 @@ struct HistoryGenerator {
             cycle: cycle,
             timeZone: cycle == .weekly || cycle == .daily ? random.element(of: zones) : nil,
             allowance: isUnlimited ? nil : allowance(),
+            window: window(),
             isEnforced: !random.chance(20),
             gentlePercent: gentle,
             prominentPercent: prominent
+        )
+    }
+
+    private mutating func window() -> Plan.Window? {
+        if random.chance(50) { return nil }
+        return Plan.Window(
+            messages: random.element(of: [1, 2, 3, 5, 8, 10, 100]),
+            seconds: random.element(of: [60, 3_600, 7_200, 86_400, 2_678_400])
         )
     }
 
@@ -157,7 +174,7 @@ struct HistoryGenerator {
         if random.chance(4) { return now.advanced(bySeconds: 33 * 86_400) }
         guard random.chance(60) else { return some }
         let snapshot = model.usage(random.element(of: users), at: now).snapshot
-        let boundaries = [snapshot.resetsAt, snapshot.expiresAt].compactMap(\.self).filter { $0 > some }
+        let boundaries = [snapshot.resetsAt, snapshot.expiresAt, snapshot.window?.endsAt].compactMap(\.self).filter { $0 > some }
         guard !boundaries.isEmpty else { return some }
         let offset: Int64 = random.element(of: [-1, 0, 0, 1])
         return Instant(microsecondsSince1970: random.element(of: boundaries).microsecondsSince1970 + offset)

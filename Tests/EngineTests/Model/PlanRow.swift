@@ -25,17 +25,20 @@ enum PlanRow {
         parameters.append(int32: Int32(plan.prominentPercent))
         parameters.append(text: plan.timeZone)
         parameters.append(text: plan.isEnforced ? "true" : "false")
+        parameters.append(int32: (plan.window?.messages).map { Int32($0) })
+        parameters.append(int32: (plan.window?.seconds).map { Int32($0) })
         _ = try connection.query(
             """
             insert into headroom.plans (
                 plan, label, cycle, allowance, trial_days, gentle_percent, prominent_percent, time_zone,
-                enforced
-            ) values ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::boolean)
+                enforced, window_messages, window_seconds
+            ) values ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::boolean, $10, $11)
             on conflict (plan) do update
             set label = excluded.label, cycle = excluded.cycle, allowance = excluded.allowance,
                 trial_days = excluded.trial_days, gentle_percent = excluded.gentle_percent,
                 prominent_percent = excluded.prominent_percent, time_zone = excluded.time_zone,
-                enforced = excluded.enforced
+                enforced = excluded.enforced, window_messages = excluded.window_messages,
+                window_seconds = excluded.window_seconds
             """,
             parameters,
             deadline: .now + waitLimit

@@ -15,6 +15,28 @@ struct SQLAnswerTests {
         Plan(name: "day", label: "Day", cycle: .daily, allowance: 20),
         Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 100),
         Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 0),
+        Plan(
+            name: "hours",
+            label: "Hours",
+            cycle: .monthly,
+            allowance: 40,
+            window: Plan.Window(messages: 10, seconds: 10_800)
+        ),
+        Plan(
+            name: "endless",
+            label: "Endless",
+            cycle: .monthly,
+            allowance: nil,
+            window: Plan.Window(messages: 10, seconds: 300_000),
+            isEnforced: false
+        ),
+        Plan(
+            name: "test",
+            label: "Test",
+            cycle: .trial(days: 3),
+            allowance: 20,
+            window: Plan.Window(messages: 5, seconds: 86_400)
+        ),
         Plan(name: "taste", label: "Taste", cycle: .lifetime, allowance: 3),
     ]
 
@@ -76,12 +98,35 @@ struct SQLAnswerTests {
         parameters.append(timestamptz: snapshot.observedAt.microsecondsSince1970)
         parameters.append(int64: Int64(counted))
         parameters.append(int32: Int32(messages))
+        parameters.append(timestamptz: snapshot.window?.openedAt?.microsecondsSince1970)
+        parameters.append(timestamptz: snapshot.window?.endsAt?.microsecondsSince1970)
+        parameters.append(int32: snapshot.window.map { _ in Int32(snapshot.windowUsed) })
+        parameters.append(int32: snapshot.window.map { _ in Int32(snapshot.windowHeld) })
+        parameters.append(int32: (snapshot.window?.limit).map { Int32($0) })
         let sql = """
             select answer.* from headroom.format_answer(
-                $1, row($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15)::headroom.usage_snapshot, $16
+                $1, row(
+                    $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $17, $18, $19, $20, $21
+                )::headroom.usage_snapshot, $16
             ) as answer
             """
         return try SQLAnswer.rows(sql, parameters, connection)[0]
+    }
+
+    private func randomWindow(
+        _ window: Plan.Window,
+        _ observedAt: Instant,
+        _ random: inout SeededGenerator
+    ) -> UsageWindow {
+        if random.chance(25) { return UsageWindow(limit: window.messages) }
+        let length = Int64(window.seconds) * 1_000_000
+        let elapsed = Int64.random(in: 0..<length, using: &random)
+        let openedAt = Instant(microsecondsSince1970: observedAt.microsecondsSince1970 - elapsed)
+        return UsageWindow(
+            limit: window.messages,
+            openedAt: openedAt,
+            endsAt: Instant(microsecondsSince1970: openedAt.microsecondsSince1970 + length)
+        )
     }
 
     private static func period(of plan: Plan) -> BillingPeriod {
@@ -115,6 +160,8 @@ struct SQLAnswerTests {
             return Instant(microsecondsSince1970: observedAt.microsecondsSince1970 + microseconds)
         }
         let month = Int64(31 * 86_400_000_000)
+        let window = plan.window.map { randomWindow($0, observedAt, &random) }
+        let isOpen = window?.openedAt != nil
         return UsageSnapshot(
             plan: plan,
             state: state,
@@ -122,6 +169,9 @@ struct SQLAnswerTests {
             used: random.chance(3) ? UsageSnapshot.countMaximum - 1 : max(0, (limit ?? 100) * percent / 100),
             held: random.chance(80) ? 0 : random.element(of: [1, 3]),
             limit: limit,
+            window: window,
+            windowUsed: isOpen ? random.element(of: [1, 3, 7, 8, 9, 10, 12]) : 0,
+            windowHeld: isOpen && random.chance(20) ? random.element(of: [1, 3]) : 0,
             denialReason: denialReason,
             startedAt: near(-month...(random.chance(10) ? month : 0)),
             resetsAt: plan.cycle.isPeriodic ? near(1...month) : nil,

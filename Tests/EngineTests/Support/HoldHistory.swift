@@ -7,12 +7,26 @@ import Usage
 struct HoldHistory {
     static let plans = [
         Plan(name: "small", label: "Small", cycle: .monthly, allowance: 40),
-        Plan(name: "other", label: "Other", cycle: .monthly, allowance: 60), .pro, .free,
+        other, .pro, .free,
         Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 30),
         week, day, shadow,
     ]
     private static let week = Plan(name: "week", label: "Week", cycle: .weekly, timeZone: "Asia/Tokyo", allowance: 30)
-    private static let day = Plan(name: "day", label: "Day", cycle: .daily, timeZone: "Atlantic/Azores", allowance: 20)
+    private static let other = Plan(
+        name: "other",
+        label: "Other",
+        cycle: .monthly,
+        allowance: 60,
+        window: Plan.Window(messages: 12, seconds: 7_200)
+    )
+    private static let day = Plan(
+        name: "day",
+        label: "Day",
+        cycle: .daily,
+        timeZone: "Atlantic/Azores",
+        allowance: 20,
+        window: Plan.Window(messages: 9, seconds: 10_800)
+    )
     private static let shadow = Plan(
         name: "shadow",
         label: "Shadow",
@@ -21,9 +35,12 @@ struct HoldHistory {
         isEnforced: false
     )
     static let plansSQL = """
-        insert into headroom.plans (plan, label, cycle, allowance, time_zone) values
-            ('small', 'Small', 'monthly', 40, null), ('other', 'Other', 'monthly', 60, null),
-            ('week', 'Week', 'weekly', 30, 'Asia/Tokyo'), ('day', 'Day', 'daily', 20, 'Atlantic/Azores');
+        insert into headroom.plans (
+            plan, label, cycle, allowance, time_zone, window_messages, window_seconds
+        ) values
+            ('small', 'Small', 'monthly', 40, null, null, null), ('other', 'Other', 'monthly', 60, null, 12, 7200),
+            ('week', 'Week', 'weekly', 30, 'Asia/Tokyo', null, null),
+            ('day', 'Day', 'daily', 20, 'Atlantic/Azores', 9, 10800);
         insert into headroom.plans (plan, label, cycle, allowance, enforced) values
             ('shadow', 'Shadow', 'monthly', 20, false);
         delete from headroom.plans where plan = 'paid';
@@ -84,7 +101,9 @@ struct HoldHistory {
         let messages = generator.element(of: [1, 1, 1, 2, 3, 9])
         switch Int.random(in: 0..<100, using: &generator) {
         case 0..<20: return .consume(messages)
-        case 20..<45: return .consume(messages, key: key)
+        case 20..<45:
+            if generator.chance(20) { ends.append(now.advanced(bySeconds: generator.element(of: [7_200, 10_800]))) }
+            return .consume(messages, key: key)
         case 45..<63:
             let ttlSeconds = generator.element(of: [1, 10, 120, 7_200, 86_400])
             ends.append(now.advanced(bySeconds: Int64(ttlSeconds)))

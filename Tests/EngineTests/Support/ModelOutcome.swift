@@ -102,6 +102,9 @@ extension Answer {
             used: snapshot.used,
             held: snapshot.held,
             limit: snapshot.limit,
+            window: snapshot.window.map { UsageWindow(limit: $0.limit) },
+            windowUsed: snapshot.windowUsed,
+            windowHeld: snapshot.windowHeld,
             denialReason: snapshot.denialReason,
             startedAt: at("2026-01-01"),
             observedAt: at("2026-01-01")

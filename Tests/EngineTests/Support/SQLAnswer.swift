@@ -13,7 +13,7 @@ enum SQLAnswer {
         "status", "user", "plan", "state", "tier", "display", "used", "held", "limit", "remaining", "period", "resets",
         "expires", "day", "days", "crossed", "reason", "retry_after", "previous_plan", "label",
         "state_label", "accessible", "price", "currency", "manage", "steps", "notice", "banner",
-        "shadow",
+        "shadow", "window_limit", "window_used", "window_remaining", "window_resets",
     ]
 
     static func read(_ sql: String, from session: Session) async throws -> Fields {
@@ -30,7 +30,7 @@ enum SQLAnswer {
     ) throws -> [Fields] {
         // Instants as microseconds since 1970: no format, and no rounding.
         let columns = names.map { name in
-            name == "resets" || name == "expires"
+            ["resets", "expires", "window_resets"].contains(name)
                 ? "(extract(epoch from answer.\(name)) * 1000000)::bigint::text" : "answer.\"\(name)\"::text"
         }
         let result = try connection.query(
@@ -81,6 +81,9 @@ enum SQLAnswer {
             "currency": snapshot.details?.currency, "manage": snapshot.details?.manage, "steps": snapshot.steps?.text,
             "notice": snapshot.notice?.text, "banner": snapshot.banner?.text,
             "shadow": answer.isShadow ? "true" : nil,
+            "window_limit": text(snapshot.windowShown?.limit), "window_used": text(snapshot.windowShown?.used),
+            "window_remaining": text(snapshot.windowShown?.remaining),
+            "window_resets": text(snapshot.windowShown?.resetsAt),
         ]
     }
 }

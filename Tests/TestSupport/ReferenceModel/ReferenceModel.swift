@@ -17,6 +17,8 @@ public struct ReferenceModel: Sendable {
         var granted = 0
         /// Messages that were counted in this period and later released or reset.
         var released = 0
+        /// Whether a window was opened in this row, and not moved to another one.
+        var hasWindow = false
         /// The user's snapshot at the last write. Answers about a past period are derived from it.
         var lastSnapshot: UsageSnapshot
         /// When a message was last counted or held, or the count was last reset.
@@ -48,6 +50,7 @@ public struct ReferenceModel: Sendable {
     var grants: [UserID: [MessageKey: Int]] = [:]
     var rows: [UserID: [BillingPeriod: Row]] = [:]
     var keys: [UserID: [MessageKey: UsedKey]] = [:]
+    var windows: [UserID: Window] = [:]
     private var lastGeneration = 0
 
     /// - Parameter plans: must include "trial" and "free", the plans of unknown users.
@@ -135,10 +138,12 @@ extension ReferenceModel {
             planLimit: allowance(of: user, under: snapshot.plan),
             granted: row?.granted ?? 0,
             released: row?.released ?? 0,
+            hasWindow: row?.hasWindow ?? false,
             lastSnapshot: snapshot,
             updatedAt: isUsed ? now : row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
         )
+        writeWindow(snapshot, of: user)
     }
 
     mutating func nextGeneration() -> Int {
@@ -174,6 +179,7 @@ extension ReferenceModel {
             observedAt: now
         )
         if subscribers[user] == nil, unknownUsersPolicy == .deny { snapshot.denialReason = .noSubscription }
+        addWindow(to: &snapshot, of: user, at: now)
         return snapshot
     }
 
@@ -190,6 +196,8 @@ extension ReferenceModel {
         if current.period == period { return current }
         var snapshot = row.lastSnapshot
         snapshot.plan = plans[snapshot.plan.name] ?? snapshot.plan
+        snapshot.window = nil
+        (snapshot.windowUsed, snapshot.windowHeld) = (0, 0)
         snapshot.used = row.count
         snapshot.held = held(by: user, in: period, at: now)
         snapshot.limit = row.limit

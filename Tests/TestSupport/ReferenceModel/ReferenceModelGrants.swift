@@ -52,6 +52,7 @@ extension ReferenceModel {
         subscribers[user] = nil
         rows[user] = nil
         keys[user] = nil
+        windows[user] = nil
         grants[user] = nil
     }
 

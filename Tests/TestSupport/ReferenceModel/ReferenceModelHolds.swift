@@ -24,6 +24,8 @@ extension ReferenceModel {
         var period: BillingPeriod
         /// The generation of the usage row in which the messages were counted.
         var generation: Int
+        /// When the window opened in which the messages were counted or held.
+        var windowOpenedAt: Instant?
         /// An expired hold keeps the status `held`.
         var status: Status
         /// The numbers in the answer to the first request.
@@ -47,6 +49,16 @@ extension ReferenceModel {
         var used: Int
         var held: Int
         var limit: Int?
+        var windowUsed: Int
+        var windowHeld: Int
+        /// Nil if the plan had no window.
+        var windowLimit: Int?
+
+        init(_ snapshot: UsageSnapshot) {
+            (used, held, limit) = (snapshot.used, snapshot.held, snapshot.limit)
+            (windowUsed, windowHeld) = (snapshot.windowUsed, snapshot.windowHeld)
+            windowLimit = snapshot.window?.limit
+        }
     }
 
     /// `CONSUME` with a key: counts once per key.
@@ -85,8 +97,13 @@ extension ReferenceModel {
             return snapshot.blocked(refusal, messages: messages, user: user)
         }
         let before = snapshot.tier
+        if let window = snapshot.plan.window, snapshot.window?.openedAt == nil {
+            let endsAt = now.advanced(bySeconds: Int64(window.seconds))
+            snapshot.window = UsageWindow(limit: window.messages, openedAt: now, endsAt: endsAt)
+        }
         write(snapshot, of: user, isUsed: true, at: now)
         snapshot.held = min(snapshot.held + messages, UsageSnapshot.countMaximum)
+        if snapshot.window != nil { snapshot.windowHeld += messages }
         let crossed = snapshot.tier > before ? snapshot.tier : nil
         let answer = Answer(
             user: user,
@@ -123,6 +140,7 @@ extension ReferenceModel {
         keys[user]?[key]?.status = .counted
         keys[user]?[key]?.committedMessages = messages
         keys[user]?[key]?.generation = row.generation
+        changeWindow(of: used, used: messages, user: user, at: now)
         var snapshot = snapshot(of: user, at: now)
         if snapshot.period == used.period {
             snapshot.used = min(snapshot.used + messages, UsageSnapshot.countMaximum)
@@ -130,10 +148,13 @@ extension ReferenceModel {
         } else {
             rows[user]?[used.period]?.count = min(row.count + messages, UsageSnapshot.countMaximum)
             rows[user]?[used.period]?.updatedAt = now
+            let current = snapshot
             snapshot = self.snapshot(of: user, in: used.period, at: now) ?? snapshot
+            snapshot.window = current.window
+            (snapshot.windowUsed, snapshot.windowHeld) = (current.windowUsed, current.windowHeld)
         }
         snapshot.denialReason = nil
-        keys[user]?[key]?.committed = Numbers(used: snapshot.used, held: snapshot.held, limit: snapshot.limit)
+        keys[user]?[key]?.committed = Numbers(snapshot)
         return Answer(user: user, status: .allowed, snapshot: snapshot)
     }
 
@@ -155,6 +176,9 @@ extension ReferenceModel {
             }
         }
         keys[user]?[key]?.status = .released
+        if released > 0 {
+            changeWindow(of: used, used: used.status == .held ? 0 : -released, user: user, at: now)
+        }
         let snapshot = snapshot(of: user, at: now)
         if released > 0, used.period == snapshot.period { write(snapshot, of: user, isUsed: true, at: now) }
         return Answer(
@@ -187,8 +211,9 @@ extension ReferenceModel {
             messages: messages,
             period: snapshot.period,
             generation: rows[answer.user]?[snapshot.period]?.generation ?? 0,
+            windowOpenedAt: snapshot.window?.openedAt,
             status: verb == .consume ? .counted : .held,
-            first: Numbers(used: snapshot.used, held: snapshot.held, limit: snapshot.limit),
+            first: Numbers(snapshot),
             expiresAt: expiresAt
         )
     }
@@ -218,6 +243,12 @@ extension ReferenceModel {
         snapshot.used = numbers.used
         snapshot.held = numbers.held
         snapshot.limit = numbers.limit
+        let open = self.snapshot(of: user, at: now).window
+        let isOpen = used.windowOpenedAt != nil && open?.openedAt == used.windowOpenedAt
+        snapshot.window = numbers.windowLimit.map {
+            UsageWindow(limit: $0, openedAt: isOpen ? open?.openedAt : nil, endsAt: isOpen ? open?.endsAt : nil)
+        }
+        (snapshot.windowUsed, snapshot.windowHeld) = (numbers.windowUsed, numbers.windowHeld)
         let isHeld = used.verb == .reserve && used.committed == nil
         return Answer(
             user: user,

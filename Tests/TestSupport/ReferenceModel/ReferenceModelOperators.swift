@@ -58,6 +58,7 @@ extension ReferenceModel {
             self = unchanged
             return nil
         }
+        closeWindow(of: user, resetting: target, at: now)
         setCount(user, period: target, count: 0)
         rows[user]?[target]?.updatedAt = now
         let after = period == nil ? snapshot(of: user, at: now) : snapshot(of: user, in: target, at: now)
@@ -78,6 +79,7 @@ extension ReferenceModel {
     /// An operator's DELETE of a row, which also ends its holds.
     public mutating func deleteRow(_ user: UserID, period: BillingPeriod) {
         rows[user]?[period] = nil
+        if windows[user]?.period == period { windows[user] = nil }
         for (key, used) in keys[user] ?? [:] where used.period == period && used.status == .held {
             keys[user]?[key]?.expiresAt = nil
         }

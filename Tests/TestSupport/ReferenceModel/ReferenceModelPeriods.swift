@@ -5,7 +5,7 @@ extension ReferenceModel {
     /// plan's. Such a row follows from the user's subscription alone.
     func isUnused(_ period: BillingPeriod, of user: UserID, at now: Instant) -> Bool {
         guard let row = rows[user]?[period] else { return true }
-        return row.count == 0 && row.released == 0 && row.granted == 0 && row.limit == row.planLimit
+        return row.count == 0 && row.released == 0 && row.granted == 0 && row.limit == row.planLimit && !row.hasWindow
             && held(by: user, in: period, at: now) == 0
     }
 
@@ -35,5 +35,6 @@ extension ReferenceModel {
             updatedAt: row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
         )
+        writeWindow(snapshot, of: user)
     }
 }

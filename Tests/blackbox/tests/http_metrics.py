@@ -91,7 +91,7 @@ class Metrics(Case):
         self.assertEqual(added("headroom_answers_total", status="ok", tier="silent"), 1)
         self.assertEqual(added("headroom_errors_total", code="badarg"), 1)
         self.assertEqual(added("headroom_messages_counted_total"), 11)
-        self.assertEqual(added("headroom_requests_blocked_total"), 1)
+        self.assertEqual(added("headroom_requests_blocked_total", reason="limit_reached"), 1)
         self.assertEqual(added("headroom_answer_duration_seconds_count"), 8)
         self.assertGreater(added("headroom_answer_duration_seconds_sum"), 0)
         self.assertEqual(added("headroom_batch_requests_sum"), 8)

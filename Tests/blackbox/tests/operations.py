@@ -61,7 +61,7 @@ class Operations(Case):
         self.psql.run("delete from headroom.spent_trials")
         self.psql.run("delete from message_usage")
         self.psql.run("update headroom.plans set allowance = 800, gentle_percent = 80 where plan = 'paid'")
-        self.psql.run("delete from headroom.plans where plan in ('team', 'day20')")
+        self.psql.run("delete from headroom.plans where plan = 'team'")
         self.send_command(f"SETPLAN {USER} paid")
         self.send_command(f"CONSUME {USER}")
 
@@ -234,9 +234,6 @@ class Operations(Case):
         run()
         answer = self.answer(f"SETPLAN {USER} team")
         self.assertEqual((answer["plan"], answer["limit"]), ("team", "5000"))
-        answer = self.answer(f"SETPLAN {USER} day20")
-        # Midnight in Berlin, where the 15th of March is a day of standard time.
-        self.assertEqual((answer["limit"], answer["period"], answer["resets"]), ("20", "2026-03-15", "2026-03-15T23:00:00Z"))
 
     def check_introduce_a_limit(self, run):
         # Other recipes need the plan without a limit.

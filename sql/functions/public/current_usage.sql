@@ -24,6 +24,10 @@ select
         when usage.has_no_access then 0
         when usage."limit" is not null then greatest(usage."limit"::bigint - usage.used - usage.held, 0)::integer
     end as remaining,
+    (usage.answer).window_limit as window_limit,
+    (usage.answer).window_used as window_used,
+    (usage.answer).window_remaining as window_remaining,
+    (usage.answer).window_resets as window_resets,
     usage.billing_period as period,
     (usage.answer).resets as resets,
     (usage.answer).expires as expires,

@@ -1,5 +1,5 @@
--- Sets the counts of all users in a period to 0 and returns the number of rows. Locks the rows in the order of user_id,
--- as batches do, so that it cannot deadlock with them. Messages of these users wait until it commits.
+-- Sets the counts of all users in a period to 0, closes the windows in these rows, and returns the number of rows.
+-- Locks the rows in the order of user_id, as batches do, so that it cannot deadlock with them. Messages of these users wait until it commits.
 create or replace function public.reset_billing_period(p_billing_period text) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -20,7 +20,8 @@ begin
     ),
     reset_rows as (
         update public.message_usage as usage
-        set message_count = 0, updated_at = headroom.now()
+        set message_count = 0, updated_at = headroom.now(), window_opened_at = null, window_ends_at = null,
+            window_count = null, window_held = null
         from locked_rows
         where usage.bucket = locked_rows.bucket and usage.user_id = locked_rows.user_id
             and usage.billing_period = p_billing_period

@@ -1,5 +1,5 @@
--- Sets a user's count to 0 in the named period, or in the current one. Returns the usage of the current period. Locks
--- the usage row.
+-- Sets a user's count to 0 in the named period, or in the current one, and closes an open window. Returns the usage of
+-- the current period. Locks the usage row.
 create or replace function public.reset_usage(p_user_id uuid, p_billing_period text default null)
     returns headroom.answer
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -22,6 +22,24 @@ begin
     if v_period is null then
         v_period := (headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy())).billing_period;
     end if;
+    if v_period = v_entitlement.billing_period then
+        -- An open window may be in the row of an earlier period or plan. Locked in the order of the slow path.
+        perform from public.message_usage
+        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
+            and (billing_period = v_period or window_ends_at > headroom.now())
+        order by billing_period for update;
+        -- The messages of its keys count in no window any more.
+        update headroom.message_keys as keys set window_opened_at = null
+        where keys.bucket = headroom.bucket_of(p_user_id) and keys.user_id = p_user_id
+            and keys.window_opened_at in (
+                select usage.window_opened_at from public.message_usage as usage
+                where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+            );
+        update public.message_usage
+        set window_opened_at = null, window_ends_at = null, window_count = null, window_held = null
+        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period <> v_period
+            and window_ends_at > headroom.now();
+    end if;
     select * into v_before from public.message_usage
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period
     for update;
@@ -30,7 +48,9 @@ begin
             using errcode = 'no_data_found',
                 hint = 'select billing_period from message_usage where user_id = … lists the periods.';
     end if;
-    update public.message_usage set message_count = 0, updated_at = headroom.now()
+    update public.message_usage
+    set message_count = 0, updated_at = headroom.now(), window_opened_at = null, window_ends_at = null,
+        window_count = null, window_held = null
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period;
     perform headroom.record_change(
         p_user_id, v_period, 'reset', headroom.usage_record(v_period, v_before.message_count, v_before."limit"),

@@ -53,8 +53,7 @@ enum ActionCaveat: Equatable, Sendable {
         case .noAccess(.expired): "The subscription has expired; \(ActionCaveat.later)"
         case .noAccess(.revoked): "The subscription is revoked; \(ActionCaveat.later)"
         case .noAccess(.billingRetry): "A payment failed; \(ActionCaveat.later)"
-        case .noAccess(.noSubscription), .noAccess(.limitReached), .noAccess(.trialLimitReached),
-            .noAccess(.exceedsRemaining):
+        case .noAccess:
             "There is no subscription; \(ActionCaveat.later)"
         case .noLimit: "A grant has no effect while the plan is unlimited."
         }

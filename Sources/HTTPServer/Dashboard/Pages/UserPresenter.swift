@@ -171,6 +171,15 @@ struct UserPresenter {
                 UserPage.Detail(name: "Held", text: NumberText.grouped(snapshot.held), more: "not yet committed")
             )
         }
+        if let window = snapshot.windowShown {
+            let used = "\(NumberText.grouped(window.used)) of \(NumberText.grouped(window.limit))"
+            details.append(
+                UserPage.Detail(name: "Window", text: used, more: window.resetsAt == nil ? "opens with a message" : nil)
+            )
+            if let resetsAt = window.resetsAt {
+                details.append(UserPage.Detail(name: "Window ends", time: TimeText(resetsAt)))
+            }
+        }
         if let denialReason = snapshot.denialReason ?? snapshot.refusal(of: 1) {
             details.append(UserPage.Detail(name: "Denial reason", text: denialReason.rawValue.spaced))
         }

@@ -10,6 +10,10 @@ begin atomic
             (p_snapshot).used::bigint as used,
             (p_snapshot).held::bigint as held,
             (p_snapshot)."limit"::bigint as "limit",
+            (p_snapshot).used::bigint + (p_snapshot).held as taken,
+            (p_snapshot).window_limit::bigint as window_limit,
+            (p_snapshot).window_used::bigint as window_used,
+            (p_snapshot).window_used::bigint + (p_snapshot).window_held as window_taken,
             (p_snapshot).denial_reason as denial_reason,
             plans,
             greatest(1, least(spans.days, 1 + floor(
@@ -31,17 +35,21 @@ begin atomic
     tiers as (
         select
             numbers.*,
-            case when denial_reason is not null then 'blocked' else headroom.tier_of(
-                used + held, "limit", (plans).gentle_percent, (plans).prominent_percent, (plans).enforced
-            ) end as tier,
-            headroom.tier_of(
-                used + held - (p_snapshot).messages, "limit", (plans).gentle_percent, (plans).prominent_percent,
+            case when denial_reason is not null then 'blocked' else headroom.fuller_tier(
+                taken, "limit", window_taken, window_limit, (plans).gentle_percent, (plans).prominent_percent,
                 (plans).enforced
+            ) end as tier,
+            headroom.fuller_tier(
+                taken - (p_snapshot).messages, "limit", window_taken - (p_snapshot).messages, window_limit,
+                (plans).gentle_percent, (plans).prominent_percent, (plans).enforced
             ) as tier_before,
+            headroom.is_window_fuller(taken, "limit", window_taken, window_limit) as is_window_fuller,
             case
                 when denial_reason is not null then 0
-                when "limit" is not null then greatest("limit" - used - held, 0)
+                when "limit" is not null then greatest("limit" - taken, 0)
             end as remaining,
+            case when denial_reason is not null then 0 else greatest(window_limit - window_taken, 0) end
+                as window_remaining,
             -- A request that only reads has a reason only if the user has no access.
             case
                 when (p_snapshot).messages > 0 then null
@@ -49,9 +57,12 @@ begin atomic
                 when not (plans).enforced then null
                 when (plans).cycle = 'lifetime' and "limit" = 0 then 'no_subscription'
                 when p_messages = 0 then null
-                when used + held < "limit" then 'exceeds_remaining'
-                when (plans).cycle = 'trial' then 'trial_limit_reached'
-                else 'limit_reached'
+                when taken >= "limit" then case
+                    when (plans).cycle = 'trial' then 'trial_limit_reached' else 'limit_reached'
+                end
+                when window_taken >= window_limit then 'window_limit_reached'
+                when taken + p_messages > "limit" then 'exceeds_remaining'
+                else 'window_exceeds_remaining'
             end as reason,
             -- When the user can send again: null if access ends before the reset.
             case
@@ -59,6 +70,11 @@ begin atomic
                     and (p_snapshot).resets_at > (p_snapshot).observed_at
                     then (p_snapshot).resets_at
             end as available_at,
+            -- When the window ends and the user can send again: null if access ends before that.
+            case
+                when denial_reason is null and ((p_snapshot).expires_at <= (p_snapshot).window_ends_at) is not true
+                    then (p_snapshot).window_ends_at
+            end as window_available_at,
             (plans).cycle = 'trial' as is_trial,
             -- A sentence says "this month" only then. A month may begin on another day.
             (plans).cycle = 'monthly' and coalesce(
@@ -81,10 +97,13 @@ begin atomic
     banners as (
         select
             tiers.*,
+            is_window_fuller and tier <> 'silent' as speaks_of_window,
             case
+                when tier = 'blocked' and denial_reason is null and is_window_fuller
+                    then case when window_available_at is null then 'blocked_undated' else 'blocked_window' end
                 when tier = 'blocked' and is_trial and denial_reason is null then 'blocked_trial'
                 when tier = 'blocked' and is_trial and denial_reason = 'trial_ended'
-                    then case when used + held >= "limit" then 'blocked_trial' else 'blocked_trial_ended' end
+                    then case when taken >= "limit" then 'blocked_trial' else 'blocked_trial_ended' end
                 when tier = 'blocked' and denial_reason is null and is_calendar_month
                     then case when available_at is null then 'blocked_monthly_undated' else 'blocked_monthly' end
                 when tier = 'blocked' and denial_reason is null and headroom.is_periodic((plans).cycle)
@@ -93,9 +112,15 @@ begin atomic
                     and ((p_snapshot).state = 'free' or denial_reason = 'no_subscription')
                     then 'blocked_never_subscribed'
                 when tier = 'blocked' then 'blocked_no_access'
-                when is_trial then 'trial'
                 -- The limit is used up and not enforced: the user can go on.
-                when used + held >= "limit" then null
+                when is_window_fuller and window_taken >= window_limit then null
+                when is_window_fuller and tier in ('gentle', 'prominent') then case
+                    when window_available_at is not null then 'window'
+                    when tier = 'gentle' then 'gentle_lifetime'
+                    else 'prominent_undated'
+                end
+                when is_trial then 'trial'
+                when taken >= "limit" then null
                 when tier = 'prominent' and available_at is null then 'prominent_undated'
                 when tier = 'gentle' and not is_calendar_month then case
                     when headroom.is_periodic((plans).cycle) and available_at is not null then 'gentle_until'
@@ -142,9 +167,16 @@ begin atomic
         case when (p_snapshot).messages > 0 and tier <> tier_before then tier end,
         reason,
         case
-            when reason in ('limit_reached', 'exceeds_remaining') and not is_trial
-                and p_messages <= coalesce((plans).allowance, p_messages)
-                then ceil(extract(epoch from available_at - (p_snapshot).observed_at))::bigint
+            when reason in ('limit_reached', 'exceeds_remaining', 'window_limit_reached', 'window_exceeds_remaining')
+                -- Null if one of the two that refuse the messages never allows them.
+                then ceil(extract(epoch from case
+                    when taken + p_messages <= "limit" or "limit" is null
+                        then case when p_messages <= window_limit then window_available_at end
+                    when is_trial or p_messages > (plans).allowance then null
+                    when window_taken + p_messages <= window_limit or window_limit is null then available_at
+                    when p_messages > window_limit or window_available_at is null then null
+                    else case when available_at is not null then greatest(available_at, window_available_at) end
+                end - (p_snapshot).observed_at))::bigint
         end,
         (p_snapshot).previous_plan,
         case
@@ -193,11 +225,19 @@ begin atomic
         case
             when banner is not null
                 then headroom.format_sentence(
-                    banner, remaining, used, "limit", remaining,
-                    case when available_at is not null then coalesce(next_day, available_at) end, null, null, null
+                    banner, case when speaks_of_window then window_remaining else remaining end,
+                    case when speaks_of_window then window_used else used end,
+                    case when speaks_of_window then window_limit else "limit" end,
+                    case when speaks_of_window then window_remaining else remaining end,
+                    case when available_at is not null then coalesce(next_day, available_at) end, null, null, null,
+                    ceil(extract(epoch from window_available_at - (p_snapshot).observed_at))::bigint
                 )
         end,
-        case when (p_snapshot).messages > 0 and used + held > "limit" then true end
+        case when (p_snapshot).messages > 0 and (taken > "limit" or window_taken > window_limit) then true end,
+        window_limit::integer,
+        window_used::integer,
+        case when window_limit is not null then window_remaining end::integer,
+        case when denial_reason is null then (p_snapshot).window_ends_at end
     )::headroom.answer
     from banners;
 end;

@@ -15,6 +15,11 @@ begin
         return;
     end if;
     v_snapshot.held := headroom.held_messages(p_user_id, p_billing_period, v_snapshot.held);
+    v_snapshot.window_opened_at := null;
+    v_snapshot.window_ends_at := null;
+    v_snapshot.window_used := null;
+    v_snapshot.window_held := null;
+    v_snapshot.window_limit := null;
     v_snapshot.resets_at := least(v_snapshot.resets_at, v_snapshot.observed_at);
     select revised.revision into v_snapshot.plan_revision from headroom.plan_revision as revised;
     return next v_snapshot;

@@ -16,7 +16,8 @@ begin
         headroom.effective_limit(
             v_row.plan, v_row.plan_limit, v_row."limit", v_row.granted, p_entitlement.allowance
         ),
-        headroom.now()
+        headroom.now(),
+        headroom.open_window(p_entitlement.user_id, p_entitlement.window_seconds, headroom.now())
     );
 end
 $$;

@@ -9,7 +9,24 @@ select
     row(
         coalesce(usage.plan, 'paid'), coalesce(usage.state, 'active'), null, usage.billing_period, usage.message_count,
         usage.held, usage."limit", coalesce(usage.started_at, usage.updated_at), usage.resets_at, usage.expires_at,
-        usage.previous_plan, usage.renews, headroom.now(), usage.plan_revision, 0
+        usage.previous_plan, usage.renews, headroom.now(), usage.plan_revision, 0,
+        case when usage.window_limit is not null and usage.window_ends_at > headroom.now()
+            then usage.window_opened_at
+        end,
+        case when usage.window_limit is not null and usage.window_ends_at > headroom.now()
+            then usage.window_ends_at
+        end,
+        case
+            when usage.window_limit is null then null
+            when usage.window_ends_at > headroom.now() then usage.window_count
+            else 0
+        end,
+        case
+            when usage.window_limit is null then null
+            when usage.window_ends_at > headroom.now() then usage.window_held
+            else 0
+        end,
+        usage.window_limit
     )::headroom.usage_snapshot as snapshot
 from public.message_usage as usage;
 comment on view headroom.row_snapshots is 'Usage rows, each with a usage snapshot of its columns alone.';

@@ -1,7 +1,8 @@
 -- Corrects a user's rows that were written while the database's clock was ahead: those dated more than an hour after
 -- p_at. The messages of periods after the open one were sent in reality before p_at, so they count in the open period,
 -- and the rows of those periods are deleted. A trial that a message began starts at p_at, and holds get their remaining
--- time again. The caller has locked the subscriber. Locks the usage rows.
+-- time again. A window that was opened then opens at p_at, and its messages count in an older one that is open. The
+-- caller has locked the subscriber. Locks the usage rows.
 --
 -- Otherwise the user would have an allowance in both periods, or a trial that lasts years.
 create or replace function headroom.correct_clock_jump(
@@ -17,6 +18,7 @@ declare
     v_held bigint;
     v_granted bigint;
     v_row public.message_usage;
+    v_window headroom.usage_window;
 begin
     update headroom.subscriptions as subscription set started_at = p_at
     where subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
@@ -36,6 +38,7 @@ begin
     update public.message_usage set updated_at = p_at
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period
         and updated_at > v_latest;
+    v_window := headroom.correct_window(p_user_id, p_entitlement.window_seconds, p_at);
     select
         array_agg(later.billing_period), sum(later.message_count), sum(later.held), sum(coalesce(later.granted, 0))
     into v_later, v_messages, v_held, v_granted
@@ -49,6 +52,9 @@ begin
         order by usage.billing_period for update
     ) as later;
     if v_later is null then
+        if v_window.opened_at is not null then
+            perform headroom.write_window(p_user_id, v_window.billing_period, v_window);
+        end if;
         return;
     end if;
 
@@ -72,6 +78,9 @@ begin
         granted = nullif(least(coalesce(granted, 0) + v_granted, 2147483647), 0),
         "limit" = least("limit" + v_granted, 2147483647), updated_at = p_at, usable_until = '-infinity'
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period;
+    if v_window.opened_at is not null then
+        perform headroom.write_window(p_user_id, v_period, v_window);
+    end if;
     perform headroom.record_change(
         p_user_id, v_period, 'update', headroom.usage_record(v_period, v_row.message_count, v_row."limit"),
         headroom.usage_record(

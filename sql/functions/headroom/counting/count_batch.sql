@@ -8,10 +8,11 @@
 -- p_entitlement_versions: the entitlement_version that the caller has cached; the smallest bigint, which no row has, if
 -- none.
 --
--- The first row contains all counts, as ordinal of the period * 2^48 + ordinal of the user * 2^32 + message_count. One
--- more row follows for each user whose cached entitlement is out of date, or who holds messages. A user missing from
--- the counts was not counted (no row, another period, limit reached, no access, or outdated row) and takes
--- the slow path: headroom.lock_and_read_users.
+-- The first row contains all counts, as ordinal of the period * 2^48 + ordinal of the user * 2^32 + message_count. Of a
+-- user whose plan has a window, window_count comes before, with 0 as ordinal of the period. One more row follows for
+-- each user whose cached entitlement is out of date, or who holds messages. A user missing from the counts was not
+-- counted (no row, another period, no open window, limit reached, no access, or outdated row) and takes the slow path:
+-- headroom.lock_and_read_users.
 --
 -- Without a search_path of its own, which takes a tenth of the time of a small batch: the service's sessions have it
 -- (docs/security.md). Each statement uses one table, so that a distributed database can execute it
@@ -36,6 +37,8 @@ declare
     v_ordinal integer := 0;
     v_count integer;
     v_held integer;
+    v_window_count integer;
+    v_window_limit integer;
     v_entitlement_version bigint;
     v_counted bigint[] := '{}';
     -- The users that get a row of their own.
@@ -50,11 +53,15 @@ begin
     if 0 = any(p_period_ordinals) then
         v_period_ordinals := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
     end if;
-    for v_user, v_count, v_held, v_entitlement_version in
+    for v_user, v_count, v_held, v_entitlement_version, v_window_count, v_window_limit in
         update public.message_usage as usage
         set message_count = usage.message_count
                 + coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]),
-            updated_at = v_now
+            updated_at = v_now,
+            window_count = case
+                when usage.window_limit is null then usage.window_count
+                else usage.window_count + coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)])
+            end
         where usage.bucket = p_bucket and usage.user_id = any(p_users) and usage.billing_period = any(p_periods)
             and (
                 v_has_one_period
@@ -64,19 +71,32 @@ begin
                 coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]), usage.message_count, usage.held,
                 coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)
             )
+            and case
+                when usage.window_limit is null then true
+                else usage.window_ends_at > v_now and headroom.fits(
+                    coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]), usage.window_count,
+                    usage.window_held, case when usage.enforced is not false then usage.window_limit else 2147483647 end
+                )
+            end
             and headroom.is_usable(usage.usable_until, usage.updated_at, usage.plan_revision, v_revision, v_now)
             -- The slow path raises an error for such a row.
             and headroom.is_valid_usage_row(
                 usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit,
-                usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at
+                usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at,
+                usage.window_count, usage.window_held, usage.window_limit
             )
-        returning usage.user_id, usage.message_count, usage.held, usage.entitlement_version
+        returning
+            usage.user_id, usage.message_count, greatest(usage.held, usage.window_held), usage.entitlement_version,
+            usage.window_count, usage.window_limit
     loop
         -- Nearly always the next one. An adopted table's index may begin with billing_period; then all rows of one
         -- period come before those of the next.
         v_ordinal := v_ordinal + 1;
         if p_users[v_ordinal] is distinct from v_user then
             v_ordinal := width_bucket(v_user, p_users);
+        end if;
+        if v_window_limit is not null then
+            v_counted := v_counted || ((v_ordinal::bigint << 32) | coalesce(v_window_count, 0));
         end if;
         v_counted := v_counted
             || ((v_period_ordinals[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_count);

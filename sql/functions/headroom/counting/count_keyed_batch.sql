@@ -7,7 +7,8 @@
 -- holds, else 0.
 --
 -- A user also takes the slow path if the key of a CONSUME or a RESERVE was used before, or if that of a COMMIT or a
--- RELEASE holds nothing in the period, or less than is to be committed.
+-- RELEASE holds nothing in the period, or less than is to be committed, or was held in another window than the present
+-- one.
 create or replace function headroom.count_keyed_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
@@ -26,6 +27,8 @@ declare
     v_holds bigint[];
     v_new bigint[];
     v_key_messages integer[];
+    -- The window of a COMMIT's or a RELEASE's hold.
+    v_key_windows timestamptz[];
     v_row record;
     v_ordinal integer;
     v_counted bigint[] := '{}';
@@ -60,14 +63,15 @@ begin
             when 'reserve' then request.key_messages when 'consume' then 0 else -coalesce(used.messages, 0)
         end),
         array_agg(request.messages + case request.verb when 'reserve' then request.key_messages else 0 end),
-        array_agg(coalesce(used.messages, request.key_messages))
-    into v_users, v_messages, v_holds, v_new, v_key_messages
+        array_agg(coalesce(used.messages, request.key_messages)),
+        array_agg(used.window_opened_at)
+    into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows
     from unnest(p_users, v_periods, p_messages, p_keys, p_verbs, p_key_messages)
         as request (user_id, period, messages, key, verb, key_messages)
     -- LIMIT, because a join would read all keys if the table was small when it was last analyzed.
     left join lateral (
         select
-            keys.messages, keys.billing_period,
+            keys.messages, keys.billing_period, keys.window_opened_at,
             keys.verb = 'r' and keys.status = 'h' and keys.expires_at > v_now as is_held
         from headroom.message_keys as keys
         where keys.bucket = p_bucket and keys.user_id = request.user_id and keys.key = request.key
@@ -85,7 +89,15 @@ begin
                 )
                 else usage.usable_until
             end,
-            updated_at = v_now
+            updated_at = v_now,
+            window_count = case
+                when usage.window_limit is null then usage.window_count
+                else usage.window_count + v_messages[width_bucket(usage.user_id, p_users)]
+            end,
+            window_held = case
+                when usage.window_limit is null then usage.window_held
+                else usage.window_held + v_holds[width_bucket(usage.user_id, p_users)]
+            end
         where usage.bucket = p_bucket and usage.user_id = any(v_users) and usage.billing_period = any(p_periods)
             and usage.billing_period = p_periods[v_periods[width_bucket(usage.user_id, p_users)]]
             and headroom.fits(
@@ -93,19 +105,39 @@ begin
                 coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)
             )
             and usage.held + v_holds[width_bucket(usage.user_id, p_users)] >= 0
+            and case
+                -- Then the hold was not made in a window that is still open.
+                when usage.window_limit is null then v_key_windows[width_bucket(usage.user_id, p_users)] is null
+                else usage.window_ends_at > v_now
+                    and usage.window_held + v_holds[width_bucket(usage.user_id, p_users)] >= 0
+                    and headroom.fits(
+                        v_new[width_bucket(usage.user_id, p_users)], usage.window_count, usage.window_held,
+                        case when usage.enforced is not false then usage.window_limit else 2147483647 end
+                    )
+                    and (
+                        v_holds[width_bucket(usage.user_id, p_users)] >= 0
+                        or v_key_windows[width_bucket(usage.user_id, p_users)] = usage.window_opened_at
+                    )
+            end
             and headroom.is_usable(usage.usable_until, usage.updated_at, usage.plan_revision, v_revision, v_now)
             and headroom.is_valid_usage_row(
                 usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit,
-                usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at
+                usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at,
+                usage.window_count, usage.window_held, usage.window_limit
             )
         returning
             usage.user_id, usage.billing_period, usage.message_count, usage.held, usage."limit", usage.generation,
-            usage.entitlement_version
+            usage.entitlement_version, usage.window_opened_at, usage.window_count, usage.window_held,
+            usage.window_limit
     loop
         v_ordinal := width_bucket(v_row.user_id, p_users);
+        if v_row.window_limit is not null then
+            v_counted := v_counted || ((v_ordinal::bigint << 32) | coalesce(v_row.window_count, 0));
+        end if;
         v_counted := v_counted
             || ((v_periods[v_ordinal]::bigint << 48) | (v_ordinal::bigint << 32) | v_row.message_count);
-        if v_row.entitlement_version is distinct from p_entitlement_versions[v_ordinal] or v_row.held > 0
+        if v_row.entitlement_version is distinct from p_entitlement_versions[v_ordinal]
+            or greatest(v_row.held, v_row.window_held) > 0
             or p_verbs[v_ordinal] in ('commit', 'release') then
             v_returned_users := v_returned_users || v_row.user_id;
         end if;
@@ -114,7 +146,13 @@ begin
                 v_row.user_id, p_keys[v_ordinal], p_verbs[v_ordinal],
                 coalesce(p_key_messages[v_ordinal], v_key_messages[v_ordinal]),
                 v_row.message_count - p_messages[v_ordinal] + p_key_sums[v_ordinal], v_row.held, v_row."limit",
-                v_row.generation, v_row.billing_period, p_hold_seconds[v_ordinal]
+                v_row.generation, v_row.billing_period, p_hold_seconds[v_ordinal],
+                case when v_row.window_limit is not null then v_row.window_opened_at end,
+                case
+                    when v_row.window_limit is not null
+                        then v_row.window_count - p_messages[v_ordinal] + p_key_sums[v_ordinal]
+                end,
+                case when v_row.window_limit is not null then v_row.window_held end, v_row.window_limit
             )::headroom.counted_key;
         end if;
     end loop;

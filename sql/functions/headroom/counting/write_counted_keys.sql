@@ -11,13 +11,13 @@ declare
 begin
     insert into headroom.message_keys (
         bucket, user_id, created_at, generation, messages, used, held, "limit", expires_at, verb, status,
-        billing_period, key
+        billing_period, key, window_opened_at, window_used, window_held, window_limit
     )
     select
         p_bucket, counted.user_id, p_at, counted.generation, counted.messages, counted.used, counted.held,
         counted."limit", case counted.verb when 'reserve' then p_at + make_interval(secs => counted.hold_seconds) end,
         left(counted.verb, 1)::"char", case counted.verb when 'reserve' then 'h' else 'c' end, counted.billing_period,
-        counted.key
+        counted.key, counted.window_opened_at, counted.window_used, counted.window_held, counted.window_limit
     from unnest(p_keys) as counted
     where counted.verb in ('consume', 'reserve');
     -- One after the other: an UPDATE with a join may read all keys if the table was small when it was last analyzed.
@@ -25,7 +25,9 @@ begin
         if v_key.verb = 'commit' then
             update headroom.message_keys as keys
             set status = 'c', committed_messages = v_key.messages, committed_used = v_key.used,
-                committed_held = v_key.held, committed_limit = v_key."limit", generation = v_key.generation
+                committed_held = v_key.held, committed_limit = v_key."limit", generation = v_key.generation,
+                committed_window_used = v_key.window_used, committed_window_held = v_key.window_held,
+                committed_window_limit = v_key.window_limit
             where keys.bucket = p_bucket and keys.user_id = v_key.user_id and keys.key = v_key.key
                 and keys.status = 'h' and keys.expires_at > p_at;
         else

@@ -4,7 +4,7 @@
 -- The period that p_entitlement allows gets a row, so that clients that read message_usage see the new allowance before
 -- the first message. Unused rows (headroom.is_unused_usage_row) follow from p_entitlement alone: the one of that period
 -- is rewritten, those of other periods are deleted. So the rows do not depend on the order of events. Used rows become
--- outdated; the next message rewrites them and keeps the count.
+-- outdated; the next message rewrites them and keeps the count. An open window is moved into the period's row.
 --
 -- Nearly every renewal needs two statements: all rows are used, and the period has a row.
 create or replace function headroom.apply_entitlement(p_user_id uuid, p_entitlement headroom.entitlement) returns void
@@ -25,13 +25,13 @@ begin
         max(locked.generation) filter (where locked.billing_period = v_period),
         coalesce(array_agg(locked.billing_period) filter (where headroom.is_unused_usage_row(
             p_user_id, locked.billing_period, locked.message_count, locked.held, locked.released, locked.granted,
-            locked.plan, locked.plan_limit, locked."limit"
+            locked.plan, locked.plan_limit, locked."limit", locked.window_opened_at
         )), '{}')
     into v_generation, v_unused
     from (
         select
             usage.billing_period, usage.generation, usage.message_count, usage.held, usage.released, usage.granted,
-            usage.plan, usage.plan_limit, usage."limit"
+            usage.plan, usage.plan_limit, usage."limit", usage.window_opened_at
         from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         order by usage.billing_period for update
@@ -64,7 +64,8 @@ begin
                 -- Messages of later months (a clock that was ahead) are moved into this row by the next message.
                 array[case
                     when p_entitlement.spent_messages is null then p_entitlement.usable_until else '-infinity'
-                end]
+                end],
+                array[headroom.open_window(p_user_id, p_entitlement.window_seconds, headroom.now())]
             );
         exception
             when foreign_key_violation or serialization_failure or sqlstate 'HR011' then

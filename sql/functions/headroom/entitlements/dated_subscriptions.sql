@@ -8,16 +8,18 @@ create or replace function headroom.dated_subscriptions(
     p_bucket smallint, p_users uuid[], p_at timestamptz, p_unknown_users_policy text
 ) returns table (
     ordinal bigint, user_id uuid, anchor_day integer, previous_plan text, spent_messages bigint, transaction_id text,
-    plan text, cycle text, time_zone text, allowance integer, enforced boolean, started_at timestamptz,
-    ends_at timestamptz, expires_at timestamptz, grace_until timestamptz, billing_issue_at timestamptz,
-    unsubscribed_at timestamptz, revoked_at timestamptz, renews boolean
+    plan text, cycle text, time_zone text, allowance integer, enforced boolean, window_messages integer,
+    window_seconds integer, started_at timestamptz, ends_at timestamptz, expires_at timestamptz,
+    grace_until timestamptz, billing_issue_at timestamptz, unsubscribed_at timestamptz, revoked_at timestamptz,
+    renews boolean
 )
     language sql stable
 begin atomic
     select
         request.ordinal, request.user_id, coalesce(subscriber.anchor_day, 1) as anchor_day, subscriber.previous_plan,
         spent.messages, subscription.original_transaction_id, plans.plan, plans.cycle,
-        coalesce(plans.time_zone, 'UTC') as time_zone, plans.allowance, plans.enforced, dates.started_at,
+        coalesce(plans.time_zone, 'UTC') as time_zone, plans.allowance, plans.enforced, plans.window_messages,
+        plans.window_seconds, dates.started_at,
         case
             when plans.cycle = 'trial' then coalesce(
                 case

@@ -115,7 +115,7 @@ begin
             when bounded.has_later_period
                 then headroom.later_messages(bounded.user_id, bounded.cycle, bounded.clock_day, p_at)
         end,
-        bounded.enforced
+        bounded.enforced, bounded.window_messages, bounded.window_seconds
     from bounded
     order by bounded.ordinal;
     get diagnostics v_rows = row_count;

@@ -9,9 +9,9 @@ create or replace function headroom.judged_subscriptions(
     p_bucket smallint, p_users uuid[], p_at timestamptz, p_unknown_users_policy text
 ) returns table (
     ordinal bigint, user_id uuid, anchor_day integer, previous_plan text, spent_messages bigint, transaction_id text,
-    plan text, cycle text, time_zone text, allowance integer, enforced boolean, started_at timestamptz,
-    ends_at timestamptz, renews boolean, state text, denial_reason text, changes_at timestamptz,
-    bought_until timestamptz
+    plan text, cycle text, time_zone text, allowance integer, enforced boolean, window_messages integer,
+    window_seconds integer, started_at timestamptz, ends_at timestamptz, renews boolean, state text,
+    denial_reason text, changes_at timestamptz, bought_until timestamptz
 )
     language sql stable
 begin atomic
@@ -37,7 +37,7 @@ begin atomic
     select
         stated.ordinal, stated.user_id, stated.anchor_day, stated.previous_plan, stated.spent_messages,
         stated.transaction_id, stated.plan, stated.cycle, stated.time_zone, stated.allowance, stated.enforced,
-        stated.started_at, stated.ends_at,
+        stated.window_messages, stated.window_seconds, stated.started_at, stated.ends_at,
         case
             when stated.transaction_id not in ('operator', 'first message')
                 then stated.unsubscribed_at is null and stated.revoked_at is null and stated.ends_at is not null

@@ -71,7 +71,8 @@ begin
     -- The next message, which may be the first one of a trial, decides whether the row can be used.
     perform headroom.write_usage_rows(
         headroom.bucket_of(p_user_id), array[v_entitlement], array[v_row.generation], array[v_row.message_count],
-        array[v_row.held], array[0], array[v_limit + p_messages], array['-infinity'::timestamptz]
+        array[v_row.held], array[0], array[v_limit + p_messages], array['-infinity'::timestamptz],
+        null
     );
     update public.message_usage set granted = coalesce(granted, 0) + p_messages
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id

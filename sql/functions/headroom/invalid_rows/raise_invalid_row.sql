@@ -12,7 +12,11 @@ begin
     for v_column, v_rule in
         select columns.name, format(rules.rule, columns.name)
         from (values
-            ('public.message_usage', '{message_count,held,released,granted,limit,plan_limit}', 'coalesce(%I, 0) >= 0'),
+            (
+                'public.message_usage',
+                '{message_count,held,released,granted,limit,plan_limit,window_count,window_held,window_limit}',
+                'coalesce(%I, 0) >= 0'
+            ),
             ('public.message_usage', '{updated_at,started_at,resets_at,expires_at}', 'headroom.is_instant(%I)'),
             ('headroom.message_keys', '{messages}', '%I between 1 and 1000000'),
             (

@@ -14,9 +14,10 @@ select
         when usage.user_id is not null then usage.tier
         when (other.snapshot).denial_reason is not null then 'blocked'
         when (other.snapshot).plan is not null then (
-            select headroom.tier_of(
-                (other.snapshot).used::bigint + (other.snapshot).held, (other.snapshot)."limit", plans.gentle_percent,
-                plans.prominent_percent, plans.enforced
+            select headroom.fuller_tier(
+                (other.snapshot).used::bigint + (other.snapshot).held, (other.snapshot)."limit",
+                (other.snapshot).window_used::bigint + (other.snapshot).window_held, (other.snapshot).window_limit,
+                plans.gentle_percent, plans.prominent_percent, plans.enforced
             )
             from headroom.plans as plans
             where plans.plan = (other.snapshot).plan

@@ -61,6 +61,13 @@ select
     usage.bucket, usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.granted, usage."limit",
     usage.plan_limit, usage.plan, usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.updated_at,
     usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent, plans.enforced,
+    case
+        when usage.window_limit is null then null
+        when usage.window_ends_at > (select constants.now from constants) 
+            then usage.window_count::bigint + usage.window_held
+        else 0
+    end as window_taken,
+    usage.window_limit,
     coalesce(usage.resets_at <= (select constants.now from constants) and usage.usable_until > '-infinity', false)
     or usage.billing_period <> all((select constants.labels from constants)::text[]) as has_ended,
     case
@@ -130,6 +137,7 @@ select
                     and headroom.label_cycle(usage.billing_period) = 'monthly' and usage.resets_at is not null
                     and usage.usable_until > (select constants.now from constants)
                     and usage.updated_at <= (select constants.latest from constants)
+                    and plans.window_seconds is null
                     then 'e'::"char"
                 else '?'::"char"
             end

@@ -33,6 +33,10 @@ select
         else usage."limit"
     end as "limit",
     case
+        when usage.standing = 'u' and usage.window_limit is not null then headroom.fuller_tier(
+            usage.message_count::bigint + usage.held, usage."limit", usage.window_taken, usage.window_limit,
+            usage.gentle_percent, usage.prominent_percent, usage.enforced
+        )
         -- Nearly all rows. PostgreSQL inlines headroom.tier_of only with so simple arguments, and a call per row would
         -- take most of the time of a report.
         when (usage.standing = 'u' or usage.standing = 'o') and usage.held = 0 then headroom.tier_of(
@@ -40,9 +44,10 @@ select
         )
         when usage.standing in ('t', 'd') or (answered.snapshot).denial_reason is not null then 'blocked'
         when (answered.snapshot).plan is not null then (
-            select headroom.tier_of(
+            select headroom.fuller_tier(
                 (answered.snapshot).used::bigint + (answered.snapshot).held, (answered.snapshot)."limit",
-                plans.gentle_percent, plans.prominent_percent, plans.enforced
+                (answered.snapshot).window_used::bigint + (answered.snapshot).window_held,
+                (answered.snapshot).window_limit, plans.gentle_percent, plans.prominent_percent, plans.enforced
             )
             from headroom.plans as plans
             where plans.plan = (answered.snapshot).plan

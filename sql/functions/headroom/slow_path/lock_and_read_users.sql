@@ -1,7 +1,7 @@
 -- Locks users, and returns what decides their requests: what each user may send, and what was counted and is held in
--- the open period. One row per user, in the order of p_users. Locks the subscribers in ascending order, then the usage
--- rows. It may create subscribers (headroom.lock_for_messages), and corrects rows that are dated ahead
--- (headroom.correct_clock_jumps).
+-- the open period and in the open window. One row per user, in the order of p_users. Locks the subscribers in ascending
+-- order, then the usage rows. It may create subscribers (headroom.lock_for_messages), and corrects rows that are dated
+-- ahead (headroom.correct_clock_jumps).
 --
 -- p_users is ascending without duplicates. p_may_create: for each user, whether a request may create rows, as CONSUME
 -- and RESERVE do. p_unknown_users_policy: trial, free or deny.
@@ -17,6 +17,9 @@ declare
     -- grant may insert the row meanwhile, and writing then fails.
     v_has_lock boolean[];
     v_entitlements headroom.entitlement[];
+    -- The rows to lock.
+    v_row_users uuid[];
+    v_row_periods text[];
     v_ahead uuid[];
 begin
     v_subscribers := headroom.lock_for_messages(p_bucket, p_users, p_may_create);
@@ -30,15 +33,31 @@ begin
         v_entitlements := array(
             select derived from headroom.entitlements(p_bucket, p_users, v_now, p_unknown_users_policy) as derived
         );
-        v_ahead := headroom.lock_usage_rows(
-            p_bucket, array(
-                select derived.user_id from unnest(v_entitlements) as derived
-                where v_has_lock[width_bucket(derived.user_id, p_users)]
-            ), array(
-                select derived.billing_period from unnest(v_entitlements) as derived
-                where v_has_lock[width_bucket(derived.user_id, p_users)]
-            ), v_now
+        v_row_users := array(
+            select derived.user_id from unnest(v_entitlements) as derived
+            where v_has_lock[width_bucket(derived.user_id, p_users)]
         );
+        v_row_periods := array(
+            select derived.billing_period from unnest(v_entitlements) as derived
+            where v_has_lock[width_bucket(derived.user_id, p_users)]
+        );
+        if exists (select from unnest(v_entitlements) as derived where derived.window_seconds is not null) then
+            -- Also the row of an earlier period or plan that contains an open window. It stays there while the
+            -- subscriber is locked.
+            select array_agg(rows.user_id), array_agg(rows.billing_period) into v_row_users, v_row_periods
+            from (
+                select one.user_id, one.billing_period
+                from unnest(v_row_users, v_row_periods) as one (user_id, billing_period)
+                union
+                select derived.user_id, opened.billing_period
+                from unnest(v_entitlements) as derived
+                cross join lateral headroom.open_window(derived.user_id, derived.window_seconds, v_now) as opened
+                where derived.window_seconds is not null and opened.billing_period is not null
+                    and v_has_lock[width_bucket(derived.user_id, p_users)]
+                order by user_id, billing_period
+            ) as rows;
+        end if;
+        v_ahead := headroom.lock_usage_rows(p_bucket, v_row_users, v_row_periods, v_now);
         exit when v_attempt = 2 or not headroom.correct_clock_jumps(v_entitlements, v_ahead, v_now);
     end loop;
 
@@ -47,9 +66,10 @@ begin
         headroom.build_usage_snapshot(
             derived, usage.message_count, holds.held, headroom.effective_limit(
                 usage.plan, usage.plan_limit, usage."limit", usage.granted, derived.allowance
-            ), v_now
+            ), v_now, opened."window"
         ) as snapshot,
-        derived as entitlement, coalesce(holds.held, 0) as held_by_keys, holds.ends_at as holds_end_at,
+        derived as entitlement, coalesce(holds.held, 0) as held_by_keys,
+        least(holds.ends_at, (opened."window").holds_end_at) as holds_end_at,
         v_subscribers[width_bucket(derived.user_id, v_subscribers)] is not distinct from derived.user_id
             as has_subscriber,
         usage.user_id is not null as has_usage_row,
@@ -62,10 +82,13 @@ begin
             derived.denial_reason is null and (
                 usage.plan_revision <> derived.plan_revision
                 or usage.usable_until is distinct from case
-                    when derived.has_subscription then least(derived.usable_until, holds.ends_at) else '-infinity'
+                    when derived.has_subscription
+                        then least(derived.usable_until, holds.ends_at, (opened."window").holds_end_at)
+                    else '-infinity'
                 end
             ) and usage.user_id is not null, false
-        ) as is_outdated
+        ) as is_outdated,
+        (opened."window").billing_period as window_period
     from unnest(v_entitlements) as derived
     left join lateral (
         select one.* from public.message_usage as one
@@ -79,6 +102,14 @@ begin
         from headroom.message_keys as keys
         where usage.held > 0 and keys.bucket = p_bucket and keys.user_id = derived.user_id
             and keys.status = 'h' and keys.billing_period = derived.billing_period and keys.expires_at > v_now
-    ) as holds on true;
+    ) as holds on true
+    -- With an offset, the function is called once per row.
+    cross join lateral (
+        select case
+            when derived.window_seconds is not null
+                then headroom.open_window(derived.user_id, derived.window_seconds, v_now)
+        end as "window"
+        offset 0
+    ) as opened;
 end
 $$;

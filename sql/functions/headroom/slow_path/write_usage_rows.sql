@@ -6,21 +6,26 @@
 -- period. Each of the other arrays has one element per user. p_generations: that of the row, or of the row to insert; a
 -- row with another one was written by another session. Null for the row that was restored with the subscriber.
 -- p_counts, p_held, p_limits, p_usable_until: the columns' new values. p_released: messages to add to the column.
+-- p_windows: null, or each user's open window. It is moved into this row from the one that it names. Null leaves a
+-- row's window as it is.
 create or replace function headroom.write_usage_rows(
     p_bucket smallint, p_entitlements headroom.entitlement[], p_generations bigint[], p_counts integer[],
-    p_held integer[], p_released integer[], p_limits integer[], p_usable_until timestamptz[]
+    p_held integer[], p_released integer[], p_limits integer[], p_usable_until timestamptz[],
+    p_windows headroom.usage_window[]
 ) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_written bigint;
+    v_user uuid;
+    v_period text;
 begin
     -- Not an UPDATE with a join, which may read the whole table if it was small when it was last analyzed.
     insert into public.message_usage as usage (
         bucket, user_id, billing_period, generation, message_count, held, released, updated_at, "limit", plan_limit,
         plan, state, started_at, resets_at, expires_at, previous_plan, renews, usable_until, plan_revision,
-        enforced
+        enforced, window_opened_at, window_ends_at, window_count, window_held, window_limit
     )
     select
         p_bucket, derived.user_id, derived.billing_period,
@@ -32,7 +37,9 @@ begin
         p_counts[derived.ordinality], p_held[derived.ordinality], p_released[derived.ordinality], v_now,
         p_limits[derived.ordinality], derived.allowance, derived.plan, derived.state, derived.started_at,
         derived.resets_at, derived.expires_at, derived.previous_plan, derived.renews,
-        p_usable_until[derived.ordinality], derived.plan_revision, nullif(derived.enforced, true)
+        p_usable_until[derived.ordinality], derived.plan_revision, nullif(derived.enforced, true),
+        p_windows[derived.ordinality].opened_at, p_windows[derived.ordinality].ends_at,
+        p_windows[derived.ordinality].used, p_windows[derived.ordinality].held, derived.window_messages
     from unnest(p_entitlements) with ordinality as derived
     on conflict (user_id, billing_period) do update
     set message_count = excluded.message_count, held = excluded.held,
@@ -45,12 +52,26 @@ begin
         started_at = excluded.started_at, resets_at = excluded.resets_at, expires_at = excluded.expires_at,
         previous_plan = excluded.previous_plan, renews = excluded.renews, usable_until = excluded.usable_until,
         plan_revision = excluded.plan_revision, enforced = excluded.enforced,
+        window_opened_at = coalesce(excluded.window_opened_at, usage.window_opened_at),
+        window_ends_at = coalesce(excluded.window_ends_at, usage.window_ends_at),
+        window_count = coalesce(excluded.window_count, usage.window_count),
+        window_held = coalesce(excluded.window_held, usage.window_held),
+        window_limit = excluded.window_limit,
         -- A new number of the sequence, so that the trigger does not write the row again.
         entitlement_version = excluded.entitlement_version
     where usage.generation = excluded.generation;
     get diagnostics v_written = row_count;
     if v_written < cardinality(p_entitlements) then
         perform headroom.raise_unwritten_rows(p_bucket, p_entitlements, p_generations);
+    end if;
+    if p_windows is not null then
+        for v_user, v_period in
+            select derived.user_id, p_windows[derived.ordinality].billing_period
+            from unnest(p_entitlements) with ordinality as derived
+            where p_windows[derived.ordinality].billing_period <> derived.billing_period
+        loop
+            perform headroom.write_window(v_user, v_period, null);
+        end loop;
     end if;
 end
 $$;

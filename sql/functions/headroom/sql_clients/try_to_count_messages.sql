@@ -19,6 +19,14 @@ begin
     if v_is_allowed then
         v_snapshot.used := least(v_snapshot.used::bigint + p_messages, 2147483647);
         v_snapshot.messages := p_messages;
+        if v_snapshot.window_limit is not null then
+            if v_snapshot.window_opened_at is null then
+                v_snapshot.window_opened_at := v_snapshot.observed_at;
+                v_snapshot.window_ends_at := v_snapshot.observed_at
+                    + make_interval(secs => (v_user.entitlement).window_seconds);
+            end if;
+            v_snapshot.window_used := least(v_snapshot.window_used::bigint + p_messages, 2147483647);
+        end if;
         if not (v_user.entitlement).has_subscription then
             perform headroom.create_first_subscriptions(
                 v_bucket, array[p_user_id], array[v_snapshot.plan], array[v_snapshot.started_at],
@@ -35,7 +43,11 @@ begin
                 when v_is_allowed or (v_user.entitlement).has_subscription
                     then least((v_user.entitlement).usable_until, v_user.holds_end_at)
                 else '-infinity'
-            end]
+            end],
+            case when v_snapshot.window_limit is not null then array[row(
+                v_user.window_period, v_snapshot.window_opened_at, v_snapshot.window_ends_at, v_snapshot.window_used,
+                v_snapshot.window_held, null
+            )::headroom.usage_window] end
         );
         if not v_user.has_usage_row and v_user.has_subscriber and headroom.is_periodic((v_user.entitlement).cycle) then
             perform headroom.end_earlier_periods(v_bucket, array[p_user_id], array[v_snapshot.billing_period]);

@@ -11,7 +11,8 @@ begin
     for update;
     if v_row.user_id is not null and not headroom.is_valid_usage_row(
         v_row.message_count, v_row.held, v_row.released, v_row.granted, v_row."limit", v_row.plan_limit,
-        v_row.updated_at, v_row.started_at, v_row.resets_at, v_row.expires_at
+        v_row.updated_at, v_row.started_at, v_row.resets_at, v_row.expires_at,
+        v_row.window_count, v_row.window_held, v_row.window_limit
     ) then
         perform headroom.raise_invalid_row('public.message_usage', to_jsonb(v_row));
     end if;

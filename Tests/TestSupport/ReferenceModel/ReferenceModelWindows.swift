@@ -1,0 +1,75 @@
+import Usage
+
+extension ReferenceModel {
+    /// A user's last window. A user has one at most, whatever the plan and the period.
+    struct Window: Sendable {
+        var openedAt: Instant
+        var endsAt: Instant
+        var used: Int
+        /// Of the row that contains it.
+        var period: BillingPeriod
+    }
+
+    /// The window that is open now under a plan; nil without one. A plan with shorter windows ends it earlier.
+    func openWindow(of user: UserID, under plan: Plan, at now: Instant) -> Window? {
+        guard let seconds = plan.window?.seconds, var window = windows[user] else { return nil }
+        window.endsAt = min(window.endsAt, window.openedAt.advanced(bySeconds: Int64(seconds)))
+        return window.endsAt > now ? window : nil
+    }
+
+    /// Adds the window to a snapshot that has none.
+    func addWindow(to snapshot: inout UsageSnapshot, of user: UserID, at now: Instant) {
+        guard let limit = snapshot.plan.window?.messages else { return }
+        let open = openWindow(of: user, under: snapshot.plan, at: now)
+        snapshot.window = UsageWindow(limit: limit, openedAt: open?.openedAt, endsAt: open?.endsAt)
+        snapshot.windowUsed = open?.used ?? 0
+        snapshot.windowHeld = open.map { heldInWindow(openedAt: $0.openedAt, by: user, at: now) } ?? 0
+    }
+
+    private func heldInWindow(openedAt: Instant, by user: UserID, at now: Instant) -> Int {
+        let active = (keys[user] ?? [:]).values.filter { $0.windowOpenedAt == openedAt && $0.isActive(at: now) }
+        return min(active.reduce(0) { $0 + $1.messages }, UsageSnapshot.countMaximum)
+    }
+
+    /// Stores the open window of a snapshot that is written, in the row of its period.
+    mutating func writeWindow(_ snapshot: UsageSnapshot, of user: UserID) {
+        guard let window = snapshot.window, let openedAt = window.openedAt, let endsAt = window.endsAt else { return }
+        if let old = windows[user], old.period != snapshot.period, old.openedAt == openedAt {
+            rows[user]?[old.period]?.hasWindow = false
+        }
+        rows[user]?[snapshot.period]?.hasWindow = true
+        windows[user] = Window(
+            openedAt: openedAt,
+            endsAt: endsAt,
+            used: snapshot.windowUsed,
+            period: snapshot.period
+        )
+    }
+
+    /// Changes the count of the window of a key, if it is still open. The window then is in the row of the open period,
+    /// if there is one.
+    mutating func changeWindow(of key: UsedKey, used: Int, user: UserID, at now: Instant) {
+        var snapshot = snapshot(of: user, at: now)
+        guard let openedAt = key.windowOpenedAt, snapshot.window?.openedAt == openedAt else { return }
+        snapshot.windowUsed = max(0, snapshot.windowUsed + used)
+        if rows[user]?[snapshot.period] != nil {
+            writeWindow(snapshot, of: user)
+        } else {
+            windows[user]?.used = snapshot.windowUsed
+            windows[user]?.endsAt = snapshot.window?.endsAt ?? now
+        }
+    }
+
+    /// `RESETUSAGE` of the open period closes the window, wherever it is; that of another one closes a window in its row.
+    mutating func closeWindow(of user: UserID, resetting period: BillingPeriod, at now: Instant) {
+        rows[user]?[period]?.hasWindow = false
+        guard let window = windows[user] else { return }
+        let isOpenPeriod = snapshot(of: user, at: now).period == period
+        guard window.period == period || isOpenPeriod && window.endsAt > now else { return }
+        rows[user]?[window.period]?.hasWindow = false
+        windows[user] = nil
+        for (key, used) in keys[user] ?? [:] where used.windowOpenedAt == window.openedAt {
+            keys[user]?[key]?.windowOpenedAt = nil
+        }
+    }
+}

@@ -1,0 +1,409 @@
+"""Windows: a second, shorter limit beside that of the period. Every case on both ports, and in SQL."""
+
+import datetime
+
+from support.case import MID_MONTH
+from support.wire import Answer
+
+from . import http_counting
+
+START = datetime.datetime.fromisoformat("2026-03-15T09:30:00+00:00")
+BREAK = "Let's take a short break. I'm here for you again in {}."
+FIELDS = ("window_limit", "window_used", "window_remaining", "window_resets")
+http_counting.NUMBERS |= {"window_limit", "window_used", "window_remaining"}
+
+
+def instant(seconds=0):
+    return (START + datetime.timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+
+
+class Windows(http_counting.Counting):
+    CLOCK = MID_MONTH
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.psql.run(
+            "insert into headroom.plans (plan, label, cycle, allowance, trial_days, window_messages, window_seconds, time_zone) values"
+            " ('three_hours', 'Plus', 'monthly', 100, null, 10, 10800, null), ('hour', 'Hour', 'monthly', 100, null, 20, 3600, null),"
+            " ('day', 'Day', 'daily', 15, null, 10, 10800, 'UTC'), ('unlimited', 'Endless', 'monthly', null, null, 10, 7800, null),"
+            " ('few', 'Few', 'monthly', 12, null, 10, 10800, null), ('test', 'Test', 'trial', 100, 3, 10, 10800, null),"
+            " ('rare', 'Rare', 'monthly', 100, null, 10, 86400, null)"
+        )
+
+    def setUp(self):
+        super().setUp()
+        self.set_clock(instant())
+
+    def user_of(self, plan, *options):
+        user = self.user()
+        self.assertTrue(self.send_command(" ".join([f"SETPLAN {user} {plan}", *options])).startswith("+OK"))
+        return user
+
+    def window(self, answer):
+        return tuple(answer.get(name) for name in FIELDS)
+
+    def usage(self, user):
+        return Answer(self.send_command(f"USAGE {user}")).fields
+
+    def count_in_window(self, user):
+        rows = self.psql.run(
+            f"select window_count, window_held from message_usage where user_id = '{user}' and window_ends_at > headroom.now()"
+        )
+        return tuple(int(value) for value in rows[0]) if rows else None
+
+    def test_a_window_opens_with_a_message_and_ends(self):
+        for port in self.ports():
+            user = self.user_of("three_hours")
+            self.set_clock(instant())
+            for verb, messages in (("CHECK", 1), ("CHECK", 10)):
+                self.assertEqual(self.window(port.request(verb, user, messages)), (10, 0, 10, None))
+            first = port.request("CONSUME", user, 4)
+            self.assertEqual(self.window(first), (10, 4, 6, instant(10_800)))
+            self.assertEqual((first["used"], first["remaining"], first["tier"]), (4, 96, "silent"))
+            self.set_clock(instant(10_799))
+            second = port.request("CONSUME", user, 6)
+            self.assertEqual((self.window(second), second["tier"], second["crossed"]), ((10, 10, 0, instant(10_800)), "blocked", "blocked"))
+            refused = port.request("CONSUME", user)
+            self.assertEqual((refused["allowed"], refused["reason"], refused["retry_after"]), (False, "window_limit_reached", 1))
+            self.assertEqual((refused["tier"], refused["display"], refused["banner"]), ("blocked", "blocked", BREAK.format("1 minute")))
+            self.assertEqual((refused["used"], refused["remaining"], refused["resets"]), (10, 90, "2026-04-01T00:00:00Z"))
+            self.set_clock(instant(10_800))
+            self.assertEqual(self.window(self.usage(user)), ("10", "0", "10", None))
+            third = port.request("CONSUME", user)
+            self.assertEqual((self.window(third), third["used"], third["tier"]), ((10, 1, 9, instant(21_600)), 11, "silent"))
+
+    def test_answers_of_a_plan_without_a_window_have_no_such_fields(self):
+        for port in self.ports():
+            answer = port.request("CONSUME", self.user_of("paid"), 5)
+            self.assertEqual(self.window(answer), (None, None, None, None))
+        self.assertEqual(self.psql.number("select count(window_opened_at) from message_usage where plan = 'paid'"), 0)
+
+    def test_tier_display_and_banner_are_those_of_the_fuller(self):
+        for port in self.ports():
+            user = self.user_of("three_hours")
+            self.set_clock(instant())
+            expected = [(7, "silent", "hidden", None), (1, "gentle", "compact", "2 messages left for the next 3 hours"),
+                        (1, "gentle", "compact", "1 message left for the next 3 hours")]  # fmt: skip
+            for n, tier, display, banner in expected:
+                answer = port.request("CONSUME", user, n)
+                self.assertEqual((answer["tier"], answer["display"], answer.get("banner")), (tier, display, banner))
+            for seconds, wait in ((1, "3 hours"), (60, "2 hours 59 minutes"), (7_200, "1 hour"), (7_201, "1 hour"), (10_799, "1 minute")):
+                self.set_clock(instant(seconds))
+                self.assertEqual(port.request("CHECK", user)["banner"], f"1 message left for the next {wait}")
+            user = self.user_of("three_hours")
+            self.set_count(user, 70)
+            self.set_clock(instant())
+            # 80 of 100 is as full as 8 of 10 would be, and the window has 0.
+            answers = [port.request("CONSUME", user, n) for n in (9, 1)]
+            self.assertEqual([answer["banner"] for answer in answers], ["1 message left for the next 3 hours", BREAK.format("3 hours")])
+            self.set_clock(instant(10_800))
+            self.assertEqual(port.request("CHECK", user)["banner"], "You have 20 conversations left this month")
+            answer = port.request("CONSUME", user, 8)
+            # 88 of 100, and 8 of 10.
+            self.assertEqual((answer["tier"], answer["banner"]), ("gentle", "You have 12 conversations left this month"))
+
+    def test_days_and_hours_of_a_wait(self):
+        user = self.user_of("rare")
+        for n in (8, 1, 1):
+            answer = Answer(self.send_command(f"CONSUME {user} {n}"))
+        self.assertEqual(answer["banner"], BREAK.format("1 day"))
+        self.psql.run("update headroom.plans set window_seconds = 200000 where plan = 'rare'")
+        self.addCleanup(self.psql.run, "update headroom.plans set window_seconds = 86400 where plan = 'rare'")
+        other = self.user_of("rare")
+        Answer(self.send_command(f"CONSUME {other} 10"))
+        self.assertEqual(self.usage(other)["banner"], BREAK.format("2 days 7 hours"))
+        # A longer window does not extend one that is open.
+        self.assertEqual(self.usage(user)["window_resets"], instant(86_400))
+
+    def test_an_unlimited_plan_with_a_window(self):
+        for port in self.ports():
+            user = self.user_of("unlimited")
+            self.set_clock(instant())
+            answer = port.request("CONSUME", user, 10)
+            self.assertEqual((answer["limit"], answer["remaining"], answer["tier"]), (None, None, "blocked"))
+            self.assertEqual(answer["banner"], BREAK.format("2 hours 10 minutes"))
+            self.assertEqual(port.request("CONSUME", user)["retry_after"], 7_800)
+
+    def test_all_or_nothing_and_which_limit_refuses(self):
+        for port in self.ports():
+            user = self.user_of("few")
+            self.set_clock(instant())
+            refused = port.request("CONSUME", user, 11)
+            self.assertEqual((refused["reason"], "retry_after" in refused), ("window_exceeds_remaining", False))
+            self.assertEqual(port.request("CONSUME", user, 8)["used"], 8)
+            refused = port.request("CONSUME", user, 3)
+            self.assertEqual((refused["reason"], refused["retry_after"], refused["tier"]), ("window_exceeds_remaining", 10_800, "gentle"))
+            self.assertEqual(refused["banner"], "2 messages left for the next 3 hours")
+            # Into neither fit 5; some remain in both. The month lasts longer.
+            refused = port.request("CONSUME", user, 5)
+            self.assertEqual((refused["reason"], refused["retry_after"] > 10_800), ("exceeds_remaining", True))
+            self.assertEqual(port.request("CONSUME", user, 2)["tier"], "blocked")
+            self.assertEqual(port.request("CONSUME", user)["reason"], "window_limit_reached")
+            # Nothing may be sent now, so the window is the reason, but the month lasts longer.
+            refused = port.request("CONSUME", user, 3)
+            self.assertEqual((refused["reason"], refused["retry_after"] > 10_800), ("window_limit_reached", True))
+            self.set_clock(instant(10_800))
+            self.assertEqual(port.request("CONSUME", user, 2)["used"], 12)
+            refused = port.request("CONSUME", user)
+            self.assertEqual((refused["reason"], refused["banner"][:30]), ("limit_reached", "We've had a lot of great conve"))
+            self.assertEqual(self.window(refused)[:3], (10, 2, 8))
+
+    def test_both_used_up_is_the_periods_limit(self):
+        for port in self.ports():
+            user = self.user_of("few")
+            self.set_count(user, 2)
+            self.set_clock(instant())
+            self.assertEqual(port.request("CONSUME", user, 10)["tier"], "blocked")
+            refused = port.request("CONSUME", user)
+            self.assertEqual((refused["reason"], refused["window_remaining"]), ("limit_reached", 0))
+            self.assertIn("April 1", refused["banner"])
+
+    def test_a_trial_with_a_window(self):
+        for port in self.ports():
+            user = self.user_of("test")
+            self.set_clock(instant())
+            self.assertEqual(port.request("CONSUME", user)["banner"], "99 of 100 trial messages remaining")
+            answer = port.request("CONSUME", user, 8)
+            self.assertEqual((answer["display"], answer["banner"]), ("trial", "1 message left for the next 3 hours"))
+            refused = port.request("CONSUME", user, 2)
+            self.assertEqual((refused["reason"], refused["retry_after"]), ("window_exceeds_remaining", 10_800))
+
+    def test_access_that_ends_before_the_window_promises_nothing(self):
+        user = self.user_of("three_hours", "state=cancelled", f"expires={instant(3_600)}")
+        answers = [Answer(self.send_command(f"CONSUME {user} {n}")) for n in (9, 1, 1)]
+        self.assertEqual(answers[0]["banner"], "You have 1 conversation left")
+        self.assertEqual(answers[1]["banner"], "We've had a lot of great conversations!")
+        self.assertEqual((answers[2]["reason"], "retry_after" in answers[2]), ("window_limit_reached", False))
+
+    def test_holds_count_in_the_window_in_which_they_were_made(self):
+        for port in self.ports():
+            user = self.user_of("three_hours")
+            self.set_clock(instant())
+            held = port.request("RESERVE", user, 9, key="a", ttl=3_600)
+            self.assertEqual(self.window(held), (10, 0, 1, instant(10_800)))
+            self.assertEqual((held["held"], held["tier"], held["banner"]), (9, "gentle", "1 message left for the next 3 hours"))
+            self.assertEqual(port.request("CONSUME", user, 2)["reason"], "window_exceeds_remaining")
+            committed = port.request("COMMIT", user, 4, key="a")
+            self.assertEqual((self.window(committed), committed["used"]), ((10, 4, 6, instant(10_800)), 4))
+            self.assertEqual(self.window(port.request("RESERVE", user, 3, key="b", ttl=3_600)), (10, 4, 3, instant(10_800)))
+            released = port.request("RELEASE", user, key="b")
+            self.assertEqual((self.window(released), released["released"]), ((10, 4, 6, instant(10_800)), 3))
+            self.set_clock(instant(10_799))
+            port.request("RESERVE", user, 5, key="c", ttl=3_600)
+            port.request("RESERVE", user, 1, key="d", ttl=3_600)
+            self.set_clock(instant(10_801))
+            # The window is over; the holds count in the month only.
+            other = port.request("CONSUME", user, 2)
+            self.assertEqual((self.window(other), other["held"], other["used"]), ((10, 2, 8, instant(21_601)), 6, 6))
+            committed = port.request("COMMIT", user, key="c")
+            self.assertEqual((self.window(committed), committed["used"], committed["held"]), ((10, 2, 8, instant(21_601)), 11, 1))
+            released = port.request("RELEASE", user, key="d")
+            self.assertEqual((self.window(released), released["released"]), ((10, 2, 8, instant(21_601)), 1))
+
+    def test_a_hold_is_committed_after_its_window_when_none_is_open(self):
+        for port in self.ports():
+            user = self.user_of("three_hours")
+            self.set_clock(instant())
+            port.request("RESERVE", user, 5, key="a", ttl=3_600)
+            port.request("RESERVE", user, 2, key="b", ttl=3_600)
+            self.set_clock(instant(1))
+            self.psql.run(f"update message_usage set window_ends_at = headroom.now() where user_id = '{user}'")
+            committed = port.request("COMMIT", user, key="a")
+            self.assertEqual((self.window(committed), committed["used"], committed["held"]), ((10, 0, 10, None), 5, 2))
+            self.assertEqual(port.request("RELEASE", user, key="b")["released"], 2)
+            self.assertEqual(self.window(port.request("CONSUME", user)), (10, 1, 9, instant(10_801)))
+
+    def test_an_expired_hold_gives_the_window_back(self):
+        for port in self.ports():
+            user = self.user_of("three_hours")
+            self.set_clock(instant())
+            port.request("RESERVE", user, 10, key="a", ttl=60)
+            self.assertEqual(port.request("CONSUME", user)["reason"], "window_limit_reached")
+            self.set_clock(instant(61))
+            self.assertEqual(self.window(self.usage(user)), ("10", "0", "10", instant(10_800)))
+            self.assertEqual(self.window(port.request("CONSUME", user, 10)), (10, 10, 0, instant(10_800)))
+
+    def test_a_repetition_has_the_first_answers_window(self):
+        for port in self.ports():
+            user = self.user_of("three_hours")
+            self.set_clock(instant())
+            first = port.request("CONSUME", user, 3, key="a")
+            port.request("CONSUME", user, 2)
+            again = port.request("CONSUME", user, 3, key="a")
+            self.assertEqual((again["replayed"], self.window(again)), (True, self.window(first)))
+            port.request("RESERVE", user, 2, key="b", ttl=3_600)
+            committed = port.request("COMMIT", user, 1, key="b")
+            port.request("CONSUME", user)
+            again = port.request("COMMIT", user, 1, key="b")
+            self.assertEqual((again["replayed"], self.window(again)), (True, self.window(committed)))
+            self.set_clock(instant(10_800))
+            again = port.request("CONSUME", user, 3, key="a")
+            self.assertEqual((again["replayed"], self.window(again)), (True, (10, 3, 7, None)))
+
+    def test_release_gives_back_only_while_the_window_is_open(self):
+        for port in self.ports():
+            user = self.user_of("three_hours")
+            self.set_clock(instant())
+            for key in "ab":
+                port.request("CONSUME", user, 4, key=key)
+            released = port.request("RELEASE", user, key="a")
+            self.assertEqual((released["used"], self.window(released)), (4, (10, 4, 6, instant(10_800))))
+            self.set_clock(instant(10_800))
+            port.request("CONSUME", user, 3)
+            released = port.request("RELEASE", user, key="b")
+            self.assertEqual((released["used"], self.window(released)), (3, (10, 3, 7, instant(21_600))))
+
+    def test_reset_closes_the_window_and_grant_does_not_change_it(self):
+        for port in self.ports():
+            user = self.user_of("three_hours")
+            self.set_clock(instant())
+            port.request("CONSUME", user, 10, key="a")
+            granted = port.request("GRANT", user, 50, key="g")
+            self.assertEqual((granted["limit"], self.window(granted)), (150, (10, 10, 0, instant(10_800))))
+            self.assertEqual(port.request("CONSUME", user)["reason"], "window_limit_reached")
+            reset = port.request("RESETUSAGE", user)
+            self.assertEqual((reset["used"], self.window(reset)), (0, (10, 0, 10, None)))
+            self.set_clock(instant(60))
+            self.assertEqual(self.window(port.request("CONSUME", user)), (10, 1, 9, instant(10_860)))
+            self.assertEqual(port.request("RELEASE", user, key="a")["released"], 0)
+            self.assertEqual(self.window(self.usage(user))[1], "1")
+
+    def test_a_change_of_plan_keeps_the_count_of_an_open_window(self):
+        for port in self.ports():
+            user = self.user_of("three_hours")
+            self.set_clock(instant())
+            port.request("CONSUME", user, 9)
+            changed = port.request("SETPLAN", user, plan="unlimited")
+            # A window of the new plan lasts 7,800 seconds.
+            self.assertEqual(self.window(changed), (10, 9, 1, instant(7_800)))
+            # Without a window, nothing counts in it; it is still open afterwards.
+            self.assertEqual(self.window(port.request("SETPLAN", user, plan="paid")), (None, None, None, None))
+            self.assertNotIn("window_used", port.request("CONSUME", user, 30))
+            self.assertNotIn("window_used", port.request("CONSUME", user, 30))
+            changed = port.request("SETPLAN", user, plan="hour")
+            self.assertEqual(self.window(changed), (20, 9, 11, instant(3_600)))
+            # Another row: that of a day.
+            changed = port.request("SETPLAN", user, plan="day")
+            self.assertEqual((changed["period"], self.window(changed)), ("2026-03-15", (10, 9, 1, instant(10_800))))
+            self.assertEqual(port.request("CONSUME", user, 2)["reason"], "window_exceeds_remaining")
+            self.assertEqual(self.window(port.request("CONSUME", user)), (10, 10, 0, instant(10_800)))
+            back = port.request("SETPLAN", user, plan="three_hours")
+            self.assertEqual((back["period"], self.window(back)), ("2026-03", (10, 10, 0, instant(10_800))))
+            self.assertEqual(port.request("CONSUME", user)["reason"], "window_limit_reached")
+            self.assertEqual(self.count(user), 70)
+
+    def test_a_window_lasts_beyond_the_end_of_a_period(self):
+        late = "2026-03-31T23:00:00Z"
+        for port in self.ports():
+            for plan, period in (("three_hours", "2026-04"), ("day", "2026-04-01")):
+                self.set_clock(late)
+                user = self.user_of(plan)
+                port.request("CONSUME", user, 5, key="a")
+                port.request("RESERVE", user, 2, key="b", ttl=7_200)
+                port.request("RESERVE", user, 1, key="c", ttl=7_200)
+                self.set_clock("2026-04-01T00:30:00Z")
+                resets = "2026-04-01T02:00:00Z"
+                usage = self.usage(user)
+                self.assertEqual((usage["period"], usage["used"], self.window(usage)), (period, "0", ("10", "5", "2", resets)))
+                refused = port.request("CONSUME", user, 3)
+                self.assertEqual((refused["reason"], refused["retry_after"]), ("window_exceeds_remaining", 5_400))
+                # Before a row of the new period exists, the window is changed where it is.
+                committed = port.request("COMMIT", user, key="b")
+                self.assertEqual((committed["used"], self.window(self.usage(user))), (7, ("10", "7", "2", resets)))
+                counted = port.request("CONSUME", user, 1)
+                self.assertEqual((counted["used"], self.window(counted)), (1, (10, 8, 1, resets)))
+                self.assertEqual(port.request("RELEASE", user, key="c")["released"], 1)
+                self.assertEqual(self.window(self.usage(user)), ("10", "8", "2", resets))
+                self.assertEqual(port.request("RELEASE", user, key="a")["released"], 5)
+                self.assertEqual(self.window(port.request("CONSUME", user, 2)), (10, 5, 5, resets))
+                rows = self.psql.number(f"select count(window_opened_at) from message_usage where user_id = '{user}'")
+                self.assertEqual(rows, 1, "one row has the window")
+                self.set_clock(resets)
+                self.assertEqual(self.window(port.request("CONSUME", user, 10)), (10, 10, 0, "2026-04-01T05:00:00Z"))
+
+    def test_edits_of_the_plan_take_effect_with_the_next_message(self):
+        self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('edited', 'Edited', 'monthly', 100)")
+        user = self.user_of("edited")
+        for n in (5, 5):
+            self.assertNotIn("window_used", Answer(self.send_command(f"CONSUME {user} {n}")))
+        self.psql.run("update headroom.plans set window_messages = 4, window_seconds = 600 where plan = 'edited'")
+        self.assertEqual(self.window(self.usage(user)), ("4", "0", "4", None))
+        self.assertEqual(self.window(Answer(self.send_command(f"CONSUME {user} 4")).fields), ("4", "4", "0", instant(600)))
+        self.psql.run("update headroom.plans set window_messages = 6 where plan = 'edited'")
+        self.assertEqual(self.window(Answer(self.send_command(f"CONSUME {user}")).fields), ("6", "5", "1", instant(600)))
+        self.psql.run("update headroom.plans set window_seconds = 60 where plan = 'edited'")
+        self.assertEqual(self.usage(user)["window_resets"], instant(60))
+        self.psql.run("update headroom.plans set window_messages = null, window_seconds = null where plan = 'edited'")
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user} 50")).used, 65)
+
+    def test_a_window_that_is_not_enforced(self):
+        self.psql.run(
+            "insert into headroom.plans (plan, label, cycle, allowance, window_messages, window_seconds, enforced)"
+            " values ('shadow', 'Shadow', 'monthly', 100, 2, 600, false)"
+        )
+        for port in self.ports():
+            user = self.user_of("shadow")
+            answers = [port.request("CONSUME", user, n) for n in (2, 1, 3)]
+            self.assertEqual([("shadow" in a, a["tier"], a["window_used"]) for a in answers],
+                             [(False, "prominent", 2), (True, "prominent", 3), (True, "prominent", 6)])  # fmt: skip
+            self.assertFalse({"banner", "reason", "retry_after"} & set(answers[2]))
+
+    def test_sql_answers_alike(self):
+        user = self.user_of("three_hours")
+        columns = "status, used, tier, reason, retry_after, banner, window_limit, window_used, window_remaining, window_resets"
+
+        def counted(n):
+            return self.psql.run(f"select {columns} from increment_and_check_usage('{user}', {n})")[0]
+
+        self.assertEqual(counted(8)[:3] + counted(1)[5:9], ["ALLOWED", "8", "gentle", "1 message left for the next 3 hours", "10", "9", "1"])
+        self.assertEqual(counted(2)[:6], ["BLOCKED", "9", "gentle", "window_exceeds_remaining", "10800", "1 message left for the next 3 hours"])
+        self.assertEqual(counted(1)[5], BREAK.format("3 hours"))
+        refused = counted(1)
+        self.assertEqual(refused[:5], ["BLOCKED", "10", "blocked", "window_limit_reached", "10800"])
+        current = self.psql.run(f"select {columns} from current_usage where user_id = '{user}'")[0]
+        self.assertEqual(current, refused)
+        self.assertEqual(self.psql.value(f"select increment_and_check_usage('{user}', '2026-03', 1000) ->> 'allowed'"), "false")
+        for table in ("monthly_usage", "current_usage", "headroom.usage_rows"):
+            self.assertEqual(self.psql.value(f"select tier from {table} where user_id = '{user}'"), "blocked", table)
+        self.set_clock(instant(10_800))
+        for table in ("monthly_usage", "current_usage", "headroom.usage_rows"):
+            self.assertEqual(self.psql.value(f"select tier from {table} where user_id = '{user}'"), "silent", table)
+        self.assertEqual(self.psql.value(f"select increment_and_check_usage('{user}', '2026-03', 1000) ->> 'allowed'"), "true")
+        self.assertEqual(self.window(self.usage(user)), ("10", "1", "9", instant(21_600)))
+
+    def test_both_count_in_one_window(self):
+        user = self.user_of("three_hours")
+        for n in range(1, 6):
+            self.send_command(f"CONSUME {user}")
+            self.psql.run(f"select increment_and_check_usage('{user}')")
+            self.assertEqual(self.count_in_window(user), (2 * n, 0))
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}"))["reason"], "window_limit_reached")
+
+    def test_pipelined_messages_stop_at_the_windows_limit(self):
+        user = self.user_of("three_hours")
+        with self.service.connect() as connection:
+            connection.send(f"CONSUME {user}\r\n".encode() * 25)
+            answers = connection.read_lines(25)
+        self.assertEqual([answer[:8] for answer in answers], ["+ALLOWED"] * 10 + ["+BLOCKED"] * 15)
+        self.assertEqual((self.count(user), self.count_in_window(user)), (10, (10, 0)))
+
+    def test_rate_limit_fields_have_both_policies(self):
+        user = self.user_of("three_hours")
+        answer = self.service.http("POST", f"/v1/usage/{user}/consume", '{"n": 4}')
+        self.assertEqual(answer.headers["RateLimit-Policy"], '"three_hours";q=100;w=2678400, "three_hours.window";q=10;w=10800')
+        self.assertEqual(answer.headers["RateLimit"], '"three_hours";r=96;t=1434600, "three_hours.window";r=6;t=10800')
+
+    def test_the_dashboard_shows_the_window(self):
+        user = self.user_of("three_hours")
+        self.send_command(f"CONSUME {user} 4")
+        page = self.service.http("GET", f"/dashboard/users/{user}").text
+        self.assertRegex(page, r"(?s)Window</dt>.{0,80}4 of 10")
+
+    def test_a_plan_has_both_numbers_of_a_window_or_none(self):
+        for values in ("10, null", "null, 600", "0, 600", "1000001, 600", "10, 59", "10, 2678401"):
+            with self.subTest(values=values), self.assertRaisesRegex(Exception, "violates check constraint"):
+                self.psql.run(
+                    "insert into headroom.plans (plan, label, cycle, allowance, window_messages, window_seconds)"
+                    f" values ('bad', 'Bad', 'monthly', 10, {values})"
+                )

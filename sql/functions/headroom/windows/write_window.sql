@@ -1,0 +1,13 @@
+-- Writes an open window, or its end (null), into a usage row that contains it and is not written otherwise: that of an
+-- earlier period or plan. The caller has locked the row.
+create or replace function headroom.write_window(
+    p_user_id uuid, p_billing_period text, p_window headroom.usage_window
+) returns void
+    language sql
+begin atomic
+    update public.message_usage as usage
+    set window_opened_at = (p_window).opened_at, window_ends_at = (p_window).ends_at,
+        window_count = (p_window).used, window_held = (p_window).held
+    where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+        and usage.billing_period = p_billing_period;
+end;

@@ -1,0 +1,96 @@
+-- Windows: a second, shorter allowance beside that of the period. A window opens with the first message that finds none
+-- open, and ends a fixed time later. A user has at most one.
+alter table headroom.plans
+    add column window_messages integer,
+    add column window_seconds integer,
+    add constraint a_window_has_messages_and_seconds check ((window_messages is null) = (window_seconds is null)),
+    add constraint window_messages_are_1_to_1000000 check (window_messages between 1 and 1000000),
+    add constraint window_seconds_are_60_to_2678400 check (window_seconds between 60 and 2678400);
+comment on column headroom.plans.window_messages is
+    'Messages that fit into a window of window_seconds, beside the allowance of the period; null is no window.';
+comment on column headroom.plans.window_seconds is 'How long a window lasts, from its first message on.';
+
+-- Nullable, because rows of plans without a window shall not be wider, and null + n is null.
+alter table public.message_usage
+    add column window_opened_at timestamptz,
+    add column window_ends_at timestamptz,
+    add column window_count integer,
+    add column window_held integer,
+    add column window_limit integer,
+    drop constraint numbers_are_not_negative,
+    add constraint numbers_are_not_negative check (
+        least(
+            message_count, held, released, granted, "limit", plan_limit, plan_revision, window_count, window_held,
+            window_limit
+        ) >= 0
+        and least(generation, entitlement_version) >= 0
+    ),
+    drop constraint instants_are_in_the_years_2000_to_9999,
+    add constraint instants_are_in_the_years_2000_to_9999 check (
+        least(updated_at, started_at, resets_at, expires_at, window_opened_at, window_ends_at) >= '2000-01-01T00:00:00Z'
+        and greatest(updated_at, started_at, resets_at, expires_at, window_opened_at, window_ends_at)
+            < '10000-01-01T00:00:00Z'
+    ),
+    add constraint a_window_is_complete check (
+        case
+            when window_opened_at is null
+                then window_ends_at is null and window_count is null and window_held is null
+            else window_ends_at is not null and window_count is not null and window_held is not null
+        end
+    );
+comment on column public.message_usage.window_opened_at is
+    'When the window opened that the user''s messages count in. Null without one. It may have ended.';
+comment on column public.message_usage.window_ends_at is 'When that window ends; the next message then opens another.';
+comment on column public.message_usage.window_count is 'Messages counted in that window.';
+comment on column public.message_usage.window_held is
+    'Messages reserved in that window and not committed yet; they count as used.';
+comment on column public.message_usage.window_limit is
+    'Messages allowed in a window, a copy of the plan''s. Null if the plan has none: an open window is then kept, and '
+    'nothing counts in it.';
+
+-- window_opened_at: of the window in which the messages were counted or held. Null without one.
+alter table headroom.message_keys
+    add column window_opened_at headroom.instant,
+    add column window_used integer,
+    add column window_held integer,
+    add column window_limit integer,
+    add column committed_window_used integer,
+    add column committed_window_held integer,
+    add column committed_window_limit integer,
+    drop constraint counts_are_not_negative,
+    add constraint counts_are_not_negative check (
+        least(
+            used, held, "limit", committed_used, committed_held, committed_limit, window_used, window_held,
+            window_limit, committed_window_used, committed_window_held, committed_window_limit
+        ) >= 0
+        and generation >= 0
+    );
+
+-- A user's open window.
+create type headroom.usage_window as (
+    -- Of the usage row that contains the window. It may be that of an earlier period or plan.
+    billing_period text,
+    opened_at timestamptz,
+    ends_at timestamptz,
+    used integer,
+    held integer,
+    -- When the first hold of the window ends; null without holds.
+    holds_end_at timestamptz
+);
+
+alter type headroom.entitlement add attribute window_messages integer, add attribute window_seconds integer;
+-- window_limit is null if the plan has no window; the two instants are null if no window is open.
+alter type headroom.usage_snapshot
+    add attribute window_opened_at timestamptz, add attribute window_ends_at timestamptz,
+    add attribute window_used integer, add attribute window_held integer, add attribute window_limit integer;
+alter type headroom.count_batch_row
+    add attribute window_opened_at timestamptz, add attribute window_ends_at timestamptz,
+    add attribute window_used integer, add attribute window_held integer, add attribute window_limit integer;
+-- Of the usage row that contains the open window; null without one.
+alter type headroom.locked_user add attribute window_period text;
+alter type headroom.counted_key
+    add attribute window_opened_at timestamptz, add attribute window_used integer, add attribute window_held integer,
+    add attribute window_limit integer;
+alter type headroom.answer
+    add attribute window_limit integer, add attribute window_used integer, add attribute window_remaining integer,
+    add attribute window_resets timestamptz;
