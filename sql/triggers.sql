@@ -25,6 +25,18 @@ create or replace trigger record_manual_change after insert or update or delete 
 create or replace trigger record_manual_change after insert or update or delete on headroom.store_entitlements
     for each row execute function headroom.record_manual_change();
 
+-- Headroom's own writes, by headroom migrate, are those of headroom_owner.
+create or replace trigger check_word before insert or update on headroom.words
+    for each row execute function headroom.check_word();
+create or replace trigger keep_english before delete on headroom.words
+    for each row when (old.lang = 'en') execute function headroom.keep_english();
+create or replace trigger refuse_truncation before truncate on headroom.words
+    for each statement execute function headroom.keep_english();
+create or replace trigger increment_words_revision after insert or update or delete on headroom.words
+    for each statement execute function headroom.increment_words_revision();
+create or replace trigger record_manual_change after insert or update or delete on headroom.words
+    for each row when (current_user <> 'headroom_owner') execute function headroom.record_manual_change();
+
 -- last_used_at is in neither list: it is written once a minute and does not change which tokens are valid.
 create or replace trigger check_and_stamp_token
     before insert or update of name, scopes, digest, created_at, created_by, expires_at, revoked_at, revoked_by

@@ -40,7 +40,8 @@ private struct ConnectionRun {
             connectionID: 7,
             slotsMaximum: slotsMaximum,
             allowsWhenUnavailable: allows,
-            subscriptionsMaximum: 3
+            subscriptionsMaximum: 3,
+            words: CurrentWords()
         )
         expected = ExpectedReplies(connectionID: 7, allowsWhenUnavailable: allows, subscriptionsMaximum: 3)
     }

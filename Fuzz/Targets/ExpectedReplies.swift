@@ -10,7 +10,7 @@ import Usage
 /// front. The subscriptions are computed anew each time, from all requests.
 struct ExpectedReplies {
     private enum Entry {
-        case ready(Reply)
+        case ready(Reply, LanguageTag? = nil)
         case waiting(DecodedRequest)
         case subscribed([UsageChannel])
         case refused(ReplyError, [UsageChannel])
@@ -141,14 +141,15 @@ struct ExpectedReplies {
             switch (command, outcome) {
             case (.subscribe(let channels), .failure(let error)): .refused(ReplyError(error), channels)
             case (.subscribe(let channels), _): .subscribed(channels)
+            case (.inLanguage(let inner, let language), _): .ready(reply(to: inner, outcome, in: language), language)
             default: .ready(reply(to: command, outcome))
             }
     }
 
-    private static let keepChatting = "I couldn't check your usage right now — don't worry, you can keep chatting."
-    private static let tryAgain = "I couldn't check your usage right now. Let's try again in a moment."
-
-    private func reply(to command: Command, _ outcome: Outcome) -> Reply {
+    private func reply(to command: Command, _ outcome: Outcome, in language: LanguageTag? = nil) -> Reply {
+        let vocabulary = Words.shipped.vocabulary(for: language)
+        let keepChatting = Phrase(.uncounted).text(in: vocabulary)
+        let tryAgain = Phrase(.unreadable).text(in: vocabulary)
         switch outcome {
         case .answer(let answer): return .answer(answer)
         case .periodUsages(let periods): return .periodUsages(periods)
@@ -159,12 +160,12 @@ struct ExpectedReplies {
             switch command {
             case .consume(let user, _, _), .check(let user, _):
                 if error.code == .unreachable, allowsWhenUnavailable {
-                    return .text("ALLOWED user=\(user) degraded=1 banner=\"\(ExpectedReplies.keepChatting)\"")
+                    return .text("ALLOWED user=\(user) degraded=1 banner=\"\(keepChatting)\"")
                 }
             case .usage where error.isTransient:
                 var reply = ReplyError(error)
                 let isAllowed = error.code == .unreachable && allowsWhenUnavailable
-                reply.text = isAllowed ? ExpectedReplies.keepChatting : ExpectedReplies.tryAgain
+                reply.text = isAllowed ? keepChatting : tryAgain
                 return .error(reply)
             default: break
             }
@@ -185,7 +186,7 @@ struct ExpectedReplies {
     private mutating func apply(_ entry: Entry, _ output: inout ByteBuffer) {
         switch entry {
         case .waiting: break
-        case .ready(let reply): reply.encode(into: &output)
+        case .ready(let reply, let language): reply.encode(into: &output, in: Words.shipped.vocabulary(for: language))
         case .refused(let error, _): Reply.error(error).encode(into: &output)
         case .hello(let version):
             self.version = version

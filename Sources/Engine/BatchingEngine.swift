@@ -9,6 +9,8 @@ import Usage
 public final class BatchingEngine: Sendable {
     public let configuration: EngineConfiguration
     private let lanes: [Lane]
+    /// The words that answers are written with.
+    public let words: CurrentWords
     /// Reads about all users of a period.
     public let reports: ReportReader
     /// Publishes changes of users' usage.
@@ -19,12 +21,27 @@ public final class BatchingEngine: Sendable {
     public init(_ configuration: EngineConfiguration, logger: Logger) {
         self.configuration = configuration
         let mailboxes = mailboxes
+        let words = CurrentWords(standard: configuration.language)
+        self.words = words
         let invalidValues = InvalidValueLog(logger)
         lanes = (0..<configuration.lanes).map { index in
-            Lane(configuration, mailboxes: mailboxes, index: index, invalidValues: invalidValues, logger: logger)
+            Lane(
+                configuration,
+                mailboxes: mailboxes,
+                words: words,
+                index: index,
+                invalidValues: invalidValues,
+                logger: logger
+            )
         }
         reports = ReportReader(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
-        changes = ChangePublisher(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
+        changes = ChangePublisher(
+            configuration,
+            mailboxes: mailboxes,
+            words: words,
+            invalidValues: invalidValues,
+            logger: logger
+        )
     }
 
     /// For `INFO`.

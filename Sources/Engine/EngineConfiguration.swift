@@ -8,6 +8,8 @@ public struct EngineConfiguration: Sendable {
     public var unknownUsersPolicy: UnknownUsersPolicy
     /// Where users change a subscription that does not come from the App Store; nil: not known.
     public var manageURL: String?
+    /// Of sentences in answers to requests that name none.
+    public var language: LanguageTag
     /// Database connections that execute batches, each with a thread.
     public var lanes: Int
     /// Requests in one batch at most.
@@ -30,6 +32,7 @@ public struct EngineConfiguration: Sendable {
         databaseURL: String,
         unknownUsersPolicy: UnknownUsersPolicy = .trial,
         manageURL: String? = nil,
+        language: LanguageTag = .english,
         lanes: Int = 2,
         batchMaximum: Int = 512,
         queueCapacity: Int = 65_536,
@@ -42,6 +45,7 @@ public struct EngineConfiguration: Sendable {
         self.databaseURL = databaseURL
         self.unknownUsersPolicy = unknownUsersPolicy
         self.manageURL = manageURL
+        self.language = language
         self.lanes = lanes
         self.batchMaximum = batchMaximum
         self.queueCapacity = queueCapacity
@@ -61,7 +65,7 @@ extension EngineConfiguration {
             databaseURL,
             connectTimeout: connectTimeout,
             settings: LaneSettings.all(unknownUsersPolicy: unknownUsersPolicy, requestTimeout: requestTimeout)
-                + [("headroom.manage_url", manageURL ?? "")]
+                + [("headroom.manage_url", manageURL ?? ""), ("headroom.language", language.text)]
                 + (readOnly ? [("default_transaction_read_only", "on")] : [])
         )
     }

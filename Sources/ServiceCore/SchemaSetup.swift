@@ -53,9 +53,9 @@ public struct SchemaSetup: Sendable {
                 """
             )
         }
-        if preparation.hasChangedSentences {
+        if preparation.hasChangedWords {
             logger.warning(
-                "the SQL functions have another release's sentences; run headroom migrate with a login that may migrate"
+                "headroom.words has another release's sentences; run headroom migrate with a login that may migrate"
             )
         }
     }

@@ -111,15 +111,8 @@ public struct CivilDate: Hashable, Sendable {
         }
     }
 
-    static let monthNames = [
-        "January", "February", "March", "April", "May", "June",
-        "July", "August", "September", "October", "November", "December",
-    ]
-
-    /// The date in sentences: `December 1`.
-    public var monthAndDay: String {
-        "\(CivilDate.monthNames[month - 1]) \(day)"
-    }
+    /// The date in English sentences: `December 1`.
+    public var monthAndDay: String { Words.shipped.standard.text(self) }
 }
 
 /// Division that rounds towards negative infinity, so that instants before 1970 keep their order.

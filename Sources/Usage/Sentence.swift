@@ -1,7 +1,7 @@
-/// The sentences for users, in a warm first person.
+/// The sentences for users, in a warm first person, and the words that dates and waits are made of.
 ///
-/// `headroom migrate` writes them to the table `headroom.words`, so that SQL functions and the line protocol use the
-/// same ones.
+/// Here are the English ones. `headroom migrate` writes them, and those of `ShippedWords`, to the table
+/// `headroom.words`, where operators edit them. The service reads them from there (`Words`).
 public enum Sentence: String, Sendable, CaseIterable {
     case gentle
     case gentleUntil = "gentle_until"
@@ -10,8 +10,6 @@ public enum Sentence: String, Sendable, CaseIterable {
     case prominentUndated = "prominent_undated"
     case lifetime
     case trial
-    case window
-    case blockedWindow = "blocked_window"
     case blockedMonthly = "blocked_monthly"
     case blockedMonthlyUndated = "blocked_monthly_undated"
     case blockedUntil = "blocked_until"
@@ -43,10 +41,30 @@ public enum Sentence: String, Sendable, CaseIterable {
     case accessibleLifetimeUnlimited = "accessible_lifetime_unlimited"
     case accessiblePast = "accessible_past"
     case accessiblePastUnlimited = "accessible_past_unlimited"
+    case window
+    case blockedWindow = "blocked_window"
     case unreadable
     case uncounted
+    case unlimited
+    case date
+    case month1 = "month_1"
+    case month2 = "month_2"
+    case month3 = "month_3"
+    case month4 = "month_4"
+    case month5 = "month_5"
+    case month6 = "month_6"
+    case month7 = "month_7"
+    case month8 = "month_8"
+    case month9 = "month_9"
+    case month10 = "month_10"
+    case month11 = "month_11"
+    case month12 = "month_12"
+    case days
+    case hours
+    case minutes
+    case waitJoined = "wait_joined"
 
-    /// The template for numbers other than 1, with placeholders in braces.
+    /// The English template for numbers other than 1, with blanks in braces.
     public var other: String {
         switch self {
         case .gentle: "You have {remaining} conversations left this month"
@@ -56,8 +74,6 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .prominentUndated: "Almost there — {remaining} messages left"
         case .lifetime: "{used} of {limit} messages used"
         case .trial: "{remaining} of {limit} trial messages remaining"
-        case .window: "{remaining} messages left for the next {wait}"
-        case .blockedWindow: "Let's take a short break. I'm here for you again in {wait}."
         case .blockedMonthly:
             "We've had a lot of great conversations this month! Your next session refreshes on {date}."
         case .blockedMonthlyUndated: "We've had a lot of great conversations this month!"
@@ -93,12 +109,32 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .accessibleLifetimeUnlimited: "{used} messages used"
         case .accessiblePast: "{used} of {limit} messages used in {period}"
         case .accessiblePastUnlimited: "{used} messages used in {period}"
+        case .window: "{remaining} messages left for the next {wait}"
+        case .blockedWindow: "Let's take a short break. I'm here for you again in {wait}."
         case .unreadable: "I couldn't check your usage right now. Let's try again in a moment."
         case .uncounted: "I couldn't check your usage right now — don't worry, you can keep chatting."
+        case .unlimited: "unlimited"
+        case .date: "{month} {day}"
+        case .month1: "January"
+        case .month2: "February"
+        case .month3: "March"
+        case .month4: "April"
+        case .month5: "May"
+        case .month6: "June"
+        case .month7: "July"
+        case .month8: "August"
+        case .month9: "September"
+        case .month10: "October"
+        case .month11: "November"
+        case .month12: "December"
+        case .days: "{n} days"
+        case .hours: "{n} hours"
+        case .minutes: "{n} minutes"
+        case .waitJoined: "{larger} {smaller}"
         }
     }
 
-    /// The template for the number 1; nil if it is `other`.
+    /// The English template for the number 1; nil if it is `other`.
     public var one: String? {
         switch self {
         case .gentle: "You have {remaining} conversation left this month"
@@ -106,24 +142,66 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .gentleLifetime: "You have {remaining} conversation left"
         case .prominent: "Almost there — {remaining} message left until {date}"
         case .prominentUndated: "Almost there — {remaining} message left"
-        case .window: "{remaining} message left for the next {wait}"
         case .accessibleMonthlyUnlimited: "{used} message used this month"
         case .accessibleUntilUnlimited: "{used} message used in the period until {date}"
         case .accessibleLifetimeUnlimited: "{used} message used"
         case .accessiblePastUnlimited: "{used} message used in {period}"
+        case .window: "{remaining} message left for the next {wait}"
+        case .days: "{n} day"
+        case .hours: "{n} hour"
+        case .minutes: "{n} minute"
         default: nil
         }
     }
 
-    /// The number that chooses between `one` and `other`; nil for a sentence that has one form.
-    func number(in values: Phrase.Values) -> Int? {
+    /// The templates in English.
+    var english: WordForms { WordForms(one: one, other: other) }
+
+    static let months: [Sentence] = [
+        .month1, .month2, .month3, .month4, .month5, .month6, .month7, .month8, .month9, .month10, .month11, .month12,
+    ]
+}
+
+/// A place in a template where a value is filled in: `{remaining}`.
+public enum Blank: String, Sendable, CaseIterable {
+    case remaining, limit, used, date, wait, label, day, days, period, month, n, larger, smaller
+}
+
+extension Sentence {
+    /// Those that its templates may have. Others are refused where a template is written.
+    public var blanks: [Blank] {
         switch self {
-        case .gentle, .gentleUntil, .gentleLifetime, .prominent, .prominentUndated, .trial, .window:
-            values.allowance.remaining
-        case .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleUntil, .accessibleUntilUnlimited,
+        case .gentle, .gentleLifetime, .prominentUndated, .lifetime, .trial, .blockedMonthlyUndated, .blockedUndated,
+            .blockedTrial, .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleTrial, .accessibleLifetime,
+            .accessibleLifetimeUnlimited:
+            [.remaining, .limit, .used]
+        case .gentleUntil, .prominent, .blockedMonthly, .blockedUntil, .accessibleUntil, .accessibleUntilUnlimited:
+            [.remaining, .limit, .used, .date]
+        case .window, .blockedWindow: [.remaining, .limit, .used, .wait]
+        case .accessiblePast, .accessiblePastUnlimited: [.limit, .used, .period]
+        case .cancelled, .cancelledTrial, .billingIssue: [.date]
+        case .labelTrial: [.label, .day, .days]
+        case .date: [.month, .day]
+        case .days, .hours, .minutes: [.n]
+        case .waitJoined: [.larger, .smaller]
+        case .blockedTrialEnded, .blockedNoAccess, .blockedNeverSubscribed, .billingIssueUndated, .billingRetry,
+            .billingIssueSteps, .stateActive, .stateTrial, .stateCancelled, .stateBillingIssue, .stateExpired,
+            .stateRefunded, .stateFree, .unreadable, .uncounted, .unlimited, .month1, .month2, .month3, .month4,
+            .month5, .month6, .month7, .month8, .month9, .month10, .month11, .month12:
+            []
+        }
+    }
+
+    /// The blank whose number chooses among the plural forms; nil for a sentence that has one form.
+    public var numberBlank: Blank? {
+        switch self {
+        case .gentle, .gentleUntil, .gentleLifetime, .prominent, .prominentUndated, .trial, .window: .remaining
+        case .lifetime, .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleUntil, .accessibleUntilUnlimited,
             .accessibleTrial, .accessibleLifetime, .accessibleLifetimeUnlimited, .accessiblePast,
             .accessiblePastUnlimited:
-            values.allowance.used
+            .used
+        case .date: .day
+        case .days, .hours, .minutes: .n
         default: nil
         }
     }

@@ -1,4 +1,4 @@
-/// Chooses the sentences of an answer. `Phrase.text` fills their values in.
+/// Chooses the sentences of an answer. `Phrase.text(in:)` fills their values in.
 extension UsageSnapshot {
     /// About the messages that are left, or nil.
     public var banner: Phrase? {
@@ -90,13 +90,16 @@ extension UsageSnapshot {
     }
 
     /// The plan's label for users: "Premium", or "Trial — Day 2 of 3".
-    public var label: String {
+    public func label(in vocabulary: Vocabulary) -> String {
         guard let trialDay else { return plan.label }
         var label = phrase(.labelTrial)
         label.values.entitlement = entitlement
         (label.values.day, label.values.days) = trialDay
-        return label.text
+        return label.text(in: vocabulary)
     }
+
+    /// In English, as it is shipped.
+    public var label: String { label(in: Words.shipped.standard) }
 
     /// The usage as a sentence, for a screen reader.
     public var accessible: Phrase {

@@ -19,7 +19,8 @@ struct AuthenticationTests {
             connectionID: 7,
             slotsMaximum: 100,
             allowsWhenUnavailable: false,
-            subscriptionsMaximum: 100
+            subscriptionsMaximum: 100,
+            words: CurrentWords()
         )
     }
 

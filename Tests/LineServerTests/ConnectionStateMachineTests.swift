@@ -20,7 +20,8 @@ struct ConnectionStateMachineTests {
             connectionID: 7,
             slotsMaximum: slots,
             allowsWhenUnavailable: allows,
-            subscriptionsMaximum: 100
+            subscriptionsMaximum: 100,
+            words: CurrentWords()
         )
     }
 

@@ -26,7 +26,8 @@ struct SubscriptionsTests {
                 connectionID: 7,
                 slotsMaximum: 100,
                 allowsWhenUnavailable: false,
-                subscriptionsMaximum: subscriptionsMaximum
+                subscriptionsMaximum: subscriptionsMaximum,
+                words: CurrentWords()
             )
             if version == 3 {
                 _ = send("HELLO 3")

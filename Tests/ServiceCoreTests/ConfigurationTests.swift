@@ -94,6 +94,7 @@ struct ConfigurationTests {
                 ["s3cret", "*", "null", "https://", "https://a/", "https://A.example", "ftp://a", "https://a b"],
                 ["https://app.example.com", "http://localhost:3000, https://[::1]:8443"]
             )
+        case LanguageTag.form: return (["e", "en_US", "s3cret value", "de-"], ["de", "pt-BR"])
         case "path", "libpq connection string or URI": return ([], [])
         case "text": return (setting.isSecret ? [",", " , ,"] : [], [])
         default:

@@ -78,7 +78,7 @@ struct DocumentationTests {
     }
 
     @Test("every reason, state, tier and display is named")
-    func words() throws {
+    func names() throws {
         let reference = try page("docs/reference.md")
         let values =
             DenialReason.allCases.map(\.rawValue) + SubscriptionState.allCases.map(\.rawValue)
@@ -86,11 +86,12 @@ struct DocumentationTests {
         for value in values { #expect(reference.contains("`\(value)`"), "\(value)") }
     }
 
-    @Test("every sentence is listed with its form for exactly one")
-    func sentences() throws {
-        let fields = try section("Fields", of: page("docs/reference.md"))
-        for words in Sentence.allCases {
-            #expect(row(words.rawValue, in: fields)?[1...2] == [words.other, words.one ?? ""], "\(words)")
+    @Test("every word is listed with its form for exactly one, and its blanks")
+    func words() throws {
+        let table = try section("The words", of: page("docs/words.md"))
+        for word in Sentence.allCases {
+            let blanks = word.blanks.map { "{\($0.rawValue)}" }.joined(separator: " ")
+            #expect(row(word.rawValue, in: table)?[1...3] == [word.other, word.one ?? "", blanks], "\(word)")
         }
     }
 

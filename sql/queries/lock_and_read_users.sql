@@ -6,5 +6,6 @@ select
     (locked.entitlement).has_subscription, -- noqa: AL03
     locked.entitlement::text as entitlement, locked.held_by_keys, locked.holds_end_at, locked.has_subscriber,
     locked.has_usage_row, locked.generation, locked.is_outdated,
-    locked.window_period
+    locked.window_period,
+    (select revised.words_revision from headroom.plan_revision as revised) as words_revision
 from headroom.lock_and_read_users(0::smallint, $1::uuid[], $2::boolean[], $3) as locked;

@@ -47,7 +47,8 @@ derived as materialized (
 )
 select
     snapshot.*, details.renews_at, details.next_plan, details.price, details.currency,
-    headroom.manage_address(details.store) as manage
+    headroom.manage_address(details.store) as manage,
+    (select revised.words_revision from headroom.plan_revision as revised) as words_revision
 from (
     select usable.* from usable
     union all

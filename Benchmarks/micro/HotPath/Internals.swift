@@ -16,7 +16,8 @@ struct ConnectionUnderTest {
         connectionID: 1,
         slotsMaximum: 1_024,
         allowsWhenUnavailable: false,
-        subscriptionsMaximum: 1_024
+        subscriptionsMaximum: 1_024,
+        words: CurrentWords()
     )
     private let dependencies = ConnectionStateMachine.Dependencies(serverVersion: "1.0.0", info: { [] })
     private var room = ByteBufferAllocator().buffer(capacity: 8_192)

@@ -91,6 +91,7 @@ struct CountPath {
         let uncounted: [Batch.UserRequests]
         do throws(PostgresError) {
             guard let counted = try CountBatchStatement.Result(result) else { return Array(groups) }
+            laneConnection.noteWords(counted.wordsRevision)
             var entitlements = statement.cached.map { $0?.entitlement }
             var holds: [Int: CountBatchStatement.Holds] = [:]
             if let rows = try counted.userRows() {

@@ -1,9 +1,12 @@
 /// Delivers the outcomes of a lane's requests, and counts those that are unknown.
 struct OutcomeDelivery {
+    let laneConnection: LaneConnection
     let mailboxes: MailboxRegistry
     let metrics: LaneMetrics
 
+    /// Between two statements of the lane: answers are written with words at least as new as what they say.
     func deliver(_ completions: [Completion]) {
+        laneConnection.refreshWords()
         mailboxes.deliver(completions)
     }
 
@@ -26,6 +29,6 @@ struct OutcomeDelivery {
 
     private func deliverFailures(_ completions: [Completion], _ error: EngineError) {
         metrics.countUnknownOutcomes(completions.count, after: error)
-        deliver(completions)
+        mailboxes.deliver(completions)
     }
 }

@@ -104,6 +104,7 @@ struct ReadPath {
         _ answer: AnswerFromSnapshot
     ) -> Remainder {
         laneConnection.refreshCatalog(ifOlderThan: result.snapshots.planRevision)
+        laneConnection.noteWords(result.wordsRevision)
         let (groups, batch) = (part.groups, part.batch)
         var completions: [Completion] = []
         var rest = Remainder()

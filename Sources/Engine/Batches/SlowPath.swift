@@ -97,6 +97,7 @@ struct SlowPath {
             return .someExpired
         }
         laneConnection.refreshCatalog(ifOlderThan: try LockUsersStatement.planRevision(read))
+        laneConnection.noteWords(LockUsersStatement.wordsRevision(read))
         let lockedUsers = try statement.users(read, laneConnection.catalog)
         let new = statement.newUsers(lockedUsers)
         if !attempt.isRepetition, !new.isEmpty, new.count < groups.count {

@@ -1,3 +1,4 @@
+import Logging
 import Postgres
 import Usage
 
@@ -13,7 +14,9 @@ struct ChangePoll {
 
     private let session: ReconnectingSession<Void>
     private let configuration: EngineConfiguration
+    private let words: CurrentWords
     private let invalidValues: InvalidValueLog
+    private let logger: Logger
     private var catalog = PlanCatalog.empty
     /// The transactions that were visible when the last round began (`pg_current_snapshot`); nil before the first
     /// round.
@@ -30,10 +33,18 @@ struct ChangePoll {
 
     static let statements: [PreparedQuery] = [.pollClock, .pollSubscribedUsers, .readSubscribedUsers, .readPlans]
 
-    init(session: ReconnectingSession<Void>, configuration: EngineConfiguration, invalidValues: InvalidValueLog) {
+    init(
+        session: ReconnectingSession<Void>,
+        configuration: EngineConfiguration,
+        words: CurrentWords,
+        invalidValues: InvalidValueLog,
+        logger: Logger
+    ) {
         self.session = session
         self.configuration = configuration
+        self.words = words
         self.invalidValues = invalidValues
+        self.logger = logger
     }
 
     /// The connection is lost, or there are no subscribers: the next round compares all users.
@@ -74,6 +85,7 @@ struct ChangePoll {
         let visible = try clock.text("snapshot")
         // Null if an operator has deleted the only row.
         let revision = try clock.int32OrNil("plan_revision")
+        refreshWords(seen: try clock.int32OrNil("words_revision"))
         if planRevision != revision {
             if planRevision != nil { list.markAllStale() }
             planRevision = revision
@@ -83,6 +95,18 @@ struct ChangePoll {
         if snapshot != visible { remaining = list.fingerprints[...] }
         snapshot = visible
         isInRound = true
+    }
+
+    /// Messages of subscriptions are written with words of this round at least.
+    private func refreshWords(seen revision: Int?) {
+        guard let seen = revision.map({ Int32(clamping: $0) }), words.isOutdated(seen),
+            let connection = session.connection
+        else { return }
+        do throws(PostgresError) {
+            try words.refresh(seen: seen, over: connection, deadline: .now + configuration.requestTimeout, logger)
+        } catch {
+            logger.warning("words could not be read; messages have the last ones", metadata: ["error": "\(error)"])
+        }
     }
 
     private mutating func compareNext(_ list: inout ChangeSubscriberList) throws(PostgresError) {

@@ -30,17 +30,20 @@ public final class ChangePublisher: Sendable {
     private let wake = WakePipe()
     private let configuration: EngineConfiguration
     private let mailboxes: MailboxRegistry
+    private let words: CurrentWords
     private let invalidValues: InvalidValueLog
     private let logger: Logger
 
     init(
         _ configuration: EngineConfiguration,
         mailboxes: MailboxRegistry,
+        words: CurrentWords,
         invalidValues: InvalidValueLog,
         logger: Logger
     ) {
         self.configuration = configuration
         self.mailboxes = mailboxes
+        self.words = words
         self.invalidValues = invalidValues
         self.logger = logger
     }
@@ -80,7 +83,13 @@ public final class ChangePublisher: Sendable {
             wake: wake,
             logger: logger
         )
-        var poll = ChangePoll(session: session, configuration: configuration, invalidValues: invalidValues)
+        var poll = ChangePoll(
+            session: session,
+            configuration: configuration,
+            words: words,
+            invalidValues: invalidValues,
+            logger: logger
+        )
         var list = ChangeSubscriberList(usersMaximum: ChangePublisher.usersMaximum)
         while true {
             let (commands, isClosed) = inbox.withLock { inbox in

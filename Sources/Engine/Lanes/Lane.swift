@@ -13,6 +13,7 @@ final class Lane: Sendable {
     let metrics = LaneMetrics()
     private let configuration: EngineConfiguration
     private let mailboxes: MailboxRegistry
+    private let words: CurrentWords
     private let invalidValues: InvalidValueLog
     private let logger: Logger
 
@@ -24,12 +25,14 @@ final class Lane: Sendable {
     init(
         _ configuration: EngineConfiguration,
         mailboxes: MailboxRegistry,
+        words: CurrentWords,
         index: Int,
         invalidValues: InvalidValueLog,
         logger: Logger
     ) {
         self.configuration = configuration
         self.mailboxes = mailboxes
+        self.words = words
         self.invalidValues = invalidValues
         queue = Mutex(
             LaneQueue(
@@ -61,10 +64,15 @@ final class Lane: Sendable {
 
     /// The lane's thread.
     func run() {
-        let laneConnection = LaneConnection(options: configuration.sessionOptions("lane"), wake: wake, logger: logger)
+        let laneConnection = LaneConnection(
+            options: configuration.sessionOptions("lane"),
+            words: words,
+            wake: wake,
+            logger: logger
+        )
         let sender = ExactlyOnceSender(
             laneConnection: laneConnection,
-            delivery: OutcomeDelivery(mailboxes: mailboxes, metrics: metrics),
+            delivery: OutcomeDelivery(laneConnection: laneConnection, mailboxes: mailboxes, metrics: metrics),
             logger: logger,
             sleep: { [wake] in _ = wake.sleep(orUntilReadable: -1, until: $0) }
         )

@@ -8,6 +8,9 @@ final class LaneConnection {
     private let session: ReconnectingSession<Setup>
     private let logger: Logger
     private(set) var catalog = PlanCatalog.empty
+    private let words: CurrentWords
+    /// The revision of the words that the newest statement has seen, where it is another than that of `words`.
+    private var outdatedWords: Int32?
     /// The database's clock when the connection was opened. Nil once `takeObservedInstant` has returned it.
     private var observedInstant: Instant?
 
@@ -25,7 +28,8 @@ final class LaneConnection {
         var observedAt: Instant
     }
 
-    init(options: ConnectionOptions, wake: WakePipe, logger: Logger) {
+    init(options: ConnectionOptions, words: CurrentWords, wake: WakePipe, logger: Logger) {
+        self.words = words
         session = ReconnectingSession(
             options: options,
             statements: PreparedQuery.lane,
@@ -75,6 +79,7 @@ final class LaneConnection {
         guard (receiptNumber - 1...receiptNumber).contains(setup.receiptNumber) else { return loseReceipt() }
         catalog = setup.catalog
         observedInstant = setup.observedAt
+        refreshWords(seen: nil)
     }
 
     private static func setUp(
@@ -131,6 +136,29 @@ final class LaneConnection {
             // The counts of this batch are committed and correct. Only its answers show the plans as they were before.
             logger.warning("plans could not be read", metadata: ["error": "\(error)"])
             drop(error)
+        }
+    }
+
+    /// Remembers that answers which are computed now need words of this revision.
+    func noteWords(_ revision: Int32?) {
+        if let revision, words.isOutdated(revision) { outdatedWords = revision }
+    }
+
+    /// Reads the words that answers to be delivered now need.
+    func refreshWords() {
+        guard let seen = outdatedWords else { return }
+        outdatedWords = nil
+        refreshWords(seen: seen)
+    }
+
+    private func refreshWords(seen: Int32?) {
+        guard let connection else { return }
+        do throws(PostgresError) {
+            // Answers of committed messages wait for it.
+            try words.refresh(seen: seen, over: connection, deadline: .now + .milliseconds(500), logger)
+        } catch {
+            logger.warning("words could not be read; answers have the last ones", metadata: ["error": "\(error)"])
+            if !connection.isUsable { drop(error) }
         }
     }
 

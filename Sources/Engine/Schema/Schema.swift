@@ -5,6 +5,8 @@ import Usage
 public enum Schema {
     /// Has all objects of the product, except those that clients expect in `public`.
     public static let name = "headroom"
+    /// Owns all of them.
+    private static let owner = "headroom_owner"
 
     public static var migrator: Migrator {
         Migrator(
@@ -28,7 +30,7 @@ public enum Schema {
                     Definition(file: "rights_on_message_usage.sql", sql: EmbeddedSQL.rightsOnMessageUsage),
                 ],
                 owner: SchemaOwner(
-                    role: "headroom_owner",
+                    role: owner,
                     become: EmbeddedSQL.refuseUntrustedTable + EmbeddedSQL.becomeOwner,
                     resign: EmbeddedSQL.resignOwner,
                     installedObjects: EmbeddedSQL.readInstalledObjects
@@ -59,8 +61,8 @@ public enum Schema {
     /// The result of `prepare`.
     public struct Preparation: Sendable {
         public var applied: MigrationPlan
-        /// Whether the SQL functions return another release's texts, until a login that may migrate does.
-        public var hasChangedSentences: Bool
+        /// Whether the database has another release's words, until a login that may migrate does.
+        public var hasChangedWords: Bool
         /// Whether the login may migrate, and so replace Headroom's functions, which a service need not do.
         public var mayMigrate: Bool
     }
@@ -81,27 +83,29 @@ public enum Schema {
             // The migration may have created the roles.
             rights = try LoginRights(of: connection)
             guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
-            return Preparation(applied: applied, hasChangedSentences: false, mayMigrate: true)
+            return Preparation(applied: applied, hasChangedWords: false, mayMigrate: true)
         }
         guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
         try connection.execute("set role \(ServiceRole.name)", deadline: .now + .seconds(30))
         try migrator.requireCurrent(connection, owner: rights.owner)
         let changed = try connection.query(
-            EmbeddedSQL.countChangedSentences,
-            sentenceParameters(),
+            EmbeddedSQL.countChangedWords,
+            shippedWords(),
             deadline: .now + .seconds(30)
         )
         try verifyCounting(connection)
         return Preparation(
             applied: MigrationPlan(),
-            hasChangedSentences: try changed.int32(0, 0) > 0,
+            hasChangedWords: try changed.int32(0, 0) > 0,
             mayMigrate: false
         )
     }
 
     /// In the migration's transaction, so that a table in which counting fails stays as it was.
     private static func finish(_ connection: Connection) throws(PostgresError) {
-        try writeSentences(connection)
+        // The audit log has operators' edits of words, not those of a release.
+        try connection.execute("set local role \(owner)", deadline: .now + .seconds(30))
+        try writeWords(connection)
         try connection.execute("set local role \(ServiceRole.name)", deadline: .now + .seconds(30))
         try verifyCounting(connection)
         try connection.execute("set local role none", deadline: .now + .seconds(30))
@@ -121,16 +125,24 @@ public enum Schema {
         }
     }
 
-    private static func writeSentences(_ connection: Connection) throws(PostgresError) {
-        _ = try connection.query(EmbeddedSQL.writeSentences, sentenceParameters(), deadline: .now + .seconds(30))
+    private static func writeWords(_ connection: Connection) throws(PostgresError) {
+        let sentences = Sentence.allCases
+        var parameters = shippedWords()
+        parameters.appendTexts(count: sentences.count) { sentences[$0].rawValue }
+        parameters.appendTexts(count: sentences.count) { sentences[$0].blanks.map(\.rawValue).joined(separator: " ") }
+        parameters.appendTexts(count: sentences.count) { sentences[$0].numberBlank?.rawValue }
+        _ = try connection.query(EmbeddedSQL.writeShippedWords, parameters, deadline: .now + .seconds(30))
     }
 
-    private static func sentenceParameters() -> Parameters {
-        let sentences = Sentence.allCases
+    private static func shippedWords() -> Parameters {
+        let rows = ShippedWords.rows
         var parameters = Parameters()
-        parameters.appendTexts(count: sentences.count) { sentences[$0].rawValue }
-        parameters.appendTexts(count: sentences.count) { sentences[$0].one }
-        parameters.appendTexts(count: sentences.count) { sentences[$0].other }
+        parameters.appendTexts(count: rows.count) { rows[$0].language.text }
+        parameters.appendTexts(count: rows.count) { rows[$0].sentence.rawValue }
+        parameters.appendTexts(count: rows.count) { rows[$0].forms.one }
+        parameters.appendTexts(count: rows.count) { rows[$0].forms.other }
+        parameters.appendTexts(count: rows.count) { rows[$0].forms.few }
+        parameters.appendTexts(count: rows.count) { rows[$0].forms.many }
         return parameters
     }
 }

@@ -58,6 +58,8 @@ struct CountBatchStatement {
         private let counts: Int
         /// The database's clock. 1970 where headroom.now() returns null, because nothing is counted then.
         let observedAt: Instant
+        /// Nil when it cannot be read.
+        let wordsRevision: Int32?
 
         /// Nil when the statement did nothing, because its number had been counted before.
         ///
@@ -69,6 +71,7 @@ struct CountBatchStatement {
             counts = try result.column("counts")
             let clock = try result.column("observed_at")
             observedAt = Instant(microsecondsSince1970: result.isNull(0, clock) ? 0 : try result.timestamp(0, clock))
+            wordsRevision = result.wordsRevision
         }
 
         /// Calls `body` for each user that was counted.

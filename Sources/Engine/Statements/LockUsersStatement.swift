@@ -102,6 +102,8 @@ struct LockUsersStatement {
         return try UsageSnapshotDecoder(results[1]).planRevision(0)
     }
 
+    static func wordsRevision(_ results: [QueryResult]) -> Int32? { results.count > 1 ? results[1].wordsRevision : nil }
+
     /// The keys that were used before, by user.
     func usedKeys(_ results: [QueryResult]) throws(PostgresError) -> [UserID: [MessageKey: UsedKey]] {
         results.count > 2 ? try usedKeys(in: results[2]) : [:]

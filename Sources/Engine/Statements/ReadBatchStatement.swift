@@ -35,6 +35,8 @@ enum ReadBatchStatement {
 
         var rows: Range<Int> { 0..<result.rowCount }
 
+        var wordsRevision: Int32? { result.wordsRevision }
+
         /// Whether a message, even a denied one, would write the user's row anew.
         func isStale(_ row: Int) throws(PostgresError) -> Bool { try result.bool(row, isStaleColumn) }
     }

@@ -133,6 +133,7 @@ struct UnbatchedExecutor {
         guard result.rowCount == 1 else { throw PostgresError(.connectionLost, "a usage snapshot was not found") }
         let snapshots = try DetailedSnapshotDecoder(result)
         laneConnection.refreshCatalog(ifOlderThan: snapshots.planRevision)
+        laneConnection.noteWords(result.wordsRevision)
         return try snapshots.snapshot(0, laneConnection.catalog)
     }
 
@@ -150,6 +151,7 @@ struct UnbatchedExecutor {
         guard result.rowCount == 1 else { return nil }
         let snapshots = try UsageSnapshotDecoder(result)
         laneConnection.refreshCatalog(ifOlderThan: snapshots.planRevision(0))
+        laneConnection.noteWords(result.wordsRevision)
         return try snapshots.snapshot(0, laneConnection.catalog)
     }
 

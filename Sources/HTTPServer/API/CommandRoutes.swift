@@ -8,6 +8,7 @@ import Usage
 /// Commands of the line protocol over HTTP, with the same permissions, answers and errors: see `CommandRoute.all`.
 struct CommandRoutes: RouteProvider {
     private let engine: EngineClient
+    private let words: CurrentWords
     private let requestGuard: RequestGuard
     private let bodies: BodyDecoder
     private let metrics: SharedMetrics
@@ -16,6 +17,7 @@ struct CommandRoutes: RouteProvider {
 
     init(_ dependencies: HTTPServerDependencies) {
         engine = dependencies.engine
+        words = dependencies.parts.engine.words
         requestGuard = dependencies.requestGuard
         bodies = BodyDecoder(dependencies.configuration)
         metrics = dependencies.parts.metrics.http
@@ -47,20 +49,29 @@ struct CommandRoutes: RouteProvider {
         let submittedAt = NIODeadline.now()
         let outcome = await engine.perform(operation, for: user)
         metrics.count(command, outcome, submittedAt: submittedAt)
-        return try response(to: outcome, purpose)
+        let vocabulary = words.current.vocabulary(for: request, named: command.language)
+        return try response(to: outcome, purpose, vocabulary)
     }
 
-    private func response(to outcome: Outcome, _ purpose: RequestPurpose) throws(Problem) -> Response {
+    private func response(
+        to outcome: Outcome,
+        _ purpose: RequestPurpose,
+        _ vocabulary: Vocabulary
+    ) throws(Problem) -> Response {
         switch outcome {
         case .answer(let answer):
-            var response = CommandRoutes.response(answer.json)
+            var response = CommandRoutes.response(answer.json(in: vocabulary))
+            vocabulary.writeFields(to: &response.headers)
             RateLimitFields(answer.snapshot).write(to: &response.headers)
             if let seconds = answer.retryAfterSeconds { response.headers[.retryAfter] = "\(max(1, seconds))" }
             return response
         case .done: return CommandRoutes.response(JSON.encode([String: String]()))
         case .failure(let error):
-            switch purpose.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable) {
-            case .success(let answer): return CommandRoutes.response(JSON.encode(UncountedBody(answer)))
+            switch purpose.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary) {
+            case .success(let answer):
+                var response = CommandRoutes.response(JSON.encode(UncountedBody(answer)))
+                vocabulary.writeFields(to: &response.headers)
+                return response
             case .failure(let error): throw Problem(error)
             }
         case .periodUsages, .report, .subscribed, .periods: throw Problem(EngineError.unexpectedOutcome)

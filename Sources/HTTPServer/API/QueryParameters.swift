@@ -28,6 +28,12 @@ struct QueryParameters {
         return try QueryParameters.period(text)
     }
 
+    func language() throws(Problem) -> LanguageTag? {
+        guard let text = values["lang"] else { return nil }
+        guard let language = LanguageTag(text) else { throw .badArgument("lang must be \(LanguageTag.form)") }
+        return language
+    }
+
     static func period(_ text: String) throws(Problem) -> BillingPeriod {
         guard let period = BillingPeriod(text) else {
             throw .badArgument("period must be \(BillingPeriod.forms)")

@@ -6,14 +6,16 @@ extension Answer {
     /// The fields of the answer's line as JSON, under the same names. Fields that do not apply are left out, except
     /// that `limit` and `remaining` are null for an unlimited plan. `allowed` says what the line's first word does, for
     /// answers to messages.
-    var json: ByteBuffer {
+    ///
+    /// - Parameter vocabulary: that of the request's language.
+    func json(in vocabulary: Vocabulary) -> ByteBuffer {
         var object = JSONObjectWriter()
         // Each derived once: sentences are put together.
         let snapshot = snapshot
         let trialDay = snapshot.trialDay
-        if isDetailed { object.put("accessible", snapshot.accessible.text) }
+        if isDetailed { object.put("accessible", snapshot.accessible.text(in: vocabulary)) }
         object.put("allowed", isAllowed)
-        object.put("banner", snapshot.banner?.text)
+        object.put("banner", snapshot.banner?.text(in: vocabulary))
         object.put("crossed", crossed?.rawValue)
         object.put("currency", details?.currency)
         object.put("day", trialDay?.day)
@@ -22,11 +24,11 @@ extension Answer {
         object.put("expires", snapshot.expiresShown?.text)
         object.put("grace_until", graceUntil?.text)
         object.put("held", snapshot.held)
-        if isDetailed { object.put("label", snapshot.label) }
+        if isDetailed { object.put("label", snapshot.label(in: vocabulary)) }
         object.putOrNull("limit", snapshot.limit)
         object.put("manage", details?.manage)
         object.put("next_plan", nextPlan)
-        object.put("notice", snapshot.notice?.text)
+        object.put("notice", snapshot.notice?.text(in: vocabulary))
         object.put("period", snapshot.period.label)
         object.put("plan", snapshot.plan.name)
         object.put("previous_plan", snapshot.previousPlan)
@@ -41,8 +43,8 @@ extension Answer {
         object.put("shadow", isShadow ? true : nil)
         object.put("state", snapshot.state.rawValue)
         if isDetailed {
-            object.put("state_label", snapshot.stateLabel.text)
-            object.put("steps", snapshot.steps?.text)
+            object.put("state_label", snapshot.stateLabel.text(in: vocabulary))
+            object.put("steps", snapshot.steps?.text(in: vocabulary))
         }
         object.put("tier", snapshot.tier.rawValue)
         object.put("unlimited", snapshot.limit == nil)

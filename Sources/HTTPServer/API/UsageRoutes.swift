@@ -9,6 +9,7 @@ import Usage
 /// it.
 struct UsageRoutes: RouteProvider {
     private let engine: EngineClient
+    private let words: CurrentWords
     private let requestGuard: RequestGuard
     private let requestTimeout: Duration
     private let allowsWhenUnavailable: Bool
@@ -16,6 +17,7 @@ struct UsageRoutes: RouteProvider {
 
     init(_ dependencies: HTTPServerDependencies) {
         engine = dependencies.engine
+        words = dependencies.parts.engine.words
         requestGuard = dependencies.requestGuard
         requestTimeout = dependencies.configuration.requestTimeout
         allowsWhenUnavailable = dependencies.parts.configuration.allowsWhenUnavailable
@@ -35,13 +37,16 @@ struct UsageRoutes: RouteProvider {
     private func usage(_ request: Request, _ context: HTTPContext) async throws -> Response {
         try context.require(.usage)
         let user = try context.user(in: namespace)
-        let period = try QueryParameters(request, allowing: "period").period()
+        let parameters = try QueryParameters(request, allowing: "period", "lang")
+        let (period, language) = (try parameters.period(), try parameters.language())
         let outcome = await engine.perform(period.map { .usageInPeriod($0) } ?? .usage, for: user)
+        let vocabulary = words.current.vocabulary(for: request, named: language)
         if case .failure(let error) = outcome {
-            throw Problem(ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable))
+            throw Problem(ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary))
         }
         guard case .answer(let answer) = outcome else { throw Problem(outcome) }
-        var response = TaggedBody(json: answer.json).response(to: request)
+        var response = TaggedBody(json: answer.json(in: vocabulary), in: vocabulary.language).response(to: request)
+        vocabulary.writeFields(to: &response.headers)
         RateLimitFields(answer.snapshot).write(to: &response.headers)
         return response
     }

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
+import Usage
 
 /// A body with its entity tag. A client that has the body already gets 304 without it.
 struct TaggedBody: Sendable {
@@ -9,17 +10,24 @@ struct TaggedBody: Sendable {
     private let tag: EntityTag
     private let caching: String
 
-    /// - Parameter caching: the value of Cache-Control.
-    init(_ bytes: some Collection<UInt8>, mediaType: String, caching: String) {
+    /// - Parameters:
+    ///   - language: that of the body's sentences; another one has another tag, also if the sentences are the same.
+    ///   - caching: the value of Cache-Control.
+    init(_ bytes: some Collection<UInt8>, mediaType: String, in language: LanguageTag? = nil, caching: String) {
         self.bytes = ByteBuffer(bytes: bytes)
         self.mediaType = mediaType
-        tag = EntityTag(of: Data(bytes))
+        tag = EntityTag(of: Data(bytes) + Data((language?.text ?? "").utf8))
         self.caching = caching
     }
 
     /// Usage as JSON: for the client alone, and revalidated with every request.
-    init(json bytes: ByteBuffer) {
-        self.init(bytes.readableBytesView, mediaType: "application/json", caching: "private, no-cache")
+    init(json bytes: ByteBuffer, in language: LanguageTag? = nil) {
+        self.init(
+            bytes.readableBytesView,
+            mediaType: "application/json",
+            in: language,
+            caching: "private, no-cache"
+        )
     }
 
     func response(to request: Request) -> Response {

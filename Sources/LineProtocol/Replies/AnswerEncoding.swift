@@ -7,10 +7,12 @@ extension Answer {
 
     /// Writes the line. The fields have a fixed order, so that lines can be compared as text. A field that does not
     /// apply is absent.
-    public func encode(into buffer: inout ByteBuffer) {
+    ///
+    /// - Parameter vocabulary: that of the request's language.
+    public func encode(into buffer: inout ByteBuffer, in vocabulary: Vocabulary = Words.shipped.standard) {
         // Built first, because the line's capacity depends on their length.
-        let usageTexts = isDetailed ? usageTexts : []
-        let (notice, banner) = (snapshot.notice?.text, snapshot.banner?.text)
+        let usageTexts = isDetailed ? usageTexts(in: vocabulary) : []
+        let (notice, banner) = (snapshot.notice?.text(in: vocabulary), snapshot.banner?.text(in: vocabulary))
         var capacity = Answer.fixedBytesMaximum
         capacity += LineWriter.valueBytesMaximum(snapshot.plan.name)
         capacity += LineWriter.valueBytesMaximum(snapshot.period.label)
@@ -32,11 +34,13 @@ extension Answer {
     }
 
     /// The texts that only `USAGE` answers with. Counted messages must not pay for them.
-    private var usageTexts: [(name: StaticString, text: String?)] {
+    private func usageTexts(in vocabulary: Vocabulary) -> [(name: StaticString, text: String?)] {
         [
-            (" next_plan=", nextPlan), (" label=", snapshot.label), (" state_label=", snapshot.stateLabel.text),
-            (" accessible=", snapshot.accessible.text), (" price=", details?.price), (" currency=", details?.currency),
-            (" manage=", details?.manage), (" steps=", snapshot.steps?.text),
+            (" next_plan=", nextPlan), (" label=", snapshot.label(in: vocabulary)),
+            (" state_label=", snapshot.stateLabel.text(in: vocabulary)),
+            (" accessible=", snapshot.accessible.text(in: vocabulary)), (" price=", details?.price),
+            (" currency=", details?.currency), (" manage=", details?.manage),
+            (" steps=", snapshot.steps?.text(in: vocabulary)),
         ]
     }
 

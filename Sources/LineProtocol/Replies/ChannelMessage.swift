@@ -10,8 +10,14 @@ public enum ChannelMessage: Sendable, Equatable {
     /// The user's usage snapshot has changed. The payload is the answer's fields.
     case usage(channel: String, Answer)
 
-    /// - Parameter version: of RESP, 2 or 3.
-    public func encode(into buffer: inout ByteBuffer, version: Int) {
+    /// - Parameters:
+    ///   - version: of RESP, 2 or 3.
+    ///   - vocabulary: for the answer's sentences.
+    public func encode(
+        into buffer: inout ByteBuffer,
+        version: Int,
+        in vocabulary: Vocabulary = Words.shipped.standard
+    ) {
         buffer.writeStaticString(version == 3 ? ">3\r\n" : "*3\r\n")
         switch self {
         case .subscribed(let channel, let count):
@@ -29,7 +35,7 @@ public enum ChannelMessage: Sendable, Equatable {
         case .usage(let channel, let answer):
             buffer.writeStaticString("$7\r\nmessage\r\n")
             buffer.writeBulk(channel)
-            buffer.writeBulk(fieldsOf: answer)
+            buffer.writeBulk(fieldsOf: answer, in: vocabulary)
         }
     }
 }
@@ -48,9 +54,9 @@ extension ByteBuffer {
     }
 
     /// The answer's line without its status word and its end.
-    fileprivate mutating func writeBulk(fieldsOf answer: Answer) {
+    fileprivate mutating func writeBulk(fieldsOf answer: Answer, in vocabulary: Vocabulary) {
         var line = ByteBuffer()
-        answer.encode(into: &line)
+        answer.encode(into: &line, in: vocabulary)
         if let space = line.readableBytesView.firstIndex(of: UInt8(ascii: " ")) {
             line.moveReaderIndex(to: space + 1)
         }

@@ -29,9 +29,11 @@ public enum Reply: Sendable, Equatable {
 
 extension Reply {
     /// Appends the reply to `buffer`, ended by CRLF.
-    public func encode(into buffer: inout ByteBuffer) {
+    ///
+    /// - Parameter vocabulary: that of the request's language, for an answer.
+    public func encode(into buffer: inout ByteBuffer, in vocabulary: Vocabulary = Words.shipped.standard) {
         switch self {
-        case .answer(let answer): answer.encode(into: &buffer)
+        case .answer(let answer): answer.encode(into: &buffer, in: vocabulary)
         case .periodUsages(let periods): encodePeriodUsages(periods, into: &buffer)
         case .report(let report): report.encode(into: &buffer)
         case .ok: buffer.writeStaticString("+OK\r\n")

@@ -204,6 +204,12 @@ extension Arguments {
         return state
     }
 
+    func language() throws(ReplyError) -> LanguageTag? {
+        guard let token = value(of: .lang) else { return nil }
+        guard let language = LanguageTag(token.text) else { throw .badArgument("lang= must be \(LanguageTag.form)") }
+        return language
+    }
+
     private static func number(
         _ token: UnsafeRawBufferPointer,
         named name: @autoclosure () -> String,

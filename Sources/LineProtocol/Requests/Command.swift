@@ -39,6 +39,8 @@ public enum Command: Sendable, Equatable {
     case quit
     /// `version` is that of RESP, 2 or 3.
     case hello(version: Int, credentials: Credentials? = nil)
+    /// One of the verbs with `lang=`, answered in this language. Boxed, because the others would have its size.
+    indirect case inLanguage(Command, LanguageTag)
     /// Client libraries describe themselves with it. The arguments are ignored.
     case client
     /// Interactive clients request the list of commands with it. The answer is empty.
@@ -75,7 +77,13 @@ extension Command {
         case .client: .client
         case .command: .command
         case .select: .select
+        case .inLanguage(let command, _): command.verb
         }
+    }
+
+    /// That of `lang=`; nil without it.
+    public var language: LanguageTag? {
+        if case .inLanguage(_, let language) = self { language } else { nil }
     }
 
     /// The arguments as a client sends them: defaults written out, options in the order of the syntax.
@@ -105,6 +113,7 @@ extension Command {
         case .hello(let version, let credentials):
             ["\(version)"] + (credentials.map { ["AUTH", $0.name ?? "default", $0.token.text] } ?? [])
         case .select: ["0"]
+        case .inLanguage(let command, let language): command.arguments + option(.lang, language.text)
         case .info, .quit, .client, .command: []
         }
     }

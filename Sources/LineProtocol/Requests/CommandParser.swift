@@ -50,6 +50,9 @@ package enum CommandParser {
             throw permissions.contains(.authenticated)
                 ? .permissionDenied(requiring: definition.permissions) : .authenticationRequired
         }
-        return try definition.parse(try Arguments(tokens, of: verb, definition, permissions, namespace))
+        let arguments = try Arguments(tokens, of: verb, definition, permissions, namespace)
+        let command = try definition.parse(arguments)
+        guard definition.takesLanguage, let language = try arguments.language() else { return command }
+        return .inLanguage(command, language)
     }
 }

@@ -4,7 +4,7 @@ import Usage
 /// or dashboard's token cannot send messages.
 extension VerbDefinition {
     static let consume = VerbDefinition(
-        "CONSUME <user> [n] [key=]",
+        "CONSUME <user> [n] [key=] [lang=]",
         "count n messages (default 1) if they fit: ALLOWED counted and durable, BLOCKED nothing counted",
         .chat
     ) { arguments throws(ReplyError) in
@@ -12,7 +12,7 @@ extension VerbDefinition {
     }
 
     static let check = VerbDefinition(
-        "CHECK <user> [n]",
+        "CHECK <user> [n] [lang=]",
         "what CONSUME would answer now; counts nothing, creates nothing",
         .chat
     ) { arguments throws(ReplyError) in
@@ -20,7 +20,7 @@ extension VerbDefinition {
     }
 
     static let reserve = VerbDefinition(
-        "RESERVE <user> [n] key= [ttl=]",
+        "RESERVE <user> [n] key= [ttl=] [lang=]",
         "hold n messages (default 1) for ttl seconds (default 120); they count as used meanwhile",
         .chat
     ) { arguments throws(ReplyError) in
@@ -37,7 +37,7 @@ extension VerbDefinition {
     private static let defaultTTLSeconds = 120
 
     static let commit = VerbDefinition(
-        "COMMIT <user> [n] key=",
+        "COMMIT <user> [n] key= [lang=]",
         "count n of the messages that the key holds (default all), and give back the rest",
         .chat
     ) { arguments throws(ReplyError) in
@@ -49,7 +49,7 @@ extension VerbDefinition {
     }
 
     static let release = VerbDefinition(
-        "RELEASE <user> key=",
+        "RELEASE <user> key= [lang=]",
         "give back what the key holds or has counted, once",
         .chat
     ) { arguments throws(ReplyError) in

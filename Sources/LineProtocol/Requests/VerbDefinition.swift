@@ -24,6 +24,8 @@ final class VerbDefinition: Sendable {
     var repeats: Bool { positionals.upperBound == .max }
     /// The options of the syntax. They may be sent in any order.
     let options: [OptionName]
+    /// Whether the answer has sentences, whose language the request may name.
+    let takesLanguage: Bool
     /// Makes a command of arguments whose number and options are checked already.
     let parse: @Sendable (Arguments) throws(ReplyError) -> Command
 
@@ -46,6 +48,7 @@ final class VerbDefinition: Sendable {
         self.parse = parse
         syntaxArguments = syntax.split(separator: " ").dropFirst().map(SyntaxArgument.init)
         options = syntaxArguments.compactMap(\.option)
+        takesLanguage = options.contains(.lang)
         let positionals = syntaxArguments.filter { $0.option == nil && !$0.name.hasPrefix("...") }
         let maximum = syntax.contains("...") ? Int.max : positionals.count
         self.positionals = arguments == .any ? 0...Int.max : positionals.count(where: \.isRequired)...maximum
@@ -72,5 +75,5 @@ package struct SyntaxArgument: Sendable {
 package enum OptionName: String, CaseIterable {
     case state, started, expires
     case graceUntil = "grace_until"
-    case anchor, key, ttl, reason
+    case anchor, key, ttl, reason, lang
 }

@@ -20,6 +20,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     private let engine: BatchingEngine
     let access: AccessControl
     let connectionCounter: ConnectionCounter
+    var words: CurrentWords { engine.words }
     private let limits: ConnectionLimits
     private let deliveries = EventLoopQueue<Delivery>()
 

@@ -41,7 +41,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             connectionID: id,
             slotsMaximum: limits.inFlightMaximum,
             allowsWhenUnavailable: limits.allowsWhenUnavailable,
-            subscriptionsMaximum: limits.subscriptionsMaximum
+            subscriptionsMaximum: limits.subscriptionsMaximum,
+            words: group.words
         )
         decoder = RequestDecoder(limits: limits.request, namespace: limits.userNamespace)
     }

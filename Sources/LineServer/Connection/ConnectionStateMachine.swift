@@ -25,18 +25,21 @@ struct ConnectionStateMachine {
     }
 
     private enum Slot {
-        /// A reply that waits for earlier ones. Boxed, because it is rare: unboxed, every slot would have its size.
-        indirect case ready(Reply)
+        /// A reply that waits for earlier ones, in the request's language. Boxed, because it is rare: unboxed, every
+        /// slot would have its size.
+        indirect case ready(Reply, LanguageTag?)
         /// A change of subscriptions, applied when its reply is written.
         indirect case change(Subscriptions.Change)
         /// The engine executes the request.
         case waiting(RequestPurpose)
+        /// As `waiting`; the answer is in the language that the request names.
+        indirect case waitingInLanguage(RequestPurpose, LanguageTag)
         /// The engine subscribes to these users.
         indirect case subscribing([UsageChannel])
 
         var isWaiting: Bool {
             switch self {
-            case .waiting, .subscribing: true
+            case .waiting, .waitingInLanguage, .subscribing: true
             case .ready, .change: false
             }
         }
@@ -55,13 +58,22 @@ struct ConnectionStateMachine {
     private let connectionID: Int
     private let slotsMaximum: Int
     private let allowsWhenUnavailable: Bool
+    private var words: CurrentWords.Reader
 
     /// - Parameters:
     ///   - connectionID: sent in the reply to `HELLO`.
     ///   - slotsMaximum: how many requests may be in flight.
     ///   - allowsWhenUnavailable: whether messages are allowed, uncounted, while the database cannot be reached.
     ///   - subscriptionsMaximum: how many users the connection may be subscribed to.
-    init(connectionID: Int, slotsMaximum: Int, allowsWhenUnavailable: Bool, subscriptionsMaximum: Int) {
+    ///   - words: those of answers.
+    init(
+        connectionID: Int,
+        slotsMaximum: Int,
+        allowsWhenUnavailable: Bool,
+        subscriptionsMaximum: Int,
+        words: CurrentWords
+    ) {
+        self.words = CurrentWords.Reader(words)
         subscriptions = Subscriptions(maximum: subscriptionsMaximum)
         self.connectionID = connectionID
         self.slotsMaximum = slotsMaximum
@@ -170,7 +182,11 @@ struct ConnectionStateMachine {
     private mutating func answer(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
         switch EngineTask(command, by: identity) {
         case .operation(let user, let operation, let purpose)?:
-            .submit(user, operation, slot: append(.waiting(purpose)))
+            if let language = command.language {
+                .submit(user, operation, slot: append(.waitingInLanguage(purpose, language)))
+            } else {
+                .submit(user, operation, slot: append(.waiting(purpose)))
+            }
         case .report(let query)?: .read(query, slot: append(.waiting(.other)))
         case nil: answerHere(command, dependencies)
         }
@@ -231,7 +247,7 @@ struct ConnectionStateMachine {
             firstSlot += 1
             reply.encode(into: &output)
         } else {
-            slots.append(.ready(reply))
+            slots.append(.ready(reply, nil))
         }
         return .replied
     }
@@ -249,26 +265,32 @@ struct ConnectionStateMachine {
         // A closed connection has no peer to reply to.
         guard state != .closed, slot >= firstSlot else { return }
         let index = Int(slot - firstSlot)
-        guard index < slots.count, case .waiting(let purpose) = slots[index] else {
-            return completeSubscription(index, outcome, newBuffer)
+        guard index < slots.count else { return assertionFailure("there is no slot for an outcome") }
+        let purpose: RequestPurpose
+        let language: LanguageTag?
+        switch slots[index] {
+        case .waiting(let waiting): (purpose, language) = (waiting, nil)
+        case .waitingInLanguage(let waiting, let named): (purpose, language) = (waiting, named)
+        case .ready, .change, .subscribing: return completeSubscription(index, outcome, newBuffer)
         }
+        let vocabulary = words.current.vocabulary(for: language)
         guard index == 0 else {
-            slots[index] = .ready(reply(to: outcome, purpose))
+            slots[index] = .ready(reply(to: outcome, purpose, vocabulary), language)
             return
         }
         slots.removeFirst()
         firstSlot += 1
         if output.readableBytes == 0 { output = newBuffer() }
         if case .answer(let answer) = outcome {
-            answer.encode(into: &output)
+            answer.encode(into: &output, in: vocabulary)
         } else {
-            reply(to: outcome, purpose).encode(into: &output)
+            reply(to: outcome, purpose, vocabulary).encode(into: &output, in: vocabulary)
         }
         encodeReady(newBuffer)
     }
 
     private mutating func completeSubscription(_ index: Int, _ outcome: Outcome, _ newBuffer: () -> ByteBuffer) {
-        guard index < slots.count, case .subscribing(let channels) = slots[index] else {
+        guard case .subscribing(let channels) = slots[index] else {
             return assertionFailure("a slot was completed twice")
         }
         slots[index] = .change(ConnectionStateMachine.change(to: channels, outcome))
@@ -282,9 +304,10 @@ struct ConnectionStateMachine {
             firstSlot += 1
             if output.readableBytes == 0 { output = newBuffer() }
             switch slot {
-            case .ready(let reply): reply.encode(into: &output)
+            case .ready(let reply, let language):
+                reply.encode(into: &output, in: words.current.vocabulary(for: language))
             case .change(let change): subscriptions.apply(change, into: &output)
-            case .waiting, .subscribing: break
+            case .waiting, .waitingInLanguage, .subscribing: break
             }
         }
     }
@@ -296,7 +319,7 @@ struct ConnectionStateMachine {
         }
     }
 
-    private func reply(to outcome: Outcome, _ purpose: RequestPurpose) -> Reply {
+    private func reply(to outcome: Outcome, _ purpose: RequestPurpose, _ vocabulary: Vocabulary) -> Reply {
         switch outcome {
         case .answer(let answer): .answer(answer)
         case .periodUsages(let periods): .periodUsages(periods)
@@ -305,7 +328,7 @@ struct ConnectionStateMachine {
         case .subscribed: .ok
         case .periods: .error(ReplyError(EngineError(.internal, "no verb reads all periods; please report it")))
         case .failure(let error):
-            switch purpose.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable) {
+            switch purpose.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary) {
             case .success(let answer): .uncounted(answer)
             case .failure(let error): .error(error)
             }
@@ -330,7 +353,11 @@ struct ConnectionStateMachine {
         encodeReady(newBuffer)
         if withMessages, subscriptions.hasUnsent, mayReceiveMessages {
             if output.readableBytes == 0 { output = newBuffer() }
-            subscriptions.writeMessages(into: &output, upToBytes: ConnectionStateMachine.messageBytesMaximum)
+            subscriptions.writeMessages(
+                into: &output,
+                in: words.current.standard,
+                upToBytes: ConnectionStateMachine.messageBytesMaximum
+            )
         }
         guard output.readableBytes > 0 else { return nil }
         defer { output = ByteBuffer() }
@@ -376,6 +403,7 @@ extension Reply {
             case .held: "HELD user=\(answer.user)"
             case .released: "OK user=\(answer.user) released=0"
             }
-        return .text("\(fields) degraded=1 banner=\"\(answer.banner)\"")
+        let banner = answer.banner.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        return .text("\(fields) degraded=1 banner=\"\(banner)\"")
     }
 }

@@ -179,11 +179,11 @@ struct Subscriptions {
     var hasUnsent: Bool { !unsentOrder.isEmpty }
 
     /// Writes messages about confirmed subscriptions until `output` has `limit` bytes or none are left.
-    mutating func writeMessages(into output: inout ByteBuffer, upToBytes limit: Int) {
+    mutating func writeMessages(into output: inout ByteBuffer, in vocabulary: Vocabulary, upToBytes limit: Int) {
         for _ in 0..<unsentOrder.count where output.readableBytes < limit {
             guard let user = unsentOrder.popFirst() else { return }
             if let name = names[user], let answer = unsent[user] {
-                write(.usage(channel: name, answer), &output)
+                ChannelMessage.usage(channel: name, answer).encode(into: &output, version: version, in: vocabulary)
             } else if intended.contains(user) {
                 unsentOrder.append(user)
                 continue

@@ -66,6 +66,7 @@ public struct ServerConfiguration: Sendable {
             databaseURL: "",
             unknownUsersPolicy: try settings.value(Settings.unknownUsers),
             manageURL: try settings.value(Settings.manageURL),
+            language: try settings.value(Settings.language),
             lanes: try settings.value(Settings.lanes),
             batchMaximum: try settings.value(Settings.batchMaximum),
             queueCapacity: try settings.value(Settings.queueMaximum),

@@ -101,6 +101,14 @@ extension Setting<UserNamespace?> {
     }
 }
 
+extension Setting<LanguageTag> {
+    init(_ name: String, default language: LanguageTag, _ meaning: String) {
+        self.init(name, defaultText: language.text, range: LanguageTag.form, meaning: meaning) { text in
+            text.flatMap { LanguageTag($0) }
+        }
+    }
+}
+
 extension Setting<Set<String>> {
     /// Origins as a browser sends them, separated by commas. Not set: none.
     init(origins name: String, _ meaning: String) {

@@ -42,6 +42,12 @@ extension Settings {
         url: "manage-url",
         "the address where users change a subscription that does not come from the App Store; USAGE shows it as manage"
     )
+    static let language = Setting<LanguageTag>(
+        "language",
+        default: .english,
+        "the language of sentences for requests that name none, or none that has words in headroom.words. Words that it "
+            + "lacks are in en"
+    )
     static let allowsWhenUnavailable = Setting<Bool>(
         "when-unavailable",
         (false, "deny"),
@@ -118,7 +124,7 @@ extension Settings {
     )
 
     public static let ofDatabase: [any SettingDefinition] = [
-        unknownUsers, userNamespace, manageURL, allowsWhenUnavailable, lanes, batchMaximum, queueMaximum, queueWait,
-        requestTimeout, connectTimeout, reportTimeout, changesPoll, keysKeepDays, billingSessions,
+        unknownUsers, userNamespace, manageURL, language, allowsWhenUnavailable, lanes, batchMaximum, queueMaximum,
+        queueWait, requestTimeout, connectTimeout, reportTimeout, changesPoll, keysKeepDays, billingSessions,
     ]
 }

@@ -15,23 +15,35 @@ package enum RequestPurpose: Equatable, Sendable {
 
     /// The answer if the engine fails.
     ///
-    /// - Parameter allowsWhenUnavailable: the setting `when-unavailable`: while the database cannot be reached,
+    /// - Parameters:
+    ///   - allowsWhenUnavailable: the setting `when-unavailable`: while the database cannot be reached,
     ///   messages are allowed uncounted. A chat that holds messages while it streams goes on too: RESERVE, COMMIT and
     ///   RELEASE are each answered so, and no hold is remembered.
-    package func answer(to error: EngineError, allowsWhenUnavailable: Bool) -> Result<UncountedAnswer, ReplyError> {
-        if allowsWhenUnavailable, error.code == .unreachable, let uncountedAnswer { return .success(uncountedAnswer) }
+    ///   - vocabulary: that of the request's language.
+    package func answer(
+        to error: EngineError,
+        allowsWhenUnavailable: Bool,
+        in vocabulary: Vocabulary
+    ) -> Result<UncountedAnswer, ReplyError> {
+        if allowsWhenUnavailable, error.code == .unreachable, let answer = uncountedAnswer(in: vocabulary) {
+            return .success(answer)
+        }
         return .failure(
             self == .reading
-                ? ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable) : ReplyError(error)
+                ? ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary)
+                : ReplyError(error)
         )
     }
 
     /// Nil for a request that fails as usual.
-    private var uncountedAnswer: UncountedAnswer? {
-        switch self {
-        case .sending(let user), .committing(let user): UncountedAnswer(user: user, status: .allowed)
-        case .reserving(let user): UncountedAnswer(user: user, status: .held)
-        case .releasing(let user): UncountedAnswer(user: user, status: .released)
+    private func uncountedAnswer(in vocabulary: Vocabulary) -> UncountedAnswer? {
+        func answer(_ user: UserID, _ status: UncountedAnswer.Status) -> UncountedAnswer {
+            UncountedAnswer(user: user, status: status, banner: Phrase(.uncounted).text(in: vocabulary))
+        }
+        return switch self {
+        case .sending(let user), .committing(let user): answer(user, .allowed)
+        case .reserving(let user): answer(user, .held)
+        case .releasing(let user): answer(user, .released)
         case .reading, .other: nil
         }
     }
@@ -45,5 +57,5 @@ package struct UncountedAnswer: Equatable, Sendable {
 
     package var user: UserID
     package var status: Status
-    package var banner: String { Phrase(.uncounted).text }
+    package var banner: String
 }

@@ -61,6 +61,7 @@ struct ExactlyOnceSenderTests {
             )
             laneConnection = LaneConnection(
                 options: configuration.sessionOptions("lane"),
+                words: CurrentWords(),
                 wake: wake,
                 logger: .silent
             )
@@ -73,7 +74,11 @@ struct ExactlyOnceSenderTests {
         func send(_ connected: @escaping (Requests) -> Void, _ script: Script) -> Sent {
             let sender = ExactlyOnceSender(
                 laneConnection: laneConnection,
-                delivery: OutcomeDelivery(mailboxes: MailboxRegistry(), metrics: LaneMetrics()),
+                delivery: OutcomeDelivery(
+                    laneConnection: laneConnection,
+                    mailboxes: MailboxRegistry(),
+                    metrics: LaneMetrics()
+                ),
                 logger: .silent,
                 sleep: { [unowned self] in sleep(until: $0, connected) }
             )

@@ -50,28 +50,4 @@ struct MigrationTests {
         )
         #expect(fields == #"{"limit": 100, "allowed": true, "remaining": 58, "current_count": 42}"#)
     }
-
-    @Test("writes the service's sentences to the database, and corrects one that differs")
-    func sentences() async throws {
-        let database = try await TestDatabase.migrated()
-        try await database.psql.execute(
-            """
-            update headroom.words set other = 'No.' where word = 'blocked_monthly';
-            update headroom.words set one = null where word = 'gentle';
-            """
-        )
-        _ = try await database.psql.run { try Schema.migrate($0) }
-        let stored = try await database.psql.run { connection in
-            let result = try connection.query(
-                "select word, one, other from headroom.words",
-                deadline: .now + waitLimit
-            )
-            return (0..<result.rowCount).map { row in
-                [result.text(row, 0), result.isNull(row, 1) ? nil : result.text(row, 1), result.text(row, 2)]
-            }
-        }
-        let expected = Sentence.allCases.map { [$0.rawValue, $0.one, $0.other] }
-        #expect(Set(stored) == Set(expected))
-        #expect(stored.count == expected.count)
-    }
 }

@@ -49,13 +49,15 @@ struct AnswerJSONTests {
             answer(.paid, used: 800, limit: 800, status: .blocked(.limitReached)),
             answer(.paid, used: 1, limit: 800, state: .gracePeriod, status: .held), detailed,
         ] {
-            let json = Data(answer.json.readableBytesView)
+            let json = Data(answer.json(in: Words.shipped.standard).readableBytesView)
             let object = try JSONSerialization.jsonObject(with: json)
             let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
             let again = try JSONSerialization.data(withJSONObject: object, options: options)
             #expect(String(decoding: json, as: UTF8.self) == String(decoding: again, as: UTF8.self))
         }
-        let json = try JSONSerialization.jsonObject(with: Data(detailed.json.readableBytesView))
+        let json = try JSONSerialization.jsonObject(
+            with: Data(detailed.json(in: Words.shipped.standard).readableBytesView)
+        )
         let object = try #require(json as? [String: Any])
         #expect(object["label"] as? String == label && object["replayed"] as? Bool == true)
         #expect(object["remaining"] as? Int == 97 && object["released"] as? Int == 4)
@@ -63,7 +65,7 @@ struct AnswerJSONTests {
 
     @Test("has null for a limit that there is not, and no allowed for an answer about no message")
     func nulls() throws {
-        let unlimited = String(buffer: answer(.pro, used: 9, limit: nil, status: .ok).json)
+        let unlimited = String(buffer: answer(.pro, used: 9, limit: nil, status: .ok).json(in: Words.shipped.standard))
         #expect(unlimited.contains("\"limit\":null,") && unlimited.contains("\"remaining\":null,"))
         #expect(unlimited.contains("\"unlimited\":true") && !unlimited.contains("allowed"))
     }

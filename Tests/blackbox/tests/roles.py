@@ -93,7 +93,7 @@ class LeastPrivilegedLogin(Case):
         self.assertIn("newer than this binary", log)
 
     def test_user_visible_sentences_of_another_release_are_reported(self):
-        self.psql.run("update headroom.words set other = 'No.' where word = 'blocked_monthly'")
+        self.psql.run("update headroom.shipped_words set other = 'No.' where word = 'blocked_monthly'")
         try:
             service = Service(database_url=self.url)
             service.stop()

@@ -9,6 +9,8 @@ struct ActionConfirmation {
     let actor: String
     /// The label of the plan to be set; nil if it cannot be read.
     let planLabel: String?
+    /// Of the sentence about the user's usage.
+    var vocabulary = Words.shipped.standard
 
     /// To be typed before a user is forgotten, because that cannot be undone.
     static let forgetWord = "forget"
@@ -34,7 +36,7 @@ struct ActionConfirmation {
             reason: form.reason,
             fields: fields,
             key: key,
-            usage: snapshot?.accessible.text,
+            usage: snapshot?.accessible.text(in: vocabulary),
             typed: form.action == .forget
                 ? ConfirmPage.TypedWord(
                     word: ActionConfirmation.forgetWord,

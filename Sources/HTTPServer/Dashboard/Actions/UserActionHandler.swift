@@ -20,7 +20,11 @@ struct UserActionHandler: Sendable {
         draft: Draft? = nil
     ) async -> Response {
         async let plans = viewer.canChange ? figures.plans() : nil
-        let presenter = UserPresenter(figures: await figures.user(user), mayChange: viewer.canChange)
+        let presenter = UserPresenter(
+            figures: await figures.user(user),
+            vocabulary: figures.words.current.standard,
+            mayChange: viewer.canChange
+        )
         var frame = authenticator.frame("User \(user)", viewer)
         frame.isUsers = true
         let actions = viewer.canChange ? actions(user, frame, presenter, await plans, draft) : nil
@@ -127,7 +131,8 @@ struct UserActionHandler: Sendable {
             user: user,
             snapshot: await figures.snapshot(of: user),
             actor: viewer.actor,
-            planLabel: planLabel
+            planLabel: planLabel,
+            vocabulary: figures.words.current.standard
         )
         var frame = authenticator.frame(confirmation.heading, viewer)
         frame.isUsers = true

@@ -23,6 +23,8 @@ struct DashboardFigures: Sendable {
 
     private let parts: ServiceParts
     private let engine: EngineClient
+    /// The words of sentences on pages.
+    let words: CurrentWords
     private let sessions: SessionPool
     private let requestTimeout: Duration
     private let periods: FigureCache<SingleKey, AllPeriods>
@@ -36,6 +38,7 @@ struct DashboardFigures: Sendable {
         let (engine, sessions) = (dependencies.engine, dependencies.pageSessions)
         let timeout = dependencies.configuration.requestTimeout
         self.engine = engine
+        words = parts.engine.words
         self.sessions = sessions
         requestTimeout = timeout
         periods = FigureCache(capacity: 1) { _ in

@@ -12,6 +12,8 @@ struct UserFigures: Sendable {
 /// Turns one user's figures into texts and a bar.
 struct UserPresenter {
     let figures: UserFigures
+    /// Of the sentences that the user sees, in the setting's language.
+    var vocabulary = Words.shipped.standard
     /// The viewer has the scope operator.
     var mayChange = false
 
@@ -124,7 +126,7 @@ struct UserPresenter {
         let bar = limit.map { limit in
             ShareBar(
                 id: "usage",
-                title: snapshot.accessible.text,
+                title: snapshot.accessible.text(in: vocabulary),
                 summary: NumberText.percent(snapshot.used, of: max(limit, 1))
                     + " of the limit; tier \(snapshot.tier.rawValue)",
                 parts: [
@@ -149,16 +151,20 @@ struct UserPresenter {
     }
 
     private func sentence(_ snapshot: UsageSnapshot, _ thresholds: [Int]?) -> String {
-        guard let thresholds, snapshot.limit != 0 else { return snapshot.accessible.text + "." }
+        guard let thresholds, snapshot.limit != 0 else { return snapshot.accessible.text(in: vocabulary) + "." }
         let marks = thresholds.map(NumberText.grouped)
-        return snapshot.accessible.text
+        return snapshot.accessible.text(in: vocabulary)
             + ". The marks show where the tiers gentle (\(marks[0])) and prominent (\(marks[1])) begin."
     }
 
     private func details(_ snapshot: UsageSnapshot) -> [UserPage.Detail] {
         var details = [
             UserPage.Detail(name: "Plan", text: snapshot.plan.label, more: snapshot.plan.name),
-            UserPage.Detail(name: "State", text: snapshot.stateLabel.text, more: snapshot.state.rawValue.spaced),
+            UserPage.Detail(
+                name: "State",
+                text: snapshot.stateLabel.text(in: vocabulary),
+                more: snapshot.state.rawValue.spaced
+            ),
             UserPage.Detail(
                 name: "Remaining",
                 text: snapshot.remaining.map(NumberText.grouped) ?? "unlimited",
@@ -228,10 +234,10 @@ struct UserPresenter {
     private func texts(_ snapshot: UsageSnapshot) -> UserPage.Texts {
         UserPage.Texts(
             display: snapshot.display.rawValue,
-            banner: snapshot.banner?.text,
-            notice: snapshot.notice?.text,
-            steps: snapshot.steps?.text,
-            label: snapshot.label,
+            banner: snapshot.banner?.text(in: vocabulary),
+            notice: snapshot.notice?.text(in: vocabulary),
+            steps: snapshot.steps?.text(in: vocabulary),
+            label: snapshot.label(in: vocabulary),
             isEmpty: snapshot.banner == nil && snapshot.notice == nil
         )
     }

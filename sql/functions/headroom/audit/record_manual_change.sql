@@ -11,6 +11,7 @@ declare
         when 'message_usage' then array['billing_period', 'message_count', 'limit']
         when 'subscriptions' then array['original_transaction_id', 'plan']
         when 'plans' then array['plan']
+        when 'words' then array['lang', 'word']
         when 'store_products' then array['source', 'product']
         when 'store_entitlements' then array['source', 'entitlement']
         else '{}'

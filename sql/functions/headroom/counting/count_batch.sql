@@ -49,7 +49,8 @@ begin
         -- This number was already counted, over a connection that was then lost.
         return;
     end if;
-    select revised.revision into v_revision from headroom.plan_revision as revised;
+    select revised.revision, revised.words_revision into v_revision, v_counts.words_revision
+    from headroom.plan_revision as revised;
     if 0 = any(p_period_ordinals) then
         v_period_ordinals := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
     end if;

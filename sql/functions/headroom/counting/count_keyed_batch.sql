@@ -39,7 +39,8 @@ begin
     if headroom.lock_receipt(p_bucket, p_lane, p_number) is not null then
         return;
     end if;
-    select revised.revision into v_revision from headroom.plan_revision as revised;
+    select revised.revision, revised.words_revision into v_revision, v_counts.words_revision
+    from headroom.plan_revision as revised;
     if 0 = any(p_period_ordinals) then
         v_periods := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
     end if;

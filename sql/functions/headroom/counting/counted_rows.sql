@@ -10,7 +10,7 @@ begin atomic
     select
         null::bigint[] as counts, width_bucket(usage.user_id, p_users) as ordinal,
         p_key_messages[width_bucket(usage.user_id, p_users)] as key_messages, usage.entitlement_version,
-        (usage.snapshot).* -- noqa: AL03
+        (usage.snapshot).*, null::integer as words_revision -- noqa: AL03
     from headroom.row_snapshots as usage
     where usage.bucket = p_bucket and usage.user_id = any(p_returned_users)
         and usage.billing_period = any(p_periods)

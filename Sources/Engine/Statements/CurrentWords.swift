@@ -1,0 +1,104 @@
+import Logging
+import Postgres
+import Synchronization
+import Usage
+
+/// The words that answers are written with: those of the newest revision that any of the service's sessions has seen.
+/// The compiled-in ones until the database was read.
+public final class CurrentWords: Sendable {
+    /// That of the database which `words` were read at, or which could not be read; -1 before the first one.
+    private let revision = Atomic<Int32>(-1)
+    /// Changes with `words`, so that a reader can keep them.
+    private let generation = Atomic<Int>(0)
+    private let words: Mutex<Words>
+    /// Held while the words are read. Nobody waits for `words` then.
+    private let reading = Mutex(())
+    private let standard: LanguageTag
+
+    /// - Parameter standard: the setting `language`.
+    public init(standard: LanguageTag = .english) {
+        self.standard = standard
+        words = Mutex(standard == .english ? .shipped : Words(ShippedWords.rows, standard: standard))
+    }
+
+    public var current: Words { words.withLock { $0 } }
+
+    /// Keeps the words between two changes, so that an answer costs one comparison.
+    public struct Reader {
+        private let source: CurrentWords
+        private var generation: Int
+        private var words: Words
+
+        public init(_ source: CurrentWords) {
+            self.source = source
+            generation = source.generation.load(ordering: .acquiring)
+            words = source.current
+        }
+
+        public var current: Words {
+            mutating get {
+                let newest = source.generation.load(ordering: .acquiring)
+                if newest != generation { (generation, words) = (newest, source.current) }
+                return words
+            }
+        }
+    }
+
+    func isOutdated(_ seen: Int32) -> Bool { revision.load(ordering: .acquiring) != seen }
+
+    /// Reads the words if they are of another revision than `seen`. One session reads at a time, so that later words
+    /// never give way to earlier ones, whichever reader was slower.
+    ///
+    /// - Parameter seen: nil: read them in any case.
+    /// - Throws: when they cannot be read. They stay as they are, and are not read again before their next change.
+    func refresh(
+        seen: Int32?,
+        over connection: Connection,
+        deadline: ContinuousClock.Instant,
+        _ logger: Logger
+    ) throws(PostgresError) {
+        let failure = reading.withLock { _ -> PostgresError? in
+            if let seen, !isOutdated(seen) { return nil }
+            do throws(PostgresError) {
+                let result = try connection.query(EmbeddedSQL.readWords, deadline: deadline)
+                let newest = Words(try CurrentWords.rows(result), standard: standard) { row in
+                    logger.warning(
+                        "a row of headroom.words has an invalid template; the word falls back",
+                        metadata: ["lang": "\(row.language)", "word": "\(row.sentence.rawValue)"]
+                    )
+                }
+                words.withLock { $0 = newest }
+                generation.add(1, ordering: .releasing)
+                revision.store(result.wordsRevision ?? -1, ordering: .releasing)
+                return nil
+            } catch {
+                if let seen { revision.store(seen, ordering: .releasing) }
+                return error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Rows of words that this release does not have are ignored.
+    private static func rows(_ result: QueryResult) throws(PostgresError) -> [Words.Row] {
+        let (lang, word) = (try result.column("lang"), try result.column("word"))
+        let (one, other) = (try result.column("one"), try result.column("other"))
+        let (few, many) = (try result.column("few"), try result.column("many"))
+        func text(_ row: Int, _ column: Int) -> String? { result.isNull(row, column) ? nil : result.text(row, column) }
+        return (0..<result.rowCount).compactMap { row in
+            guard let other = text(row, other), let sentence = Sentence(rawValue: result.text(row, word)),
+                let language = LanguageTag(result.text(row, lang))
+            else { return nil }
+            let forms = WordForms(one: text(row, one), few: text(row, few), many: text(row, many), other: other)
+            return Words.Row(language, sentence, forms)
+        }
+    }
+}
+
+extension QueryResult {
+    /// The revision of the words when the statement began; nil where it cannot be read.
+    var wordsRevision: Int32? {
+        guard rowCount > 0, let column = try? column("words_revision"), !isNull(0, column) else { return nil }
+        return try? int32(0, column)
+    }
+}

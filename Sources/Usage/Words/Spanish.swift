@@ -1,0 +1,98 @@
+extension ShippedWords {
+    static let spanish: [Sentence: WordForms] = [
+        .gentle: WordForms(
+            one: "Te queda {remaining} mensaje este mes",
+            other: "Te quedan {remaining} mensajes este mes"
+        ),
+        .gentleUntil: WordForms(
+            one: "Te queda {remaining} mensaje hasta el {date}",
+            other: "Te quedan {remaining} mensajes hasta el {date}"
+        ),
+        .gentleLifetime: WordForms(
+            one: "Te queda {remaining} mensaje",
+            other: "Te quedan {remaining} mensajes"
+        ),
+        .prominent: WordForms(
+            one: "Ya van quedando pocos: {remaining} mensaje hasta el {date}",
+            other: "Ya van quedando pocos: {remaining} mensajes hasta el {date}"
+        ),
+        .prominentUndated: WordForms(
+            one: "Ya van quedando pocos: {remaining} mensaje",
+            other: "Ya van quedando pocos: {remaining} mensajes"
+        ),
+        .lifetime: "{used} de {limit} mensajes usados",
+        .trial: WordForms(
+            one: "Te queda {remaining} de {limit} mensajes de prueba",
+            other: "Te quedan {remaining} de {limit} mensajes de prueba"
+        ),
+        .blockedMonthly: "¡Este mes hemos compartido muchos mensajes estupendos! Seguimos el {date}.",
+        .blockedMonthlyUndated: "¡Este mes hemos compartido muchos mensajes estupendos!",
+        .blockedUntil: "¡Hemos compartido muchos mensajes estupendos! Seguimos el {date}.",
+        .blockedUndated: "¡Hemos compartido muchos mensajes estupendos!",
+        .blockedTrial: "Ya has usado tus mensajes de prueba. ¿Seguimos?",
+        .blockedTrialEnded: "Tu prueba ha terminado. ¿Seguimos?",
+        .blockedNoAccess: "¿Te apetece volver? Tus mensajes siguen aquí.",
+        .blockedNeverSubscribed: "¿Empezamos? Con una suscripción podemos intercambiar mensajes.",
+        .cancelled: "Tu suscripción sigue activa hasta el {date}. Puedes volver a suscribirte cuando quieras.",
+        .cancelledTrial: "Tu prueba sigue activa hasta el {date}. Puedes suscribirte cuando quieras.",
+        .billingIssue:
+            "Hay un pequeño problema con tu pago. Vamos a resolverlo. Mantienes el acceso hasta el {date}.",
+        .billingIssueUndated: "Hay un pequeño problema con tu pago. Vamos a resolverlo.",
+        .billingRetry: "No he podido renovar tu suscripción. Actualiza tu método de pago y seguimos enseguida.",
+        .billingIssueSteps:
+            "Abre los ajustes de tu suscripción, revisa el método de pago y vuelve: aquí estaré.",
+        .stateActive: "Activa",
+        .stateTrial: "Prueba",
+        .stateCancelled: "Cancelada",
+        .stateBillingIssue: "Problema de pago",
+        .stateExpired: "Caducada",
+        .stateRefunded: "Reembolsada",
+        .stateFree: "Gratis",
+        .labelTrial: "{label} — Día {day} de {days}",
+        .accessibleMonthly: "{used} de {limit} mensajes usados este mes",
+        .accessibleMonthlyUnlimited: WordForms(
+            one: "{used} mensaje usado este mes",
+            other: "{used} mensajes usados este mes"
+        ),
+        .accessibleUntil: "{used} de {limit} mensajes usados en el periodo hasta el {date}",
+        .accessibleUntilUnlimited: WordForms(
+            one: "{used} mensaje usado en el periodo hasta el {date}",
+            other: "{used} mensajes usados en el periodo hasta el {date}"
+        ),
+        .accessibleTrial: "{used} de {limit} mensajes de prueba usados",
+        .accessibleLifetime: "{used} de {limit} mensajes usados",
+        .accessibleLifetimeUnlimited: WordForms(one: "{used} mensaje usado", other: "{used} mensajes usados"),
+        .accessiblePast: "{used} de {limit} mensajes usados en {period}",
+        .accessiblePastUnlimited: WordForms(
+            one: "{used} mensaje usado en {period}",
+            other: "{used} mensajes usados en {period}"
+        ),
+        .window: WordForms(
+            one: "Te queda {remaining} mensaje; en {wait} tendrás más",
+            other: "Te quedan {remaining} mensajes; en {wait} tendrás más"
+        ),
+        .blockedWindow: "Hagamos una pequeña pausa. Vuelvo a estar aquí para ti en {wait}.",
+        .unreadable:
+            "Ahora mismo no he podido consultar cuántos mensajes te quedan. Probemos otra vez en un momento.",
+        .uncounted:
+            "Ahora mismo no he podido consultar cuántos mensajes te quedan, pero no te preocupes: puedes seguir escribiendo.",
+        .unlimited: "ilimitados",
+        .date: "{day} de {month}",
+        .month1: "enero",
+        .month2: "febrero",
+        .month3: "marzo",
+        .month4: "abril",
+        .month5: "mayo",
+        .month6: "junio",
+        .month7: "julio",
+        .month8: "agosto",
+        .month9: "septiembre",
+        .month10: "octubre",
+        .month11: "noviembre",
+        .month12: "diciembre",
+        .days: WordForms(one: "{n} día", other: "{n} días"),
+        .hours: WordForms(one: "{n} hora", other: "{n} horas"),
+        .minutes: WordForms(one: "{n} minuto", other: "{n} minutos"),
+        .waitJoined: "{larger} y {smaller}",
+    ]
+}

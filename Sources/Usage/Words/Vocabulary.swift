@@ -1,0 +1,132 @@
+/// All words as users of one language see them: each in this language, or in the one that it falls back to.
+///
+/// A class, so that an answer's encoder passes a reference on.
+public final class Vocabulary: Sendable {
+    /// The language that it was made for.
+    public let language: LanguageTag
+    private let templates: [Sentence: Template]
+    /// Of `Sentence.months`, in their order.
+    private let months: [String]
+    private let unlimited: String
+
+    /// - Parameter template: of any word. All words have one, in English at least.
+    init(_ language: LanguageTag, template: (Sentence) -> Template) {
+        self.language = language
+        templates = Dictionary(uniqueKeysWithValues: Sentence.allCases.map { ($0, template($0)) })
+        months = Sentence.months.map { Vocabulary.text(template($0)) }
+        unlimited = Vocabulary.text(template(.unlimited))
+    }
+
+    /// Of a word without blanks.
+    private static func text(_ template: Template) -> String {
+        template.parts(for: nil).reduce(into: "") { text, part in
+            if case .text(let literal) = part { text += literal }
+        }
+    }
+
+    /// The language of a word's row: another one where the word falls back.
+    public func language(of sentence: Sentence) -> LanguageTag { self[sentence].language }
+
+    private subscript(_ sentence: Sentence) -> Template {
+        guard let template = templates[sentence] else { preconditionFailure("a vocabulary has all words") }
+        return template
+    }
+
+    func append(_ sentence: Sentence, _ values: Phrase.Values, to text: inout String) {
+        for part in self[sentence].parts(for: sentence.number(in: values)) {
+            switch part {
+            case .text(let literal): text += literal
+            case .blank(.remaining): text += values.allowance.remaining.map(String.init) ?? unlimited
+            case .blank(.limit): text += values.allowance.limit.map(String.init) ?? unlimited
+            case .blank(.used): text += String(values.allowance.used)
+            case .blank(.date): if let date = values.date { append(date.date, to: &text) }
+            case .blank(.wait): if let seconds = values.waitSeconds { append(waitSeconds: seconds, to: &text) }
+            case .blank(.label): text += values.entitlement?.plan.label ?? ""
+            case .blank(.day): text += values.day.map(String.init) ?? ""
+            case .blank(.days): text += values.days.map(String.init) ?? ""
+            case .blank(.period): text += values.entitlement?.period.label ?? ""
+            // Of words that sentences are made of.
+            case .blank(.month), .blank(.n), .blank(.larger), .blank(.smaller): break
+            }
+        }
+    }
+
+    private func append(_ date: CivilDate, to text: inout String) {
+        for part in self[.date].parts(for: date.day) {
+            switch part {
+            case .text(let literal): text += literal
+            case .blank(.month): text += months[date.month - 1]
+            case .blank(.day): text += String(date.day)
+            case .blank: break
+            }
+        }
+    }
+
+    /// A date in sentences: `December 1`.
+    public func text(_ date: CivilDate) -> String {
+        var text = ""
+        append(date, to: &text)
+        return text
+    }
+
+    private func append(waitSeconds seconds: Int64, to text: inout String) {
+        let wait = Wait(seconds: seconds)
+        guard let smaller = wait.smaller else { return append(wait.larger, to: &text) }
+        for part in self[.waitJoined].parts(for: nil) {
+            switch part {
+            case .text(let literal): text += literal
+            case .blank(.larger): append(wait.larger, to: &text)
+            case .blank(.smaller): append(smaller, to: &text)
+            case .blank: break
+            }
+        }
+    }
+
+    private func append(_ amount: Wait.Amount, to text: inout String) {
+        for part in self[amount.unit].parts(for: amount.number) {
+            switch part {
+            case .text(let literal): text += literal
+            case .blank: text += String(amount.number)
+            }
+        }
+    }
+}
+
+/// A time as sentences say it: in minutes, rounded up, by its largest unit and the one below.
+struct Wait: Equatable {
+    struct Amount: Equatable {
+        /// `days`, `hours` or `minutes`.
+        var unit: Sentence
+        var number: Int
+    }
+
+    let larger: Amount
+    /// Nil if there are none of the unit below.
+    let smaller: Amount?
+
+    init(seconds: Int64) {
+        let minutes = max(1, Int(clamping: floorDivide(max(0, seconds) - 1, 60) + 1))
+        let (days, hours) = (minutes / 1_440, minutes % 1_440 / 60)
+        if days > 0 {
+            larger = Amount(unit: .days, number: days)
+            smaller = hours > 0 ? Amount(unit: .hours, number: hours) : nil
+        } else if hours > 0 {
+            larger = Amount(unit: .hours, number: hours)
+            smaller = minutes % 60 > 0 ? Amount(unit: .minutes, number: minutes % 60) : nil
+        } else {
+            larger = Amount(unit: .minutes, number: minutes)
+            smaller = nil
+        }
+    }
+}
+
+extension Sentence {
+    /// The number that chooses among the forms. Nil where it is not known, and without limit.
+    fileprivate func number(in values: Phrase.Values) -> Int? {
+        switch numberBlank {
+        case .remaining: values.allowance.remaining
+        case .used: values.allowance.used
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,72 @@
+/// All words in all languages at one revision of `headroom.words`. Made when the rows change, and not changed after.
+public final class Words: Sendable {
+    /// A row of `headroom.words`.
+    public struct Row: Sendable, Equatable {
+        public var language: LanguageTag
+        public var sentence: Sentence
+        public var forms: WordForms
+
+        public init(_ language: LanguageTag, _ sentence: Sentence, _ forms: WordForms) {
+            self.language = language
+            self.sentence = sentence
+            self.forms = forms
+        }
+    }
+
+    /// By the languages that have rows.
+    private let vocabularies: [LanguageTag: Vocabulary]
+    /// Of requests that name no language, or none that has rows.
+    public let standard: Vocabulary
+
+    /// - Parameters:
+    ///   - standard: the setting `language`. A word that a language lacks is in this one, and else in English.
+    ///   - reject: called with each row whose template is not valid; the word falls back.
+    public init(_ rows: [Row], standard: LanguageTag, reject: (Row) -> Void = { _ in }) {
+        var templates: [LanguageTag: [Sentence: Template]] = [:]
+        for row in rows {
+            if let template = Template(row.forms, of: row.sentence, in: row.language) {
+                templates[row.language, default: [:]][row.sentence] = template
+            } else {
+                reject(row)
+            }
+        }
+        func vocabulary(of language: LanguageTag) -> Vocabulary {
+            let chain = language.lookup + standard.lookup + [.english]
+            let found = chain.compactMap { templates[$0] }
+            return Vocabulary(language) { sentence in
+                for words in found { if let template = words[sentence] { return template } }
+                return Words.compiledIn(sentence)
+            }
+        }
+        let vocabularies = Dictionary(uniqueKeysWithValues: templates.keys.map { ($0, vocabulary(of: $0)) })
+        let found = standard.lookup.first { vocabularies[$0] != nil } ?? .english
+        self.vocabularies = vocabularies
+        self.standard = vocabularies[found] ?? vocabulary(of: found)
+    }
+
+    private static func compiledIn(_ sentence: Sentence) -> Template {
+        guard let template = Template(sentence.english, of: sentence, in: .english) else {
+            preconditionFailure("a sentence has an invalid template")
+        }
+        return template
+    }
+
+    /// The languages that have rows.
+    public var languages: [LanguageTag] { vocabularies.keys.sorted { $0.text < $1.text } }
+
+    /// The words for a request: of its language, or the nearest more general one that has rows, or the standard ones.
+    @inline(__always)
+    public func vocabulary(for language: LanguageTag?) -> Vocabulary {
+        guard let language else { return standard }
+        return available(language) ?? standard
+    }
+
+    /// As `vocabulary(for:)`; nil instead of the standard words.
+    public func available(_ language: LanguageTag) -> Vocabulary? {
+        if let vocabulary = vocabularies[language] { return vocabulary }
+        return language.lookup.lazy.compactMap { self.vocabularies[$0] }.first
+    }
+
+    /// As the service ships them, before operators edit them.
+    public static let shipped = Words(ShippedWords.rows, standard: .english)
+}

@@ -1,0 +1,257 @@
+import Testing
+
+@testable import Usage
+
+private func tag(_ text: String) -> LanguageTag {
+    guard let tag = LanguageTag(text) else { preconditionFailure("\(text) is no tag") }
+    return tag
+}
+
+@Suite("A language tag")
+struct LanguageTagTests {
+    @Test(
+        "is spelled as RFC 5646 does, whatever the case",
+        arguments: [
+            ("de", "de"), ("DE", "de"), ("pt-br", "pt-BR"), ("PT-BR", "pt-BR"), ("zh-hant-tw", "zh-Hant-TW"),
+            ("sr-LATN", "sr-Latn"), ("es-419", "es-419"), ("de-ch-1901", "de-CH-1901"),
+            ("sl-rozaj-biske", "sl-rozaj-biske"),
+            ("en-a-BB-cccc", "en-a-bb-cccc"), ("en-X-US", "en-x-us"), ("gsw-u-SD-chzh", "gsw-u-sd-chzh"),
+        ]
+    )
+    func canonical(text: String, canonical: String) {
+        #expect(LanguageTag(text)?.text == canonical)
+        #expect(LanguageTag(canonical)?.text == canonical)
+    }
+
+    @Test(
+        "has the form of BCP 47 and at most 35 characters",
+        arguments: [
+            "", "d", "-", "de-", "-de", "de--CH", "de_DE", "d3", "deutschland", "de-abcdefghi", "de CH", "dé", "de\n",
+            "*",
+            "de-abcdefgh-abcdefgh-abcdefgh-abcdef", "x-private",
+        ]
+    )
+    func malformed(text: String) {
+        #expect(LanguageTag(text) == nil)
+    }
+
+    @Test("is looked up without its last subtags")
+    func lookup() {
+        #expect(tag("pt-BR").lookup.map(\.text) == ["pt-BR", "pt"])
+        #expect(tag("zh-Hant-TW").lookup.map(\.text) == ["zh-Hant-TW", "zh-Hant", "zh"])
+        #expect(tag("zh-Hant-x-app").lookup.map(\.text) == ["zh-Hant-x-app", "zh-Hant", "zh"])
+        #expect(tag("de").lookup.map(\.text) == ["de"])
+    }
+}
+
+@Suite("Plural rules")
+struct PluralRuleTests {
+    private func forms(_ language: String, _ numbers: [Int]) -> [String] {
+        numbers.map { PluralRule(tag(language)).category(of: $0).rawValue }
+    }
+
+    @Test(
+        "have one for exactly 1 in languages with two forms",
+        arguments: ["en", "de", "es", "fr", "pt-BR", "ja", "it", "xx"]
+    )
+    func exactlyOne(language: String) {
+        #expect(forms(language, [1]) == ["one"])
+        #expect(Set(forms(language, [0, 2, 11, 21, 101, 1_000_000])) == ["other"])
+    }
+
+    @Test("are those of CLDR in languages with more")
+    func categories() {
+        let numbers = [0, 1, 2, 4, 5, 11, 12, 14, 21, 22, 25, 101, 102, 111, 112, 122]
+        #expect(
+            forms("pl", numbers) == [
+                "many", "one", "few", "few", "many", "many", "many", "many", "many", "few", "many", "many", "few",
+                "many",
+                "many", "few",
+            ]
+        )
+        #expect(
+            forms("ru", numbers) == [
+                "many", "one", "few", "few", "many", "many", "many", "many", "one", "few", "many", "one", "few", "many",
+                "many", "few",
+            ]
+        )
+        #expect(forms("hr", [0, 1, 3, 5, 21, 111]) == ["other", "one", "few", "other", "one", "other"])
+        #expect(forms("cs", [0, 1, 2, 4, 5, 22]) == ["other", "one", "few", "few", "other", "other"])
+        #expect(forms("lt", [0, 1, 9, 10, 11, 21, 22]) == ["other", "one", "few", "other", "other", "one", "few"])
+        #expect(forms("lv", [0, 1, 11, 21, 111]) == ["other", "one", "other", "one", "other"])
+        #expect(forms("ro", [0, 1, 19, 20, 101, 119, 120]) == ["few", "one", "few", "other", "few", "few", "other"])
+        #expect(forms("sl", [1, 2, 3, 4, 5, 101, 103]) == ["one", "other", "few", "few", "other", "one", "few"])
+        #expect(
+            forms("ar-EG", [0, 1, 2, 3, 10, 11, 99, 100, 103]) == [
+                "other", "one", "other", "few", "few", "many", "many", "other", "few",
+            ]
+        )
+        #expect(forms("mt", [0, 1, 2, 10, 11, 19, 20]) == ["few", "one", "other", "few", "many", "many", "other"])
+        #expect(forms("ga", [1, 2, 3, 6, 7, 10, 11]) == ["one", "other", "few", "few", "many", "many", "other"])
+        #expect(forms("cy", [0, 1, 2, 3, 6]) == ["other", "one", "other", "few", "many"])
+    }
+
+    @Test("have other where there is no number")
+    func noNumber() {
+        for rule in PluralRule.allCases { #expect(rule.category(of: nil) == .other) }
+    }
+}
+
+@Suite("A wait")
+struct WaitTests {
+    @Test(
+        "is said in its two largest units, rounded up to the minute",
+        arguments: [
+            (0, "1 minute"), (1, "1 minute"), (60, "1 minute"), (61, "2 minutes"), (3_540, "59 minutes"),
+            (3_541, "1 hour"),
+            (3_600, "1 hour"), (3_601, "1 hour 1 minute"), (7_741, "2 hours 10 minutes"),
+            (86_340, "23 hours 59 minutes"),
+            (86_341, "1 day"), (86_400, "1 day"), (86_460, "1 day"), (98_400, "1 day 3 hours"), (172_800, "2 days"),
+            (-5, "1 minute"),
+        ] as [(Int64, String)]
+    )
+    func text(seconds: Int64, text: String) {
+        var values = Phrase.Values()
+        values.waitSeconds = seconds
+        #expect(Phrase(.blockedWindow, values).text == "Let's take a short break. I'm here for you again in \(text).")
+    }
+}
+
+@Suite("Words")
+struct VocabularyTests {
+    private static let rows: [Words.Row] = [
+        Words.Row(tag("pt"), .stateFree, "pt free"), Words.Row(tag("pt"), .stateActive, "pt active"),
+        Words.Row(tag("pt-BR"), .stateFree, "br free"), Words.Row(tag("de"), .stateTrial, "de trial"),
+        Words.Row(tag("de"), .stateFree, "de free"), Words.Row(.english, .stateRefunded, "en refunded"),
+    ]
+
+    private func text(_ sentence: Sentence, _ language: String?, standard: String = "en") -> String {
+        let words = Words(VocabularyTests.rows, standard: tag(standard))
+        return Phrase(sentence).text(in: words.vocabulary(for: language.map { tag($0) }))
+    }
+
+    @Test("fall back one by one: to the language without its subtags, the standard one, and English")
+    func fallback() {
+        #expect(text(.stateFree, "pt-BR") == "br free")
+        #expect(text(.stateActive, "pt-BR") == "pt active")
+        #expect(text(.stateTrial, "pt-BR", standard: "de") == "de trial")
+        #expect(text(.stateTrial, "pt-BR") == "Trial")
+        #expect(text(.stateRefunded, "pt-BR", standard: "de") == "en refunded")
+        #expect(text(.stateExpired, "pt-BR", standard: "de") == "Expired")
+        #expect(text(.stateFree, "pt-PT") == "pt free")
+        #expect(text(.stateFree, "xx", standard: "de-AT") == "de free")
+        #expect(text(.stateFree, nil, standard: "de-AT") == "de free")
+        #expect(text(.stateFree, nil, standard: "xx") == "Free")
+        #expect(Words([], standard: tag("xx")).standard.language == .english)
+    }
+
+    @Test("say which language each is in")
+    func origin() {
+        let words = Words(VocabularyTests.rows, standard: .english)
+        let vocabulary = words.vocabulary(for: tag("pt-BR"))
+        #expect(vocabulary.language.text == "pt-BR")
+        #expect(vocabulary.language(of: .stateActive).text == "pt")
+        #expect(vocabulary.language(of: .stateExpired) == .english)
+        #expect(words.languages.map(\.text) == ["de", "en", "pt", "pt-BR"])
+    }
+
+    @Test(
+        "with a template that the database would refuse fall back",
+        arguments: ["{used", "used}", "{}", "{foo}", "{date}", "{{used}}", "{used}}"]
+    )
+    func invalid(template: String) {
+        var rejected: [Words.Row] = []
+        let row = Words.Row(tag("de"), .gentle, WordForms(other: template))
+        let words = Words([row], standard: .english) { rejected.append($0) }
+        #expect(rejected == [row])
+        #expect(words.vocabulary(for: tag("de")).language(of: .gentle) == .english)
+    }
+
+    @Test("choose the form of the language that has the template")
+    func plural() {
+        var values = Phrase.Values()
+        values.allowance = Allowance(used: 3, limit: 25)
+        let forms = WordForms(one: "one", few: "few {remaining}", other: "other {remaining}")
+        let words = Words([Words.Row(tag("pl"), .gentle, forms)], standard: .english)
+        let vocabulary = words.vocabulary(for: tag("pl"))
+        #expect(Phrase(.gentle, values).text(in: vocabulary) == "few 22")
+        // A missing form is other; a word in English has the forms of English.
+        values.allowance = Allowance(used: 0, limit: 25)
+        #expect(Phrase(.gentle, values).text(in: vocabulary) == "other 25")
+        values.allowance = Allowance(used: 3, limit: nil)
+        #expect(Phrase(.gentle, values).text(in: vocabulary) == "other unlimited")
+        values.allowance = Allowance(used: 24, limit: 25)
+        #expect(Phrase(.gentle, values).text(in: vocabulary) == "one")
+        #expect(Phrase(.prominentUndated, values).text(in: vocabulary) == "Almost there — 1 message left")
+    }
+}
+
+@Suite("Shipped words")
+struct ShippedWordsTests {
+    private static let languages = Words.shipped.languages
+
+    private func forms(_ language: LanguageTag) -> [Sentence: WordForms] {
+        Dictionary(
+            uniqueKeysWithValues: ShippedWords.rows.filter { $0.language == language }.map { ($0.sentence, $0.forms) }
+        )
+    }
+
+    private func templates(_ forms: WordForms) -> [String] {
+        [forms.one, forms.few, forms.many, forms.other].compactMap(\.self)
+    }
+
+    @Test("are complete in seven languages")
+    func complete() {
+        #expect(ShippedWordsTests.languages.map(\.text) == ["de", "en", "es", "fr", "ja", "pl", "pt"])
+        for language in ShippedWordsTests.languages {
+            for sentence in Sentence.allCases {
+                let vocabulary = Words.shipped.vocabulary(for: language)
+                #expect(vocabulary.language(of: sentence) == language, "\(language) \(sentence)")
+            }
+        }
+    }
+
+    @Test("say the same values in every language", arguments: languages)
+    func blanks(language: LanguageTag) {
+        func blanks(_ template: String) -> Set<Substring> { Set(template.matches(of: /{[a-z]+}/).map(\.output)) }
+        for (sentence, forms) in forms(language) {
+            let expected = blanks(sentence.other)
+            for template in templates(forms) { #expect(blanks(template) == expected, "\(language) \(template)") }
+        }
+    }
+
+    @Test("have one line each, at most as long as the database allows", arguments: languages)
+    func lines(language: LanguageTag) {
+        for forms in forms(language).values {
+            for template in templates(forms) {
+                #expect(!template.isEmpty && template.count <= 200, "\(template)")
+                #expect(template.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "\(template)")
+                #expect(!template.hasPrefix(" ") && !template.hasSuffix(" "), "\(template)")
+            }
+        }
+    }
+
+    @Test("have the plural forms of their language", arguments: languages)
+    func plurals(language: LanguageTag) {
+        for (sentence, forms) in forms(language) {
+            #expect(forms.one != forms.other, "\(language) \(sentence)")
+            if language.text != "pl" { #expect(forms.few == nil && forms.many == nil) }
+            if language.text == "ja" { #expect(forms.one == nil) }
+        }
+    }
+
+    @Test("are in the voice of a friend, with one word for a message throughout")
+    func voice() {
+        let others = [
+            "de": ["Gespräch", "Unterhaltung", "Ihr ", "Ihnen", "Sie "], "es": ["conversaci", "usted"],
+            "fr": ["conversation", "vous", "votre"], "pt": ["conversa"], "ja": ["会話"], "pl": ["rozmow", "Pan"],
+        ]
+        for (language, words) in others {
+            for forms in forms(tag(language)).values {
+                for template in templates(forms) {
+                    for word in words { #expect(!template.contains(word), "\(language): \(template)") }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+"""Sentences are rows of headroom.words, which operators edit while the service runs."""
+
+import json
+
+from support import http
+from support.case import MID_MONTH, Case
+from support.postgres import SQLError
+from support.wire import Answer
+
+GENTLE = {
+    "en": "You have 160 conversations left this month",
+    "de": "Du hast diesen Monat noch 160 Nachrichten",
+    "es": "Te quedan 160 mensajes este mes",
+    "fr": "Il te reste 160 messages ce mois-ci",
+    "ja": "今月はあと160通メッセージを送れますよ",
+    "pl": "Zostało Ci 160 wiadomości w tym miesiącu",
+    "pt": "Você ainda tem 160 mensagens este mês",
+}
+
+
+class WordsCase(Case):
+    CLOCK = MID_MONTH
+
+    def banner(self, request):
+        return Answer(self.send_command(request))["banner"]
+
+    def get(self, path, **headers):
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        return http.request(self.service.http_port, "GET", path, headers=fields)
+
+    def banner_in_sql(self, user, language="", psql=None):
+        psql = psql or self.psql
+        psql.run(f"set headroom.language = '{language}'")
+        return psql.value(f"select banner from current_usage where user_id = '{user}'")
+
+    def restore(self):
+        self.psql.run("delete from headroom.words where lang <> 'en'")
+        for language in GENTLE:
+            self.psql.run(f"select headroom.restore_words('{language}')")
+
+    def refusal(self, statement):
+        with self.assertRaises(SQLError) as caught:
+            self.psql.run(statement)
+        return str(caught.exception)
+
+
+class EditedWords(WordsCase):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.restore)
+
+    def test_an_edit_is_in_the_next_answer_of_every_instance_and_port(self):
+        second = self.serve()
+        # Each user belongs to a lane, and every lane of both instances must notice.
+        users = [self.subscriber(used=640) for _ in range(6)]
+        for number in range(5):
+            text = f"Edit {number}: {{remaining}} to go"
+            self.psql.run(f"update headroom.words set other = '{text}' where lang = 'en' and word = 'gentle'")
+            expected = f"Edit {number}: 160 to go"
+            for user in users:
+                self.assertEqual(Answer(second.send_command(f"CHECK {user}"))["banner"], expected)
+                self.assertEqual(self.banner(f"USAGE {user}"), expected)
+                self.assertEqual(self.get(f"/v1/usage/{user}").json["banner"], expected)
+                self.assertEqual(self.banner_in_sql(user), expected)
+
+    def test_counted_messages_have_the_edit_as_well(self):
+        user = self.subscriber(used=640)
+        for number, options in enumerate(("", "", "3", f"key={user}", "", "lang=en")):
+            self.psql.run(f"update headroom.words set other = '{number}: {{limit}}' where lang = 'en' and word = 'gentle'")
+            self.assertEqual(self.banner(f"CONSUME {user} {options}"), f"{number}: 800")
+        # A first message, whose row has another statement.
+        other = self.subscriber("trial")
+        self.psql.run("update headroom.words set other = 'Try {remaining}' where lang = 'en' and word = 'trial'")
+        self.assertEqual(self.banner(f"CONSUME {other}"), "Try 99")
+
+    def test_one_is_used_for_exactly_one_and_may_be_null(self):
+        user = self.subscriber(used=799)
+        self.assertEqual(self.banner(f"CHECK {user}"), "Almost there — 1 message left until April 1")
+        self.psql.run("update headroom.words set one = null where lang = 'en' and word = 'prominent'")
+        self.assertEqual(self.banner(f"CHECK {user}"), "Almost there — 1 messages left until April 1")
+
+    def test_dates_and_months_are_words(self):
+        user = self.subscriber(used=799)
+        self.psql.run("update headroom.words set other = 'the {day}th of {month}' where lang = 'en' and word = 'date'")
+        self.psql.run("update headroom.words set other = 'Spring' where lang = 'en' and word = 'month_4'")
+        expected = "Almost there — 1 message left until the 1th of Spring"
+        self.assertEqual(self.banner(f"CHECK {user}"), expected)
+        self.assertEqual(self.banner_in_sql(user), expected)
+
+    def test_a_language_of_the_operator_falls_back_word_by_word(self):
+        user = self.subscriber(used=640)
+        self.psql.run("insert into headroom.words values ('pt-br', 'gentle', null, 'Oi! Ainda {remaining}')")
+        self.assertEqual(self.psql.value("select lang from headroom.words where other like 'Oi!%'"), "pt-BR")
+        for lang in ("pt-BR", "PT-br", "pt-BR-x-app"):
+            self.assertEqual(self.banner(f"CHECK {user} lang={lang}"), "Oi! Ainda 160")
+            self.assertEqual(self.banner_in_sql(user, lang), "Oi! Ainda 160")
+        # The other words are those of pt.
+        self.set_count(user, 799)
+        expected = "Está quase acabando: resta 1 mensagem até 1º de abril"
+        self.assertEqual(self.banner(f"CHECK {user} lang=pt-BR"), expected)
+        self.assertEqual(self.banner_in_sql(user, "pt-BR"), expected)
+
+    def test_deleted_words_fall_back_to_english_and_are_restored(self):
+        user = self.subscriber(used=640)
+        self.psql.run("delete from headroom.words where lang = 'de'")
+        self.assertEqual(self.banner(f"CHECK {user} lang=de"), GENTLE["en"])
+        self.assertEqual(self.psql.number("select headroom.restore_words('de')"), 60)
+        self.assertEqual(self.banner(f"CHECK {user} lang=de"), GENTLE["de"])
+        self.assertEqual(self.psql.number("select headroom.restore_words('de')"), 0)
+        self.assertIn("Shipped are de, en, es, fr, ja, pl, pt", self.refusal("select headroom.restore_words('xx')"))
+
+    def test_words_of_english_cannot_go(self):
+        for statement in (
+            "delete from headroom.words where lang = 'en' and word = 'gentle'",
+            "truncate headroom.words",
+            "delete from headroom.words",
+        ):
+            self.assertIn("cannot be deleted", self.refusal(statement))
+        self.assertIn("cannot be renamed", self.refusal("update headroom.words set lang = 'xx' where lang = 'en'"))
+        self.psql.run("update headroom.words set other = 'Gone' where lang = 'en' and word = 'gentle'")
+        self.psql.run("select headroom.restore_words('en')")
+        self.assertEqual(self.banner(f"CHECK {self.subscriber(used=640)}"), GENTLE["en"])
+
+    def test_a_template_that_would_spoil_answers_is_refused_with_what_is_right(self):
+        def refusal(word, other, one="null", lang="de"):
+            return self.refusal(
+                f"insert into headroom.words (lang, word, one, other) values ('{lang}', '{word}', {one}, {other})"
+                " on conflict (lang, word) do update set one = excluded.one, other = excluded.other"
+            )
+
+        self.assertIn("the blank {foo} is unknown in gentle", refusal("gentle", "'{foo}'"))
+        self.assertIn("gentle has {remaining}, {limit}, {used}.", refusal("gentle", "'{foo}'"))
+        self.assertIn("gentle has {remaining}, {limit}, {used}.", refusal("gentle", "'ok'", one="'{date}'"))
+        self.assertIn("unreadable has no blanks", refusal("unreadable", "'{used}'"))
+        self.assertIn("the blank {} is unknown", refusal("gentle", "'{}'"))
+        for broken in ("'{remaining'", "'remaining}'", "'{{remaining}'", "'{remaining}}'"):
+            self.assertIn("a brace without its pair", refusal("gentle", broken))
+        self.assertIn("control character", refusal("gentle", "e'a\\nb'"))
+        self.assertIn("control character", refusal("gentle", "e'a\\u2028b'"))
+        self.assertIn("has 501 characters", refusal("gentle", "repeat('a', 501)"))
+        self.assertIn("is missing", refusal("gentle", "''"))
+        self.assertIn("is missing", refusal("gentle", "null"))
+        self.assertIn("is empty", refusal("gentle", "'a'", one="''"))
+        self.assertIn("there is no word 'nonsense'", refusal("nonsense", "'a'"))
+        for lang in ("", "d", "de_DE", "de-", "deutschland", "x" * 36, "de-123456789"):
+            self.assertIn("is not a language tag", refusal("gentle", "'a'", lang=lang))
+
+    def test_edits_are_in_the_audit_log(self):
+        self.psql.run("update headroom.words set other = 'Hm' where lang = 'de' and word = 'trial'")
+        row = json.loads(self.psql.value(
+            "select to_json(log) from headroom.audit_log as log where after ->> 'word' = 'trial' order by id desc limit 1"
+        ))  # fmt: skip
+        self.assertEqual(row["after"], {"lang": "de", "word": "trial", "other": "Hm"})
+        self.assertEqual(row["before"]["other"], "Noch {remaining} von {limit} Probenachrichten")
+
+    def test_quotes_and_backslashes_arrive_as_they_are(self):
+        user = self.subscriber(used=640)
+        self.psql.run(r"""update headroom.words set other = 'Say "hi" \ {remaining}' where lang = 'de' and word = 'gentle'""")
+        self.assertEqual(self.banner(f"CHECK {user} lang=de"), r'Say "hi" \ 160')
+
+
+class Languages(WordsCase):
+    SHARED = True
+
+    def test_every_language_is_answered_in_tcp_sql_and_http_alike(self):
+        user = self.subscriber(used=640)
+        for lang, expected in GENTLE.items():
+            for request in (f"CHECK {user} lang={lang}", f"USAGE {user} LANG={lang.upper()}"):
+                self.assertEqual(self.banner(request), expected)
+            self.assertEqual(self.banner_in_sql(user, lang), expected)
+            for answer in (
+                self.get(f"/v1/usage/{user}?lang={lang}"),
+                self.get(f"/v1/usage/{user}", Accept_Language=f"xx, {lang};q=0.5"),
+            ):
+                self.assertEqual(answer.json["banner"], expected)
+                self.assertEqual(answer.headers["Content-Language"], lang)
+                self.assertEqual(answer.headers["Vary"], "Accept-Language")
+
+    def test_every_verb_with_sentences_takes_a_language(self):
+        user = self.subscriber(used=640)
+        for request in (
+            f"CONSUME {user} lang=de", f"RESERVE {user} key=a lang=de", f"COMMIT {user} key=a lang=de",
+            f"RELEASE {user} lang=de key=a", f"CHECK {user} 2 lang=de-AT", f"USAGE {user} lang=de",
+            f"USAGE {user} 2026-03 lang=de", f"CONSUME {user} 3 key=b lang=de",
+        ):  # fmt: skip
+            with self.subTest(request=request):
+                self.assertIn("Du hast diesen Monat noch ", self.banner(request))
+        usage = Answer(self.send_command(f"USAGE {user} lang=fr"))
+        self.assertEqual(usage["state_label"], "Actif")
+        self.assertIn("messages utilisés ce mois-ci", usage["accessible"])
+        trial = self.user()
+        self.send_command(f"CONSUME {trial}")
+        self.assertEqual(Answer(self.send_command(f"USAGE {trial} lang=ja"))["label"], "Trial（3日中1日目）")
+
+    def test_replies_keep_their_languages_in_a_pipeline(self):
+        user = self.subscriber(used=640)
+        languages = [*GENTLE, "en"] * 5
+        with self.service.connect() as connection:
+            connection.send("".join(f"CHECK {user} lang={lang}\r\n" for lang in languages))
+            for lang in languages:
+                self.assertEqual(Answer(connection.read_line())["banner"], GENTLE[lang])
+
+    def test_a_malformed_language_is_refused_and_an_unknown_one_falls_back(self):
+        user = self.subscriber(used=640)
+        for lang in ("", "d", "de_DE", "de-", "1", "a" * 9, "de-" + "a-" * 20 + "b"):
+            reply = self.send_command(f"CHECK {user} lang={lang}")
+            self.assertTrue(reply.startswith("-BADARG lang= must be a language tag such as en or pt-BR"), reply)
+            self.assertEqual(self.get(f"/v1/usage/{user}?lang={lang}").status, 400)
+        for lang in ("xx", "tlh-Latn", "de" + "-abcdefgh" * 3 + "-abcde"):
+            banner = self.banner(f"CHECK {user} lang={lang}")
+            self.assertEqual(banner, GENTLE["de" if lang.startswith("de") else "en"])
+        self.assertTrue(self.send_command(f"CHECK {user} lang=de lang=fr").startswith("-BADARG"))
+        # Operators' verbs answer in the language of the setting.
+        self.assertTrue(self.send_command(f"RESETUSAGE {user} lang=de").startswith("-BADARG"))
+
+    def test_a_language_setting_of_a_session_that_is_no_tag_is_ignored(self):
+        user = self.subscriber(used=640)
+        for lang in ("", "no tag", "d", "xx-YY", "'' or 1"):
+            self.assertEqual(self.banner_in_sql(user, lang), GENTLE["en"])
+
+    def test_plural_forms_follow_the_number(self):
+        user = self.subscriber(used=640)
+        for remaining, expected in ((1, "1 wiadomość"), (2, "2 wiadomości"), (22, "22 wiadomości")):
+            self.set_count(user, 800 - remaining)
+            self.assertIn(expected, self.banner(f"CHECK {user} lang=pl"))
+        for used, expected in ((797, "3 mensajes"), (799, "1 mensaje ")):
+            self.set_count(user, used)
+            self.assertIn(expected, self.banner(f"CHECK {user} lang=es"))
+
+    def test_counting_over_http_takes_the_language_of_the_header_or_of_the_body(self):
+        user = self.subscriber(used=640)
+        path = f"/v1/usage/{user}/consume"
+
+        def consume(body, **headers):
+            fields = {name.replace("_", "-"): value for name, value in headers.items()}
+            return http.request(self.service.http_port, "POST", path, body, fields)
+
+        accepted = consume({}, Accept_Language="de-CH, fr;q=0.9")
+        self.assertEqual((accepted.headers["Content-Language"], accepted.headers["Vary"]), ("de", "Accept-Language"))
+        self.assertIn("Nachrichten", accepted.json["banner"])
+        named = consume({"lang": "fr"}, Accept_Language="de")
+        self.assertEqual(named.headers["Content-Language"], "fr")
+        self.assertIn("messages ce mois-ci", named.json["banner"])
+        self.assertEqual(consume({"lang": "nonsense-"}).status, 400)
+        self.assertEqual(consume({"lang": 7}).status, 400)
+
+    def test_the_best_available_language_is_chosen(self):
+        user = self.subscriber(used=640)
+        for field, expected in {
+            "fr;q=0.2, de;q=0.8": "de", "xx, yy;q=0.9": "en", "*": "en", "ja;q=0, pl;q=0.1": "pl", "*, de;q=0.5": "en",
+            "xx, *;q=0.1": "en", "es-419,es;q=0.9,en;q=0.8": "es", "pt-BR": "pt", "garbage;;, de;q=2, fr;q=x, ja": "ja",
+            "": "en", ",,,": "en", "de;q=0.5,fr;q=0.5": "de",
+        }.items():  # fmt: skip
+            answer = self.get(f"/v1/usage/{user}", Accept_Language=field)
+            self.assertEqual((answer.status, answer.headers["Content-Language"]), (200, expected), field)
+
+    def test_entity_tags_differ_by_language(self):
+        user = self.subscriber(used=0)
+        tags = {self.get(f"/v1/usage/{user}", Accept_Language=lang).headers["ETag"] for lang in GENTLE}
+        self.assertEqual(len(tags), len(GENTLE))
+        tag = self.get(f"/v1/usage/{user}", Accept_Language="de").headers["ETag"]
+        same = self.get(f"/v1/usage/{user}", Accept_Language="de", If_None_Match=tag)
+        self.assertEqual((same.status, same.headers["Vary"]), (304, "Accept-Language"))
+        self.assertEqual(self.get(f"/v1/usage/{user}", Accept_Language="fr", If_None_Match=tag).status, 200)
+
+
+class StandardLanguage(WordsCase):
+    FLAGS = ("--language", "de-AT")
+
+    def test_requests_without_a_language_have_that_of_the_setting(self):
+        user = self.subscriber(used=640)
+        self.assertEqual(self.banner(f"CHECK {user}"), GENTLE["de"])
+        self.assertEqual(self.banner(f"CHECK {user} lang=xx"), GENTLE["de"])
+        self.assertEqual(self.banner(f"CHECK {user} lang=en"), GENTLE["en"])
+        answer = self.get(f"/v1/usage/{user}", Accept_Language="xx")
+        self.assertEqual((answer.json["banner"], answer.headers["Content-Language"]), (GENTLE["de"], "de"))
+        # An incomplete language falls back to the setting's.
+        self.psql.run("insert into headroom.words (lang, word, other) values ('it', 'state_active', 'Attivo')")
+        usage = Answer(self.send_command(f"USAGE {user} lang=it"))
+        self.assertEqual((usage["state_label"], usage["banner"]), ("Attivo", GENTLE["de"]))
+
+    def test_a_malformed_setting_is_refused(self):
+        service = self.serve("--language", "de_AT", wait=False)
+        service.process.wait(60)
+        self.assertIn("language (HEADROOM_LANGUAGE) must be a language tag", service.log())
+
+
+class WithoutDatabase(WordsCase):
+    FLAGS = ("--when-unavailable", "allow", "--request-timeout-ms", "1000")
+    OWN_CLUSTER = True
+
+    def test_messages_are_let_through_in_the_language_with_the_last_known_words(self):
+        user = self.subscriber(used=640)
+        self.psql.run("update headroom.words set other = 'Los, weiter' where lang = 'de' and word = 'uncounted'")
+        self.send_command(f"CHECK {user}")
+        self.cluster.stop_immediately()
+        self.assertIn('degraded=1 banner="Los, weiter"', self.send_command(f"CONSUME {user} lang=de"))
+        self.assertIn("you can keep chatting", self.send_command(f"CONSUME {user}"))
+        self.assertIn("-UNAVAILABLE", self.send_command(f"USAGE {user} lang=de"))
+        self.assertIn("Los, weiter", self.send_command(f"USAGE {user} lang=de"))
