@@ -48,8 +48,9 @@ struct ChatRoutes: Sendable {
             _ = try context.user
             return HTML(text: page)
         }
-        router.get("/users/{user}") { _, context in
+        router.get("/users/{user}") { request, context in
             let user = try context.user
+            let headroom = headroom.answering(in: request.language)
             // Before the usage, which then has the effect of an answer that has just ended.
             let isAnswering = await conversations.isAnswering(user)
             let usage = try? await headroom.usage(of: user, deadline: deadline)
@@ -64,7 +65,8 @@ struct ChatRoutes: Sendable {
         }
         router.get("/users/{user}/changes") { request, context in
             let user = try context.user
-            return request.eventStream { events in await followChanges(of: user, reachability, events) }
+            let headroom = headroom.answering(in: request.language)
+            return request.eventStream { events in await followChanges(of: user, headroom, reachability, events) }
         }
         router.post("/users/{user}/messages") { request, context in
             let user = try context.user
@@ -73,7 +75,8 @@ struct ChatRoutes: Sendable {
             let text = body.text.trimmingCharacters(in: .whitespacesAndNewlines)
             guard (1...4_000).contains(text.count) else { throw Problem(.badRequest, "text has 1 to 4,000 characters") }
             let message = Message(id: body.id.uuidString.lowercased(), role: .user, text: text)
-            return request.eventStream { events in await messages.answer(message, of: user, events) }
+            let handler = messages.answering(in: request.language)
+            return request.eventStream { events in await handler.answer(message, of: user, events) }
         }
         router.post("/users/{user}/subscription") { request, context in
             let user = try context.user
@@ -88,10 +91,20 @@ struct ChatRoutes: Sendable {
     }
 
     /// Sends the usage whenever it changes, and whether Headroom is reachable, until the page is closed.
-    private func followChanges(of user: UserID, _ reachability: Reachability, _ events: EventStream) async {
+    ///
+    /// - Parameter headroom: answers in the user's language, which messages about changes are not in.
+    private func followChanges(
+        of user: UserID,
+        _ headroom: HeadroomClient,
+        _ reachability: Reachability,
+        _ events: EventStream
+    ) async {
         await withTaskGroup { tasks in
             tasks.addTask {
-                for await status in headroom.changes(of: user) { events.send("usage", UsageObject(status: status)) }
+                for await status in headroom.changes(of: user) {
+                    let usage = headroom.language == nil ? nil : try? await headroom.usage(of: user)
+                    events.send("usage", UsageObject(status: usage ?? status))
+                }
             }
             tasks.addTask {
                 for await isReachable in reachability.changes() {
@@ -123,6 +136,11 @@ struct ChatContext: RequestContext {
 }
 
 extension Request {
+    /// The one that the browser's user prefers; Headroom has words in it, or answers in another.
+    fileprivate var language: LanguageTag? {
+        headers[.acceptLanguage].flatMap { LanguageTag($0.prefix { $0 != "," && $0 != ";" && $0 != " " }) }
+    }
+
     /// - Throws: `Problem` with 415 or 400. A form of another site cannot send this content type, so it cannot post.
     fileprivate mutating func decodeJSON<Body: Decodable>(
         _ type: Body.Type,

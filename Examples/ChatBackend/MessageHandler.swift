@@ -3,7 +3,7 @@ import Logging
 
 /// Answers one message: holds it, calls the model, and counts it once the answer is complete.
 struct MessageHandler: Sendable {
-    let headroom: HeadroomClient
+    var headroom: HeadroomClient
     let model: any Model
     let conversations: Conversations
     let logger: Logger
@@ -26,6 +26,13 @@ struct MessageHandler: Sendable {
         var message: String
         /// The page sends the message again by itself.
         var canRetry: Bool
+    }
+
+    /// The same handler for a user who reads a language; nil is the service's.
+    func answering(in language: LanguageTag?) -> MessageHandler {
+        var handler = self
+        handler.headroom = headroom.answering(in: language)
+        return handler
     }
 
     /// Sends the events `held`, `piece` …, `sent`; or `blocked`; or `failed`.

@@ -50,7 +50,7 @@ struct ClientMetrics: Sendable {
 
     func answered(_ command: Command, nanoseconds: Int64) {
         let verb =
-            switch command {
+            switch command.verb {
             case .consume: consume
             case .check: check
             case .reserve: reserve

@@ -158,7 +158,7 @@ extension HeadroomClient {
     func degraded(_ user: UserID, _ error: HeadroomError) -> Decision {
         metrics.countDegraded()
         logger.warning("a message was let through uncounted", metadata: ["code": "\(error.code)"])
-        return .allowed(.degraded(user))
+        return .allowed(.degraded(user, language: language))
     }
 
     /// - Throws: without running `work`, when the client shuts down or has too many requests.

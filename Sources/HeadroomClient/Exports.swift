@@ -4,6 +4,7 @@
 @_exported import enum Usage.Display
 @_exported import struct Usage.Instant
 @_exported import struct Usage.InvalidMessageKey
+@_exported import struct Usage.LanguageTag
 @_exported import struct Usage.MessageKey
 @_exported import struct Usage.PeriodReport
 @_exported import struct Usage.PeriodUsage

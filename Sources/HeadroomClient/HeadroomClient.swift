@@ -13,11 +13,13 @@ public final class HeadroomClient: Sendable {
     let logger: Logger
     let metrics: ClientMetrics
     let admission: Admission
-    let keys = MessageKeys()
+    let keys: MessageKeys
     let requester: Requester
     /// For requests that take long: on the main connection, all later replies would wait for theirs.
     let reportRequester: Requester
     let changesHubs: ChangesHubs
+    /// Of the sentences in answers; nil is the service's setting.
+    public let language: LanguageTag?
 
     /// - Parameters:
     ///   - configuration: with values within the documented ranges.
@@ -31,6 +33,8 @@ public final class HeadroomClient: Sendable {
         configuration.check()
         self.configuration = configuration
         self.logger = logger
+        language = nil
+        keys = MessageKeys()
         let metrics = ClientMetrics(factory: factory)
         self.metrics = metrics
         admission = Admission(maximum: configuration.requestsMaximum)
@@ -60,6 +64,31 @@ public final class HeadroomClient: Sendable {
         }
     }
 
+    private init(_ client: HeadroomClient, answeringIn language: LanguageTag?) {
+        configuration = client.configuration
+        logger = client.logger
+        metrics = client.metrics
+        admission = client.admission
+        keys = client.keys
+        requester = client.requester
+        reportRequester = client.reportRequester
+        changesHubs = client.changesHubs
+        self.language = language
+    }
+
+    /// This client for a user who reads a language: the sentences in its answers are in it, or in the nearest one that
+    /// the service has words in. It shares everything else, so make one for each request. ``changes(of:)`` and requests
+    /// of operators are not affected.
+    ///
+    /// ```swift
+    /// let decision = try await headroom.answering(in: LanguageTag("pt-BR")).consume(user)
+    /// ```
+    ///
+    /// - Parameter language: nil is the service's setting `language`.
+    public func answering(in language: LanguageTag?) -> HeadroomClient {
+        HeadroomClient(self, answeringIn: language)
+    }
+
     /// Accepts no more requests, waits for the answers to accepted ones for `shutdownTimeout` at most, and closes the
     /// connections.
     public func shutDown() async {
@@ -77,7 +106,7 @@ extension HeadroomClient {
         key: MessageKey? = nil,
         deadline: Duration?
     ) async throws(HeadroomError) -> ReceivedReply {
-        try await requester.perform(command, repeatability, key: key, deadline: deadline)
+        try await requester.perform(command.answered(in: language), repeatability, key: key, deadline: deadline)
     }
 
     /// For requests that scan a whole table.

@@ -119,6 +119,11 @@ public struct UsageStatus: Sendable, Hashable {
     /// The plan has no limit. False if the service did not answer.
     public var isUnlimited: Bool { limit == nil && !isDegraded }
 
+    /// The status of a message that was allowed without being counted, with a sentence as it is shipped.
+    public static func degraded(_ user: UserID, language: LanguageTag?) -> UsageStatus {
+        degraded(user, banner: Phrase(.uncounted).text(in: Words.shipped.vocabulary(for: language)))
+    }
+
     /// The status of a message that was allowed without being counted.
     public static func degraded(_ user: UserID, banner: String? = Phrase(.uncounted).text) -> UsageStatus {
         var status = UsageStatus(

@@ -51,8 +51,8 @@ public final class CurrentWords: Sendable {
     ///
     /// - Parameter seen: nil: read them in any case.
     /// - Throws: when they cannot be read. They stay as they are, and are not read again before their next change.
-    func refresh(
-        seen: Int32?,
+    public func refresh(
+        seen: Int32? = nil,
         over connection: Connection,
         deadline: ContinuousClock.Instant,
         _ logger: Logger

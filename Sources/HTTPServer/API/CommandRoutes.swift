@@ -61,7 +61,7 @@ struct CommandRoutes: RouteProvider {
         switch outcome {
         case .answer(let answer):
             var response = CommandRoutes.response(answer.json(in: vocabulary))
-            vocabulary.writeFields(to: &response.headers)
+            vocabulary.writeFields(to: &response)
             RateLimitFields(answer.snapshot).write(to: &response.headers)
             if let seconds = answer.retryAfterSeconds { response.headers[.retryAfter] = "\(max(1, seconds))" }
             return response
@@ -70,7 +70,7 @@ struct CommandRoutes: RouteProvider {
             switch purpose.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary) {
             case .success(let answer):
                 var response = CommandRoutes.response(JSON.encode(UncountedBody(answer)))
-                vocabulary.writeFields(to: &response.headers)
+                vocabulary.writeFields(to: &response)
                 return response
             case .failure(let error): throw Problem(error)
             }

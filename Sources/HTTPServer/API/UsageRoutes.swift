@@ -46,7 +46,7 @@ struct UsageRoutes: RouteProvider {
         }
         guard case .answer(let answer) = outcome else { throw Problem(outcome) }
         var response = TaggedBody(json: answer.json(in: vocabulary), in: vocabulary.language).response(to: request)
-        vocabulary.writeFields(to: &response.headers)
+        vocabulary.writeFields(to: &response)
         RateLimitFields(answer.snapshot).write(to: &response.headers)
         return response
     }

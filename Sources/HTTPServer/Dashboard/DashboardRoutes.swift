@@ -16,6 +16,7 @@ struct DashboardRoutes: RouteProvider {
     private let actions: UserActionHandler
     private let events: EventHandler
     private let lists: UserListHandler
+    private let words: WordsHandler
     private let namespace: UserNamespace?
 
     /// - Throws: if a template is malformed.
@@ -44,6 +45,7 @@ struct DashboardRoutes: RouteProvider {
             pages: pages
         )
         lists = UserListHandler(authenticator: authenticator, figures: figures, pages: pages)
+        words = WordsHandler(authenticator: authenticator, figures: figures, pages: pages)
     }
 
     func add(to router: Router<HTTPContext>) {
@@ -62,6 +64,9 @@ struct DashboardRoutes: RouteProvider {
         pages.get("live", use: live)
         pages.get("list") { request, context in
             try await lists.show(request, authorized: authorize(request, context))
+        }
+        pages.get("words") { request, context in
+            try await words.show(request, authorized: authorize(request, context))
         }
         pages.get("event") { request, context in
             try await events.show(request, authorized: authorize(request, context))

@@ -81,6 +81,12 @@ extension Command {
         }
     }
 
+    /// The same request for an answer in a language, where its verb has `lang=`.
+    public func answered(in language: LanguageTag?) -> Command {
+        guard let language, verb.definition.takesLanguage else { return self }
+        return .inLanguage(self, language)
+    }
+
     /// That of `lang=`; nil without it.
     public var language: LanguageTag? {
         if case .inLanguage(_, let language) = self { language } else { nil }

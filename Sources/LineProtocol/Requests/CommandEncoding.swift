@@ -5,16 +5,22 @@ extension Command {
     /// Writes the request as a client sends it: as a line, or as an array where an argument has spaces or control
     /// characters.
     public func encode(into buffer: inout ByteBuffer) {
+        encode(in: nil, into: &buffer)
+    }
+
+    /// - Parameter language: that of `lang=`.
+    private func encode(in language: LanguageTag?, into buffer: inout ByteBuffer) {
         switch self {
+        case .inLanguage(let command, let language): command.encode(in: language, into: &buffer)
         case .consume(let user, let messages, let key):
-            write(.consume, user, Command.unlessDefault(messages), key, into: &buffer)
+            write(.consume, user, Command.unlessDefault(messages), key, in: language, into: &buffer)
         case .check(let user, let messages):
-            write(.check, user, Command.unlessDefault(messages), nil, into: &buffer)
-        case .commit(let user, let messages, let key): write(.commit, user, messages, key, into: &buffer)
-        case .release(let user, let key): write(.release, user, nil, key, into: &buffer)
+            write(.check, user, Command.unlessDefault(messages), nil, in: language, into: &buffer)
+        case .commit(let user, let messages, let key): write(.commit, user, messages, key, in: language, into: &buffer)
+        case .release(let user, let key): write(.release, user, nil, key, in: language, into: &buffer)
         case .reserve(let user, let messages, let key, let ttlSeconds):
-            write(.reserve, user, Command.unlessDefault(messages), key, ttlSeconds, into: &buffer)
-        default: Command.write(tokens, into: &buffer)
+            write(.reserve, user, Command.unlessDefault(messages), key, ttlSeconds, in: language, into: &buffer)
+        default: Command.write(answered(in: language).tokens, into: &buffer)
         }
     }
 
@@ -25,15 +31,16 @@ extension Command {
         _ messages: Int?,
         _ key: MessageKey?,
         _ ttlSeconds: Int? = nil,
+        in language: LanguageTag?,
         into buffer: inout ByteBuffer
     ) {
         // A key with spaces or control characters needs the array form.
         guard key.map({ Command.isPrintableWord($0.text) }) ?? true else {
-            Command.write(tokens, into: &buffer)
+            Command.write(answered(in: language).tokens, into: &buffer)
             return
         }
         // The verb, the user's id, two integers and the names of the options take less than 160 bytes.
-        let capacity = 160 + (key?.text.utf8.count ?? 0)
+        let capacity = 160 + LanguageTag.lengthMaximum + (key?.text.utf8.count ?? 0)
         buffer.writeLine(capacityBytes: capacity) { line in
             line.putName(verb.rawValue)
             line.putLiteral(" ")
@@ -49,6 +56,10 @@ extension Command {
             if let ttlSeconds {
                 line.putLiteral(" ttl=")
                 line.put(ttlSeconds)
+            }
+            if let language {
+                line.putLiteral(" lang=")
+                line.putName(language.text)
             }
         }
     }

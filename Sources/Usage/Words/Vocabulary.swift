@@ -69,6 +69,18 @@ public final class Vocabulary: Sendable {
         return text
     }
 
+    func text(waitSeconds seconds: Int64) -> String {
+        var text = ""
+        append(waitSeconds: seconds, to: &text)
+        return text
+    }
+
+    func text(_ amount: Wait.Amount) -> String {
+        var text = ""
+        append(amount, to: &text)
+        return text
+    }
+
     private func append(waitSeconds seconds: Int64, to text: inout String) {
         let wait = Wait(seconds: seconds)
         guard let smaller = wait.smaller else { return append(wait.larger, to: &text) }

@@ -13,6 +13,7 @@ public final class Words: Sendable {
         }
     }
 
+    private let rows: [LanguageTag: [Sentence: WordForms]]
     /// By the languages that have rows.
     private let vocabularies: [LanguageTag: Vocabulary]
     /// Of requests that name no language, or none that has rows.
@@ -40,6 +41,9 @@ public final class Words: Sendable {
         }
         let vocabularies = Dictionary(uniqueKeysWithValues: templates.keys.map { ($0, vocabulary(of: $0)) })
         let found = standard.lookup.first { vocabularies[$0] != nil } ?? .english
+        self.rows = Dictionary(grouping: rows, by: \.language).mapValues { rows in
+            Dictionary(rows.map { ($0.sentence, $0.forms) }) { first, _ in first }
+        }
         self.vocabularies = vocabularies
         self.standard = vocabularies[found] ?? vocabulary(of: found)
     }
@@ -65,6 +69,12 @@ public final class Words: Sendable {
     public func available(_ language: LanguageTag) -> Vocabulary? {
         if let vocabulary = vocabularies[language] { return vocabulary }
         return language.lookup.lazy.compactMap { self.vocabularies[$0] }.first
+    }
+
+    /// Whether a language's row of the word is another one than this release ships. False without a row.
+    public func isEdited(_ sentence: Sentence, in language: LanguageTag) -> Bool {
+        guard let forms = rows[language]?[sentence] else { return false }
+        return forms != Words.shipped.rows[language]?[sentence]
     }
 
     /// As the service ships them, before operators edit them.

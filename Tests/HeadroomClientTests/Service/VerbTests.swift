@@ -29,6 +29,28 @@ struct VerbTests {
         }
     }
 
+    @Test("A client that answers in a language has the sentences of every answer in it")
+    func languages() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let user = UserID.random
+            let german = client.answering(in: LanguageTag("de-AT"))
+            #expect(try await german.consume(user).status.banner == "Noch 99 von 100 Probenachrichten")
+            let outcome = try await german.withHold(user) { hold in hold.status.banner }
+            guard case .completed(let banner, let decision) = outcome else {
+                Issue.record("the hold ended as \(outcome)")
+                return
+            }
+            #expect(banner == "Noch 98 von 100 Probenachrichten")
+            #expect(decision.status.banner == "Noch 98 von 100 Probenachrichten")
+            let usage = try await german.usage(of: user)
+            #expect(usage.label == "Trial – Tag 1 von 3" && usage.stateLabel == "Probezeit")
+            #expect(try await client.usage(of: user).stateLabel == "Trial")
+            #expect(try await german.answering(in: nil).usage(of: user).stateLabel == "Trial")
+            #expect(try await german.history(of: user).count == 1)
+        }
+    }
+
     @Test("A caller's key counts once, and the second call is repeated, not allowed")
     func keys() async throws {
         let service = try await ServiceProcess.start()

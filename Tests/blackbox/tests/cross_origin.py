@@ -43,8 +43,8 @@ class CrossOrigin(Case):
         read = self.service.http("GET", f"/v1/usage/{user}", headers={"Origin": APP})
         refused = self.service.http("GET", "/v1/usage/nobody", headers={"Origin": APP})
         self.assertEqual((read.status, refused.status), (200, 400))
-        for answer in (counted, read, refused):
-            self.assertEqual((answer.headers["Access-Control-Allow-Origin"], answer.headers["Vary"]), (APP, "Origin"))
+        for answer, vary in ((counted, "Accept-Language, Origin"), (read, "Accept-Language, Origin"), (refused, "Origin")):
+            self.assertEqual((answer.headers["Access-Control-Allow-Origin"], answer.headers["Vary"]), (APP, vary))
             self.assertIn("RateLimit", answer.headers["Access-Control-Expose-Headers"])
 
     def test_a_page_of_another_origin_does_neither(self):
@@ -57,7 +57,7 @@ class CrossOrigin(Case):
             self.assertEqual([answer.status for answer in answers], [405, 403, 200], origin)
             for answer in answers:
                 self.assertIsNone(answer.headers["Access-Control-Allow-Origin"])
-                self.assertEqual(answer.headers["Vary"], "Origin")
+                self.assertEqual(answer.headers["Vary"].split(", ")[-1], "Origin")
         self.assertEqual(self.count(user), 0)
 
     def test_only_the_api_is_open_to_other_pages(self):
@@ -103,4 +103,4 @@ class WithoutTheSetting(Case):
             self.service.http("GET", f"/v1/usage/{self.user()}", headers={"Origin": APP}),
         ):
             self.assertIsNone(answer.headers["Access-Control-Allow-Origin"])
-            self.assertIsNone(answer.headers["Vary"])
+            self.assertNotIn("Origin", answer.headers["Vary"] or "")

@@ -73,6 +73,8 @@ class Pages(PagesCase):
             "cut-off": ("/dashboard/users/7f1c0a52", "Find a user"),
             "list": ("/dashboard/list?tier=gentle", "Users"),
             "plan-list": ("/dashboard/list?plan=pro&period=" + self.month(), "Users"),
+            "words": ("/dashboard/words", "Words"),
+            "words-ja": ("/dashboard/words?lang=ja", "Words"),
             "event": (f"/dashboard/event?source=revenuecat&id={self.failed_event()}", "Store event"),
         }
         for page, (name, (path, heading)) in enumerate(pages.items()):

@@ -4,6 +4,7 @@ import json
 
 from support import http
 from support.case import MID_MONTH, Case
+from support.pages import DashboardClient, visible_text
 from support.postgres import SQLError
 from support.wire import Answer
 
@@ -262,6 +263,42 @@ class Languages(WordsCase):
         same = self.get(f"/v1/usage/{user}", Accept_Language="de", If_None_Match=tag)
         self.assertEqual((same.status, same.headers["Vary"]), (304, "Accept-Language"))
         self.assertEqual(self.get(f"/v1/usage/{user}", Accept_Language="fr", If_None_Match=tag).status, 200)
+
+
+class WordsPage(WordsCase):
+    def page(self, query=""):
+        answer = DashboardClient(self.service).get("/dashboard/words" + query)
+        return answer.status, visible_text(answer)
+
+    def test_every_sentence_is_shown_as_users_see_it_in_each_language(self):
+        status, text = self.page()
+        self.assertEqual(status, 200)
+        self.assertIn("Sentences in en 60 words: none falls back to another language, none edited.", text)
+        self.assertIn("gentle 1: You have 1 conversation left this month 2: You have 2 conversations left this month", text)
+        self.assertIn("blocked_window Let's take a short break. I'm here for you again in 2 hours 10 minutes.", text)
+        self.assertIn("label_trial Premium — Day 2 of 3", text)
+        polish = self.page("?lang=pl")[1]
+        self.assertIn("1: Została Ci 1 wiadomość do 1 grudnia 2: Zostały Ci 2 wiadomości do 1 grudnia 5: Zostało Ci 5", polish)
+        self.assertIn("1: 1 godzinę 2: 2 godziny 5: 5 godzin", polish)
+        for lang in GENTLE:
+            self.assertNotIn("{", self.page(f"?lang={lang}")[1])
+
+    def test_edits_and_fallbacks_are_marked_also_before_any_answer_has_them(self):
+        self.psql.run("insert into headroom.words (lang, word, other) values ('it', 'state_free', 'Gratis')")
+        self.psql.run("update headroom.words set other = 'Bitte <b>warten</b>' where lang = 'de' and word = 'unreadable'")
+        self.psql.run("delete from headroom.words where lang = 'de' and word = 'trial'")
+        italian = self.page("?lang=IT")[1]
+        self.assertIn("Sentences in it 60 words: 59 fall back to another language, 1 edited.", italian)
+        self.assertIn("state_expired Expired falls back to en", italian)
+        self.assertIn("state_free Gratis edited", italian)
+        german = self.page("?lang=de")[1]
+        self.assertIn("unreadable Bitte <b>warten</b> edited", german)
+        self.assertIn("trial 1: 1 of 100 trial messages remaining", german)
+        self.assertIn("60 words: 1 falls back to another language, 1 edited.", german)
+
+    def test_an_unknown_language_is_not_found(self):
+        for query in ("?lang=xx", "?lang=de_DE"):
+            self.assertEqual(self.page(query)[0], 404)
 
 
 class StandardLanguage(WordsCase):

@@ -207,6 +207,20 @@ struct DashboardFigures: Sendable {
         return value(outcome).map { .success($0) } ?? .failure(.unexpectedOutcome)
     }
 
+    /// Reads the words anew: this instance may have answered nothing since they were edited.
+    ///
+    /// - Returns: false if they cannot be read; they stay as they are.
+    func readWords() async -> Bool {
+        guard !isDatabaseAway else { return false }
+        let deadline = ContinuousClock.now + requestTimeout
+        let (words, logger) = (words, parts.logger)
+        let result = await DashboardFigures.query(in: sessions, by: deadline) { connection throws(PostgresError) in
+            try words.refresh(over: connection, deadline: deadline, logger)
+        }
+        if case .success = result { return true }
+        return false
+    }
+
     private static func query<Value: Sendable>(
         in sessions: SessionPool,
         by deadline: ContinuousClock.Instant,

@@ -12,6 +12,7 @@ struct Frame {
     var signedInAs: String?
     var isOverview = false
     var isUsers = false
+    var isWords = false
     /// False for a viewer without permission to see any page.
     var hasNavigation = true
 }

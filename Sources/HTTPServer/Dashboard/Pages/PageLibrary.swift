@@ -3,7 +3,7 @@ import Mustache
 /// The pages' templates, compiled into the program.
 struct PageLibrary: Sendable {
     enum Page: String, CaseIterable {
-        case overview, user, find, confirm, event, problem
+        case overview, user, find, words, confirm, event, problem
         case userList = "user-list"
         case signIn = "sign-in"
     }
@@ -29,6 +29,7 @@ struct PageLibrary: Sendable {
         "user": PackageResources.user_mustache,
         "user-list": PackageResources.user_list_mustache,
         "user-rows": PackageResources.user_rows_mustache,
+        "words": PackageResources.words_mustache,
     ]
 
     /// Mustache's own escaping works on characters and misses a `<` that forms one character with a combining scalar,

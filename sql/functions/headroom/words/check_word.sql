@@ -1,7 +1,7 @@
 -- Trigger function: refuses a row of headroom.words that would spoil answers, and says what is right. Spells its
 -- language as RFC 5646 does.
 create or replace function headroom.check_word() returns trigger
-    language plpgsql set search_path = pg_catalog, pg_temp
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_blanks text[];

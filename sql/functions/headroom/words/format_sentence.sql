@@ -10,30 +10,24 @@ as $$
 declare
     v_languages constant text[] := headroom.language_lookup();
     v_unlimited text := '';
+    v_number text;
     v_text text;
 begin
-    select headroom.template_of(
-        p_word, v_languages,
-        case blanks.number
-            when 'remaining' then p_remaining when 'used' then p_used when 'n' then p_number when 'day' then p_number
-        end
-    ) into v_text
-    from headroom.word_blanks as blanks
-    where blanks.word = p_word;
+    select blanks.number into v_number from headroom.word_blanks as blanks where blanks.word = p_word;
+    v_text := headroom.template_of(p_word, v_languages, case v_number
+        when 'remaining' then p_remaining when 'used' then p_used when 'n' then p_number when 'day' then p_number
+    end);
     -- Nearly half of the sentences have no blank.
     if strpos(v_text, '{') = 0 then
         return v_text;
     end if;
     if strpos(v_text, '{date}') > 0 then
-        v_text := replace(v_text, '{date}', coalesce(headroom.format_date(p_date, v_languages), ''));
+        v_text := replace(v_text, '{date}', headroom.format_date(p_date, v_languages));
     end if;
     if strpos(v_text, '{wait}') > 0 then
-        v_text := replace(
-            v_text, '{wait}',
-            case when p_wait_seconds is null then '' else headroom.format_wait(p_wait_seconds, v_languages) end
-        );
+        v_text := replace(v_text, '{wait}', headroom.format_wait(p_wait_seconds, v_languages));
     end if;
-    if p_limit is null or p_remaining is null then
+    if (p_limit is null or p_remaining is null) and (v_text like '%{limit}%' or v_text like '%{remaining}%') then
         v_unlimited := headroom.template_of('unlimited', v_languages, null);
     end if;
     -- The label comes last, because an operator's text may have braces.

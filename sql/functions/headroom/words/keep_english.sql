@@ -1,7 +1,7 @@
 -- Trigger function: refuses to delete words of en, to which other languages fall back. A word that the release does not
 -- have any more may go.
 create or replace function headroom.keep_english() returns trigger
-    language plpgsql set search_path = pg_catalog, pg_temp
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
     if tg_op = 'DELETE' and not exists (
