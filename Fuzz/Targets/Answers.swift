@@ -40,6 +40,15 @@ extension FuzzInput {
             used: number(),
             held: number(),
             limit: optional { $0.number() },
+            window: optional {
+                UsageWindow(
+                    limit: $0.number(),
+                    openedAt: $0.optional { $0.instant() },
+                    endsAt: $0.optional { $0.instant() }
+                )
+            },
+            windowUsed: number(),
+            windowHeld: number(),
             denialReason: optional { $0.one(of: DenialReason.allCases) },
             startedAt: instant(),
             resetsAt: optional { $0.instant() },

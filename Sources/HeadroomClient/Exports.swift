@@ -14,3 +14,4 @@
 @_exported import struct Usage.UsageStatus
 @_exported import struct Usage.UserID
 @_exported import struct Usage.UserNamespace
+@_exported import struct Usage.WindowStatus

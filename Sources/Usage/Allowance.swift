@@ -53,12 +53,12 @@ public struct Allowances: Sendable, Equatable {
 
     public subscript(name: Name) -> Allowance { name == .window ? window ?? period : period }
 
-    /// The one of which most is taken. It decides tier, display and banner. The period, if both are equally full or both
-    /// are used up.
+    /// The one of which most is taken. It decides tier, display and banner. The period, if both are equally full or
+    /// both are used up.
     @inlinable public var tightest: Name {
         guard let window, let windowLimit = window.limit, !period.isUsedUp else { return .period }
         guard let periodLimit = period.limit, !window.isUsedUp else { return .window }
-        // taken / limit of both, without a division. The limits are above what is taken, so the products are below 2^62.
+        // taken / limit of both, without a division. Both limits are above what is taken, so no product reaches 2^62.
         return window.taken * periodLimit > period.taken * windowLimit ? .window : .period
     }
 

@@ -110,8 +110,8 @@ extension UsageSnapshot {
         )
     }
 
-    /// Counts messages of those that a key held in the open period and window, and gives back the rest. It moves no user into a higher tier, because
-    /// held messages count as used.
+    /// Counts messages of those that a key held in the open period and window, and gives back the rest. It moves no
+    /// user into a higher tier, because held messages count as used.
     public mutating func commit(_ messages: Int, ofHeld heldByKey: Int, of user: UserID) -> Answer {
         giveBackHeld(heldByKey)
         countInPeriod(messages)

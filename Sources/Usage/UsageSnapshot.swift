@@ -187,8 +187,8 @@ extension UsageSnapshot {
         denialReason == nil ? allowances.period.remaining : 0
     }
 
-    /// The window as answers show it: nil if the plan has none, and after the period. Without access, nothing remains and
-    /// nothing resets.
+    /// The window as answers show it: nil if the plan has none, and after the period. Without access, nothing remains
+    /// and nothing resets.
     public var windowShown: (used: Int, limit: Int, remaining: Int, resetsAt: Instant?)? {
         guard let window = entitlement.window, !isPast else { return nil }
         let hasAccess = denialReason == nil
@@ -250,7 +250,8 @@ extension UsageSnapshot {
 
     /// Opens a window if the plan has windows and none is open: before a message is counted or held.
     mutating func openWindowIfNone() {
-        guard let window = entitlement.window, window.openedAt == nil, let seconds = plan.window?.seconds else { return }
+        guard let window = entitlement.window, window.openedAt == nil, let seconds = plan.window?.seconds
+        else { return }
         let endsAt = observedAt.advanced(bySeconds: Int64(seconds))
         entitlement = entitlement.with(
             window: .some(UsageWindow(limit: window.limit, openedAt: observedAt, endsAt: endsAt))

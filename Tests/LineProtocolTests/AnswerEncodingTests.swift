@@ -211,6 +211,27 @@ struct AnswerEncodingTests {
         #expect(try reason(snapshot) == nil)
     }
 
+    @Test("The fields of a window stand after remaining, and a client reads them")
+    func window() throws {
+        var snapshot = Example.paid(used: 9)
+        snapshot.window = UsageWindow(limit: 10)
+        #expect(line(snapshot.usage(of: user)).contains(" window_limit=10 window_used=0 window_remaining=10 period="))
+        snapshot.window = UsageWindow(
+            limit: 10,
+            openedAt: snapshot.observedAt.advanced(bySeconds: -60),
+            endsAt: snapshot.observedAt.advanced(bySeconds: 540)
+        )
+        (snapshot.windowUsed, snapshot.windowHeld) = (6, 1)
+        let encoded = line(snapshot.usage(of: user))
+        #expect(encoded.contains(" window_limit=10 window_used=6 window_remaining=3 window_resets="))
+        guard case .answer(let answer) = try ReceivedReplyTests.receive(encoded).first else {
+            Issue.record("not an answer")
+            return
+        }
+        let endsAt = snapshot.window?.endsAt
+        #expect(answer.usage.window == WindowStatus(limit: 10, used: 6, remaining: 3, resets: endsAt))
+    }
+
     @Test("The longest possible answer fits its buffer")
     func longest() throws {
         let word = String(repeating: "\"", count: 3_000)
@@ -222,6 +243,12 @@ struct AnswerEncodingTests {
             used: Int.min,
             held: 1,
             limit: Int.max,
+            window: UsageWindow(
+                limit: Int.max,
+                openedAt: Instant(microsecondsSince1970: 0),
+                endsAt: Instant(microsecondsSince1970: Int64.max)
+            ),
+            windowUsed: Int.min,
             denialReason: .trialLimitReached,
             startedAt: Instant(microsecondsSince1970: 0),
             expiresAt: Instant(microsecondsSince1970: Int64.max),

@@ -19,7 +19,7 @@ struct ReceivedReplyTests {
         return replies
     }
 
-    private static func receive(_ text: String) throws -> [ReceivedReply] { try receive([Array(text.utf8)]) }
+    static func receive(_ text: String) throws -> [ReceivedReply] { try receive([Array(text.utf8)]) }
 
     @Test("A list without an end is limited")
     func endlessList() {

@@ -50,5 +50,7 @@ grant select on headroom.word_blanks to headroom_service, headroom_operator;
 
 -- Beside the revision of the plans, because a batch reads that row already. Other instances read the words again when
 -- it has changed.
-alter table headroom.plan_revision add column words_revision integer not null default 0;
+alter table headroom.plan_revision
+    add column words_revision integer not null default 0,
+    add constraint words_revision_is_not_negative check (words_revision >= 0);
 alter type headroom.count_batch_row add attribute words_revision integer;

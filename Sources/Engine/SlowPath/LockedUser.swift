@@ -10,8 +10,8 @@ struct LockedUser {
     var usableUntil: Instant
     /// All messages that are held, which may be more than fit into the usage row.
     var held: Int
-    /// The period of the usage row that contains the open window; nil if none is open. It may be that of an earlier period
-    /// or plan, from which a message moves the window.
+    /// The period of the usage row that contains the open window; nil if none is open. It may be that of an earlier
+    /// period or plan, from which a message moves the window.
     var windowPeriod: BillingPeriod?
     /// When the first hold ends.
     var holdsEndAt: Instant?

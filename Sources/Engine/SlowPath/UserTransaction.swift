@@ -244,7 +244,11 @@ struct UserTransaction {
         update(name, key)
         // An expired hold holds nothing.
         guard !isExpired else { return released(0) }
-        guard key.period == snapshot.period else { return released(releaseInPastPeriod(key, wasHeld: status == .held)) }
+        guard key.period == snapshot.period else {
+            // First, because the answer has the window after it.
+            let messages = releaseInPastPeriod(key, wasHeld: status == .held)
+            return released(messages)
+        }
         if status == .held {
             held = max(held - key.messages, 0)
             isChanged = isChanged || hasUsageRow

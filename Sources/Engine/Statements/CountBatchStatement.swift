@@ -154,8 +154,8 @@ struct CountedUser: Equatable {
     let windowCount: Int?
 }
 
-/// Decodes the entries in which `headroom.count_batch` returns what it has counted. The entry of a user's window, with 0
-/// instead of a period, comes before the user's own.
+/// Decodes the entries in which `headroom.count_batch` returns what it has counted. The entry of a user's window, with
+/// 0 instead of a period, comes before the user's own.
 struct CountedUserDecoder {
     private var windowCount: Int?
 

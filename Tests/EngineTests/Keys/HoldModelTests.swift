@@ -102,7 +102,8 @@ struct HoldModelTests {
                     let period = model.usage(user, at: now).snapshot.period
                     let (actual, modelled) = (outcomes[index].comparable(in: period), expected.comparable(in: period))
                     recent[user, default: []].append("step \(number), \(now): \(operation) → \(actual.summary)")
-                    #expect(actual == modelled, "\(place) after \(recent[user, default: []].suffix(60).joined(separator: "\n"))")
+                    let before = recent[user, default: []].suffix(60).joined(separator: "\n")
+                    #expect(actual == modelled, "\(place) after \(before)")
                     guard actual == modelled, repeats(outcomes[index], operation, place) else { return false }
                 }
             }

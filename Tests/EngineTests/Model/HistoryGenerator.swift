@@ -174,7 +174,9 @@ struct HistoryGenerator {
         if random.chance(4) { return now.advanced(bySeconds: 33 * 86_400) }
         guard random.chance(60) else { return some }
         let snapshot = model.usage(random.element(of: users), at: now).snapshot
-        let boundaries = [snapshot.resetsAt, snapshot.expiresAt, snapshot.window?.endsAt].compactMap(\.self).filter { $0 > some }
+        let boundaries = [snapshot.resetsAt, snapshot.expiresAt, snapshot.window?.endsAt].compactMap(\.self).filter {
+            $0 > some
+        }
         guard !boundaries.isEmpty else { return some }
         let offset: Int64 = random.element(of: [-1, 0, 0, 1])
         return Instant(microsecondsSince1970: random.element(of: boundaries).microsecondsSince1970 + offset)

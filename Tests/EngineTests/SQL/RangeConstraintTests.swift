@@ -67,7 +67,11 @@ struct RangeConstraintTests {
             "message_count = -1", "held = -1", "released = -1", "granted = -1", #""limit" = -1"#, "plan_limit = -1",
             "generation = -1", "plan_revision = -1", "entitlement_version = -1", "updated_at = 'infinity'",
             "started_at = '-infinity'", "started_at = '1999-12-31T23:59:59.999999Z'",
-            "resets_at = '10000-01-01T00:00:00Z'", "expires_at = '294276-12-31'",
+            "resets_at = '10000-01-01T00:00:00Z'", "expires_at = '294276-12-31'", "window_limit = -1",
+            "window_count = 1",
+            "(window_opened_at, window_ends_at, window_count, window_held) = (now(), now(), -1, 0)",
+            "(window_opened_at, window_ends_at, window_count, window_held) = (now(), now(), 0, -1)",
+            "(window_opened_at, window_ends_at, window_count, window_held) = (now(), 'infinity', 0, 0)",
         ]
     )
     func refused(change: String) async throws {

@@ -60,7 +60,8 @@ extension ReferenceModel {
         }
     }
 
-    /// `RESETUSAGE` of the open period closes the window, wherever it is; that of another one closes a window in its row.
+    /// `RESETUSAGE` of the open period closes the window, wherever it is; that of another one closes the window in its
+    /// row.
     mutating func closeWindow(of user: UserID, resetting period: BillingPeriod, at now: Instant) {
         rows[user]?[period]?.hasWindow = false
         guard let window = windows[user] else { return }

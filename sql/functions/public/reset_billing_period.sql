@@ -1,5 +1,6 @@
 -- Sets the counts of all users in a period to 0, closes the windows in these rows, and returns the number of rows.
--- Locks the rows in the order of user_id, as batches do, so that it cannot deadlock with them. Messages of these users wait until it commits.
+-- Locks the rows in the order of user_id, as batches do, so that it cannot deadlock with them. Messages of these users
+-- wait until it commits.
 create or replace function public.reset_billing_period(p_billing_period text) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

@@ -174,8 +174,8 @@ begin atomic
                         then case when p_messages <= window_limit then window_available_at end
                     when is_trial or p_messages > (plans).allowance then null
                     when window_taken + p_messages <= window_limit or window_limit is null then available_at
-                    when p_messages > window_limit or window_available_at is null then null
-                    else case when available_at is not null then greatest(available_at, window_available_at) end
+                    when p_messages > window_limit or window_available_at is null or available_at is null then null
+                    else greatest(available_at, window_available_at)
                 end - (p_snapshot).observed_at))::bigint
         end,
         (p_snapshot).previous_plan,

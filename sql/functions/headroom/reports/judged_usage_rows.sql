@@ -63,7 +63,7 @@ select
     usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent, plans.enforced,
     case
         when usage.window_limit is null then null
-        when usage.window_ends_at > (select constants.now from constants) 
+        when usage.window_ends_at > (select constants.now from constants)
             then usage.window_count::bigint + usage.window_held
         else 0
     end as window_taken,

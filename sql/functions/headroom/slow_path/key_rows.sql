@@ -19,8 +19,8 @@ begin atomic
         keys.messages, keys.used, keys.held, keys."limit", keys.committed_messages, keys.committed_used,
         keys.committed_held, keys.committed_limit, keys.expires_at, headroom.bucket_of(keys.user_id) as bucket,
         keys.verb::"char", keys.status::"char", keys.billing_period, keys.key,
-        keys.window_opened_at::headroom.instant, keys.window_used, keys.window_held, keys.window_limit, keys.committed_window_used,
-        keys.committed_window_held, keys.committed_window_limit
+        keys.window_opened_at::headroom.instant, keys.window_used, keys.window_held, keys.window_limit,
+        keys.committed_window_used, keys.committed_window_held, keys.committed_window_limit
     from unnest(
         p_user_id, p_key, p_verb, p_status, p_billing_period, p_created_at, p_expires_at, p_generation, p_messages,
         p_used, p_held, p_limit, p_committed_messages, p_committed_used, p_committed_held, p_committed_limit,

@@ -1,6 +1,6 @@
--- Returns whether a usage row was never used: no message was counted or is held, no window was opened, nothing was granted, and the limit is
--- the plan's. Such a row follows from the user's entitlement alone (headroom.apply_entitlement). A row without a plan
--- was written by an older client or by hand and counts as used.
+-- Returns whether a usage row was never used: no message was counted or is held, no window was opened, nothing was
+-- granted, and the limit is the plan's. Such a row follows from the user's entitlement alone
+-- (headroom.apply_entitlement). A row without a plan was written by an older client or by hand and counts as used.
 --
 -- All parameters are columns of the row.
 create or replace function headroom.is_unused_usage_row(
