@@ -145,6 +145,11 @@ struct VocabularyTests {
         #expect(Words([], standard: tag("xx")).standard.language == .english)
     }
 
+    @Test("are looked up by their positions")
+    func ordinals() {
+        #expect(Sentence.allCases.map(\.ordinal) == Array(Sentence.allCases.indices))
+    }
+
     @Test("say which language each is in")
     func origin() {
         let words = Words(VocabularyTests.rows, standard: .english)

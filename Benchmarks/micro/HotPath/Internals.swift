@@ -207,7 +207,7 @@ extension QueryResult {
     fileprivate static func counted(_ messages: [Int64]) -> QueryResult {
         let columns = [
             "ordinal", "message_count", "held", "limit", "plan", "state", "started_at", "resets_at", "expires_at",
-            "previous_plan", "plan_revision", "observed_at", "entitlement_version", "counts",
+            "previous_plan", "plan_revision", "observed_at", "entitlement_version", "counts", "words_revision",
         ]
         guard let result = PQmakeEmptyPGresult(nil, PGRES_TUPLES_OK) else { preconditionFailure("out of memory") }
         let names = columns.map { strdup($0) }
@@ -221,6 +221,7 @@ extension QueryResult {
         // Values are decoded by the type of their column.
         attributes[11].typid = TypeOID.timestamptz.rawValue
         attributes[13].typid = TypeOID.int64Array.rawValue
+        attributes[14].typid = TypeOID.int32.rawValue
         PQsetResultAttrs(result, Int32(attributes.count), &attributes)
         for column in columns.indices { set(nil, 0, column, of: result) }
         set(bytes(Fixtures.now), 0, 11, of: result)
@@ -230,6 +231,7 @@ extension QueryResult {
             bytes(Int32(8)) + bytes(1 << 48 | Int64(index + 1) << 32 | (12 + count))
         }
         set(header + elements, 0, 13, of: result)
+        set(bytes(Int32(1)), 0, 14, of: result)
         return QueryResult(result, warnings: [])
     }
 

@@ -6,13 +6,13 @@ import Usage
 /// The words that answers are written with: those of the newest revision that any of the service's sessions has seen.
 /// The compiled-in ones until the database was read.
 public final class CurrentWords: Sendable {
-    /// That of the database which `words` were read at, or which could not be read; -1 before the first one.
+    /// That of the database which `words` were read at; -1 before the first one.
     private let revision = Atomic<Int32>(-1)
     /// Changes with `words`, so that a reader can keep them.
     private let generation = Atomic<Int>(0)
     private let words: Mutex<Words>
-    /// Held while the words are read. Nobody waits for `words` then.
-    private let reading = Mutex(())
+    /// Held while the words are read; nobody waits for `words` then. After a failure, when to read them again.
+    private let reading = Mutex<ContinuousClock.Instant?>(nil)
     private let standard: LanguageTag
 
     /// - Parameter standard: the setting `language`.
@@ -50,15 +50,16 @@ public final class CurrentWords: Sendable {
     /// never give way to earlier ones, whichever reader was slower.
     ///
     /// - Parameter seen: nil: read them in any case.
-    /// - Throws: when they cannot be read. They stay as they are, and are not read again before their next change.
+    /// - Throws: when they cannot be read. They stay as they are, and are read again a second later.
     public func refresh(
         seen: Int32? = nil,
         over connection: Connection,
         deadline: ContinuousClock.Instant,
         _ logger: Logger
     ) throws(PostgresError) {
-        let failure = reading.withLock { _ -> PostgresError? in
+        let failure = reading.withLock { retryAt -> PostgresError? in
             if let seen, !isOutdated(seen) { return nil }
+            if seen != nil, let retryAt, .now < retryAt { return nil }
             do throws(PostgresError) {
                 let result = try connection.query(EmbeddedSQL.readWords, deadline: deadline)
                 let newest = Words(try CurrentWords.rows(result), standard: standard) { row in
@@ -70,14 +71,17 @@ public final class CurrentWords: Sendable {
                 words.withLock { $0 = newest }
                 generation.add(1, ordering: .releasing)
                 revision.store(result.wordsRevision ?? -1, ordering: .releasing)
+                retryAt = nil
                 return nil
             } catch {
-                if let seen { revision.store(seen, ordering: .releasing) }
+                retryAt = .now + CurrentWords.pauseAfterFailure
                 return error
             }
         }
         if let failure { throw failure }
     }
+
+    private static let pauseAfterFailure = Duration.seconds(1)
 
     /// Rows of words that this release does not have are ignored.
     private static func rows(_ result: QueryResult) throws(PostgresError) -> [Words.Row] {

@@ -84,7 +84,9 @@ struct Arguments {
     ) -> UnsafeRawBufferPointer? {
         for index in indices {
             let token = tokens[index]
-            guard let equals = token.firstPosition(of: UInt8(ascii: "=")) else { continue }
+            guard let equals = token.firstPosition(of: UInt8(ascii: "=")), equals == option.rawValue.utf8.count else {
+                continue
+            }
             if OptionName(UnsafeRawBufferPointer(rebasing: token[..<equals])) == option {
                 return UnsafeRawBufferPointer(rebasing: token[(equals + 1)...])
             }

@@ -51,8 +51,9 @@ package enum CommandParser {
                 ? .permissionDenied(requiring: definition.permissions) : .authenticationRequired
         }
         let arguments = try Arguments(tokens, of: verb, definition, permissions, namespace)
-        let command = try definition.parse(arguments)
-        guard definition.takesLanguage, let language = try arguments.language() else { return command }
-        return .inLanguage(command, language)
+        guard definition.takesLanguage, let language = try arguments.language() else {
+            return try definition.parse(arguments)
+        }
+        return .inLanguage(try definition.parse(arguments), language)
     }
 }

@@ -4,7 +4,8 @@
 public final class Vocabulary: Sendable {
     /// The language that it was made for.
     public let language: LanguageTag
-    private let templates: [Sentence: Template]
+    /// By the words' ordinals.
+    private let templates: [Template]
     /// Of `Sentence.months`, in their order.
     private let months: [String]
     private let unlimited: String
@@ -12,7 +13,7 @@ public final class Vocabulary: Sendable {
     /// - Parameter template: of any word. All words have one, in English at least.
     init(_ language: LanguageTag, template: (Sentence) -> Template) {
         self.language = language
-        templates = Dictionary(uniqueKeysWithValues: Sentence.allCases.map { ($0, template($0)) })
+        templates = Sentence.allCases.map(template)
         months = Sentence.months.map { Vocabulary.text(template($0)) }
         unlimited = Vocabulary.text(template(.unlimited))
     }
@@ -27,10 +28,7 @@ public final class Vocabulary: Sendable {
     /// The language of a word's row: another one where the word falls back.
     public func language(of sentence: Sentence) -> LanguageTag { self[sentence].language }
 
-    private subscript(_ sentence: Sentence) -> Template {
-        guard let template = templates[sentence] else { preconditionFailure("a vocabulary has all words") }
-        return template
-    }
+    private subscript(_ sentence: Sentence) -> Template { templates[sentence.ordinal] }
 
     func append(_ sentence: Sentence, _ values: Phrase.Values, to text: inout String) {
         for part in self[sentence].parts(for: sentence.number(in: values)) {
@@ -133,6 +131,12 @@ struct Wait: Equatable {
 }
 
 extension Sentence {
+    /// The position in `allCases`, without a search: an enumeration without payloads is stored as the number of its
+    /// case, in the order of declaration (Swift's ABI, TypeLayout, "C-Like Enums"). Each sentence of an answer is
+    /// looked up by it.
+    @inline(__always)
+    var ordinal: Int { Int(unsafeBitCast(self, to: UInt8.self)) }
+
     /// The number that chooses among the forms. Nil where it is not known, and without limit.
     fileprivate func number(in values: Phrase.Values) -> Int? {
         switch numberBlank {

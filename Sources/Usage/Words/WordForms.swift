@@ -27,8 +27,9 @@ public struct WordForms: Sendable, Equatable, ExpressibleByStringLiteral {
     }
 }
 
-/// The forms of a word, parsed once, because parsing costs more than filling in.
-struct Template: Sendable {
+/// The forms of a word, parsed once, because parsing costs more than filling in. A class, because a copied struct would
+/// count references to each form.
+final class Template: Sendable {
     enum Part: Sendable {
         case text(String)
         case blank(Blank)

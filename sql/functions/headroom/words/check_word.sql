@@ -8,6 +8,8 @@ declare
     v_column text;
     v_template text;
     v_blank text;
+    -- What is right, for the error.
+    v_known text;
     v_lang constant text := headroom.canonical_language(new.lang);
 begin
     if v_lang is null then
@@ -26,6 +28,10 @@ begin
         raise exception 'there is no word %', coalesce(quote_literal(new.word), 'null') using
             errcode = 'invalid_parameter_value', hint = 'select word, blanks from headroom.word_blanks lists them.';
     end if;
+    v_known := case
+        when v_blanks = '{}' then 'it has no blanks'
+        else 'it has {' || array_to_string(v_blanks, '}, {') || '}'
+    end;
     if new.other is null or new.other = '' then
         raise exception 'the form other of % is missing', new.word using
             errcode = 'invalid_parameter_value', hint = 'Every word has this form. Delete the row to fall back to en.';
@@ -48,21 +54,13 @@ begin
         end if;
         for v_blank in select (regexp_matches(v_template, '\{([^{}]*)\}', 'g'))[1] loop
             if v_blank <> all(v_blanks) then
-                raise exception 'the blank {%} is unknown in %', v_blank, new.word using
-                    errcode = 'invalid_parameter_value',
-                    hint = case
-                        when v_blanks = '{}' then format('%s has no blanks.', new.word)
-                        else format('%s has {%s}.', new.word, array_to_string(v_blanks, '}, {'))
-                    end;
+                raise exception 'the blank {%} is unknown in %; %', v_blank, new.word, v_known using
+                    errcode = 'invalid_parameter_value';
             end if;
         end loop;
         if regexp_replace(v_template, '\{[^{}]*\}', '', 'g') ~ '[{}]' then
-            raise exception 'the form % of % has a brace without its pair', v_column, new.word using
-                errcode = 'invalid_parameter_value',
-                hint = case
-                    when v_blanks = '{}' then format('%s has no blanks.', new.word)
-                    else format('%s has {%s}.', new.word, array_to_string(v_blanks, '}, {'))
-                end;
+            raise exception 'the form % of % has a brace without its pair; %', v_column, new.word, v_known using
+                errcode = 'invalid_parameter_value';
         end if;
     end loop;
     return new;
