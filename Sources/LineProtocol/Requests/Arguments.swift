@@ -84,9 +84,10 @@ struct Arguments {
     ) -> UnsafeRawBufferPointer? {
         for index in indices {
             let token = tokens[index]
-            guard let equals = token.firstPosition(of: UInt8(ascii: "=")), equals == option.rawValue.utf8.count else {
-                continue
-            }
+            // Most options begin with a letter of their own: no search for the equals sign of another one.
+            guard let first = token.first, first | 0x20 == option.rawValue.utf8.first,
+                let equals = token.firstPosition(of: UInt8(ascii: "="))
+            else { continue }
             if OptionName(UnsafeRawBufferPointer(rebasing: token[..<equals])) == option {
                 return UnsafeRawBufferPointer(rebasing: token[(equals + 1)...])
             }
