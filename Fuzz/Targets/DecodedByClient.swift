@@ -21,7 +21,9 @@ extension Answer {
     /// The value that the client must decode from this answer. Nil if an instant's year has more than four digits:
     /// the client cannot parse its text.
     var received: ReceivedAnswer? {
-        let instants = [snapshot.resetsShown, snapshot.expiresShown, renews, graceUntil].compactMap(\.self)
+        let window = snapshot.windowShown
+        let instants = [snapshot.resetsShown, snapshot.expiresShown, renews, graceUntil, window?.resetsAt]
+            .compactMap(\.self)
         guard instants.allSatisfy({ Instant($0.text) != nil }) else { return nil }
         var usage = UsageStatus(
             user: user,
@@ -35,6 +37,9 @@ extension Answer {
             period: BillingPeriod(storedLabel: inOneLine(snapshot.period.label))
         )
         usage.held = snapshot.held
+        usage.window = window.map {
+            WindowStatus(limit: $0.limit, used: $0.used, remaining: $0.remaining, resets: $0.resetsAt)
+        }
         usage.resets = snapshot.resetsShown
         usage.expires = snapshot.expiresShown
         usage.renews = renews

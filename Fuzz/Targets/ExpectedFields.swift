@@ -52,11 +52,15 @@ extension UsageSnapshot {
     fileprivate func expected(_ isDetailed: Bool) -> ExpectedFields {
         let comesBack = limit != nil && denialReason == nil && !isPast
         let ends = plan.isTrial || state == .cancelled || (state == .active || state == .free) && renews != true
+        let (shown, taken) = (isPast ? nil : window, windowUsed + windowHeld)
         let isInGrace = state == .gracePeriod && denialReason == nil && !isPast
         return [
             ("plan", plan.name), ("state", state.rawValue), ("tier", tier.rawValue), ("display", display.rawValue),
             ("used", String(used)), ("held", held > 0 ? String(held) : nil), ("limit", unlimited(limit)),
-            ("remaining", unlimited(remaining)), ("period", period.label),
+            ("remaining", unlimited(remaining)), ("window_limit", (shown?.limit).map(String.init)),
+            ("window_used", shown.map { _ in String(windowUsed) }),
+            ("window_remaining", shown.map { String(denialReason == nil ? max(0, $0.limit - taken) : 0) }),
+            ("window_resets", denialReason == nil ? shown?.endsAt?.text : nil), ("period", period.label),
             ("resets", comesBack ? resetsAt?.text : nil), ("expires", ends ? expiresAt?.text : nil),
             ("renews", isDetailed ? renewsAt?.text : nil),
             ("grace_until", isDetailed && isInGrace ? expiresAt?.text : nil),

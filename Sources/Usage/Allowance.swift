@@ -58,8 +58,11 @@ public struct Allowances: Sendable, Equatable {
     @inlinable public var tightest: Name {
         guard let window, let windowLimit = window.limit, !period.isUsedUp else { return .period }
         guard let periodLimit = period.limit, !window.isUsedUp else { return .window }
-        // taken / limit of both, without a division. Both limits are above what is taken, so no product reaches 2^62.
-        return window.taken * periodLimit > period.taken * windowLimit ? .window : .period
+        // taken / limit of both, without a division that rounds.
+        let (ofWindow, ofPeriod) = (
+            window.taken.multipliedFullWidth(by: periodLimit), period.taken.multipliedFullWidth(by: windowLimit)
+        )
+        return (ofWindow.high, ofWindow.low) > (ofPeriod.high, ofPeriod.low) ? .window : .period
     }
 
     /// The one because of which `messages` are refused; nil if they fit into both. If both refuse them, the one that is

@@ -74,14 +74,15 @@ public struct Answer: Sendable, Equatable {
 extension UsageSnapshot {
     /// Counts `messages` if all of them fit. The requests of one user are answered by calling this in their order.
     public mutating func consume(_ messages: Int, of user: UserID) -> Answer {
-        let refusing = allowances.refusing(messages)
+        let refusing = refusing(messages)
         if let refusal = refusal(refusing) {
             return blocked(refusal, messages: messages, user: user)
         }
         let before = tier
-        openWindowIfNone()
+        let hasWindow = entitlement.hasWindow
+        if hasWindow { openWindowIfNone() }
         countInPeriod(messages)
-        countInWindow(messages)
+        if hasWindow { countInWindow(messages) }
         let after = tier
         return Answer(
             user: user,
@@ -94,12 +95,12 @@ extension UsageSnapshot {
 
     /// Holds `messages` if all of them fit.
     public mutating func reserve(_ messages: Int, of user: UserID) -> Answer {
-        let refusing = allowances.refusing(messages)
+        let refusing = refusing(messages)
         if let refusal = refusal(refusing) {
             return blocked(refusal, messages: messages, user: user)
         }
         let before = tier
-        openWindowIfNone()
+        if entitlement.hasWindow { openWindowIfNone() }
         hold(messages)
         return Answer(
             user: user,
@@ -127,12 +128,12 @@ extension UsageSnapshot {
 
     private mutating func giveBackHeld(_ messages: Int) {
         held -= messages
-        if entitlement.window != nil { windowHeld -= messages }
+        if entitlement.hasWindow { windowHeld -= messages }
     }
 
     /// The answer that `consume` would give, without counting.
     public func check(_ messages: Int, of user: UserID) -> Answer {
-        let refusing = allowances.refusing(messages)
+        let refusing = refusing(messages)
         if let refusal = refusal(refusing) {
             return blocked(refusal, messages: messages, user: user)
         }

@@ -9,6 +9,8 @@ public final class Entitlement: Sendable {
     public let limit: Int?
     /// Nil if the plan has no window.
     public let window: UsageWindow?
+    /// Whether there is a window: a flag, because each message asks and most plans have none.
+    let hasWindow: Bool
     /// Start of the trial or of the period.
     public let startedAt: Instant
     /// When the allowance is renewed.
@@ -43,6 +45,7 @@ public final class Entitlement: Sendable {
         self.period = period
         self.limit = limit
         self.window = window
+        hasWindow = window != nil
         self.startedAt = startedAt
         self.resetsAt = resetsAt
         isCalendarMonth = plan.cycle == .monthly && resetsAt.map { $0.date.day == 1 } ?? true

@@ -4,7 +4,9 @@ extension UsageSnapshot {
     public var banner: Phrase? {
         if isPast { return nil }
         let tier = tier
-        if denialReason == nil, tier != .silent, allowances.tightest == .window { return windowBanner(tier) }
+        if entitlement.hasWindow, denialReason == nil, tier != .silent, allowances.tightest == .window {
+            return windowBanner(tier)
+        }
         return switch tier {
         case .blocked: blockedBanner
         case _ where plan.isTrial: phrase(.trial)

@@ -172,6 +172,7 @@ extension UsageSnapshot {
 
     public var tier: Tier {
         guard denialReason == nil else { return .blocked }
+        guard entitlement.hasWindow else { return Tier(used: used + held, limit: limit, plan: plan) }
         let allowances = allowances
         let tightest = allowances[allowances.tightest]
         return Tier(used: tightest.taken, limit: tightest.limit, plan: plan)
@@ -190,7 +191,7 @@ extension UsageSnapshot {
     /// The window as answers show it: nil if the plan has none, and after the period. Without access, nothing remains
     /// and nothing resets.
     public var windowShown: (used: Int, limit: Int, remaining: Int, resetsAt: Instant?)? {
-        guard let window = entitlement.window, !isPast else { return nil }
+        guard entitlement.hasWindow, let window = entitlement.window, !isPast else { return nil }
         let hasAccess = denialReason == nil
         let remaining = hasAccess ? max(0, window.limit - windowUsed - windowHeld) : 0
         return (windowUsed, window.limit, remaining, hasAccess ? window.endsAt : nil)
@@ -212,7 +213,13 @@ extension UsageSnapshot {
 
     /// Why `messages` more may not be sent now; nil if all of them may.
     public func refusal(of messages: Int) -> DenialReason? {
-        refusal(allowances.refusing(messages))
+        refusal(refusing(messages))
+    }
+
+    /// The allowance because of which `messages` are refused; nil if they fit into each.
+    func refusing(_ messages: Int) -> Allowances.Name? {
+        guard !entitlement.hasWindow else { return allowances.refusing(messages) }
+        return Allowance(used: used, held: held, limit: limit).fits(messages) ? nil : .period
     }
 
     /// - Parameter refusing: the allowance into which the messages do not fit, or nil.
@@ -228,7 +235,7 @@ extension UsageSnapshot {
     }
 
     /// Whether more is counted or held than the limit, which the plan does not enforce.
-    public var isBeyondUnenforcedLimit: Bool { !plan.isEnforced && allowances.refusing(0) != nil }
+    public var isBeyondUnenforcedLimit: Bool { !plan.isEnforced && refusing(0) != nil }
 
     /// Counts `messages` in the period. The count stops at `countMaximum`.
     public mutating func countInPeriod(_ messages: Int) {
@@ -237,20 +244,21 @@ extension UsageSnapshot {
 
     /// Counts `messages` in the window, if the plan has one.
     public mutating func countInWindow(_ messages: Int) {
-        guard entitlement.window != nil else { return }
+        guard entitlement.hasWindow else { return }
         windowUsed = min(windowUsed + messages, UsageSnapshot.countMaximum)
     }
 
     /// Holds `messages` in the period and in the window.
     mutating func hold(_ messages: Int) {
         held = min(held + messages, UsageSnapshot.countMaximum)
-        guard entitlement.window != nil else { return }
+        guard entitlement.hasWindow else { return }
         windowHeld = min(windowHeld + messages, UsageSnapshot.countMaximum)
     }
 
     /// Opens a window if the plan has windows and none is open: before a message is counted or held.
     mutating func openWindowIfNone() {
-        guard let window = entitlement.window, window.openedAt == nil, let seconds = plan.window?.seconds
+        guard entitlement.hasWindow, let window = entitlement.window, window.openedAt == nil,
+            let seconds = plan.window?.seconds
         else { return }
         let endsAt = observedAt.advanced(bySeconds: Int64(seconds))
         entitlement = entitlement.with(
@@ -263,16 +271,16 @@ extension UsageSnapshot {
     public func retryAfterSeconds(_ refusal: DenialReason, messages: Int) -> Int64? {
         guard refusal.isAboutAllowance else { return nil }
         let allowances = allowances
-        var waits: [Instant] = []
+        var end = observedAt
         if !allowances.period.fits(messages) {
             guard !plan.isTrial, messages <= plan.allowance ?? messages, let availableAgainAt else { return nil }
-            waits.append(availableAgainAt)
+            end = availableAgainAt
         }
         if let window = allowances.window, !window.fits(messages) {
             guard messages <= window.limit ?? messages, let windowAvailableAt else { return nil }
-            waits.append(windowAvailableAt)
+            end = max(end, windowAvailableAt)
         }
-        return waits.max()?.secondsRoundedUp(since: observedAt)
+        return end.secondsRoundedUp(since: observedAt)
     }
 
     /// Day X of N of a trial. Day 1 is the first 24 hours, and the last day lasts beyond the end. The days of a trial

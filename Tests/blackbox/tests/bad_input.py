@@ -4,12 +4,13 @@ import contextlib
 import random
 import ssl
 import threading
+import time
 
 from support.bad_requests import OPENINGS, closes, stays_open
 from support.case import Case
 from support.certificates import Authority
 from support.processes import resident_bytes
-from support.waiting import wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer, array
 
 
@@ -252,13 +253,15 @@ class BadInput(Case):
     def test_an_endless_stream_is_cut_off_and_takes_no_memory(self):
         before = resident_bytes(self.service.process.pid)
         with self.service.connect() as connection:
+            # A refused connection lingers for some seconds, and what it receives meanwhile is discarded.
+            deadline = time.monotonic() + TIMEOUT_SECONDS
             try:
-                for _ in range(2_000):
+                while time.monotonic() < deadline:
                     connection.send(b"x" * 65_536)
             except (BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
                 pass
             else:
-                self.fail("125 MiB of one line were taken")
+                self.fail("one line was taken without an end")
         self.assertLess(resident_bytes(self.service.process.pid) - before, 64 << 20)
 
 

@@ -212,7 +212,8 @@ class Streams(WithTLS, Case):
         connection.send(slow, b"}")
         self.assertEqual(connection.answer(slow).json["used"], 1)
         self.assertFalse(connection.is_going_away)
-        self.assertEqual(self.figure(connection, 'headroom_http_connections{state="busy"}'), 1, "no task is left")
+        busy = 'headroom_http_connections{state="busy"}'
+        wait_until(lambda: self.figure(connection, busy) == 1, "no task is left")
 
     def test_a_request_that_does_not_end_leaves_no_task(self):
         connection = self.connect()

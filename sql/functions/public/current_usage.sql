@@ -24,10 +24,6 @@ select
         when usage.has_no_access then 0
         when usage."limit" is not null then greatest(usage."limit"::bigint - usage.used - usage.held, 0)::integer
     end as remaining,
-    (usage.answer).window_limit as window_limit,
-    (usage.answer).window_used as window_used,
-    (usage.answer).window_remaining as window_remaining,
-    (usage.answer).window_resets as window_resets,
     usage.billing_period as period,
     (usage.answer).resets as resets,
     (usage.answer).expires as expires,
@@ -46,7 +42,11 @@ select
     (usage.answer).steps as steps,
     (usage.answer).notice as notice,
     (usage.answer).banner as banner,
-    (usage.answer).shadow as shadow
+    (usage.answer).shadow as shadow,
+    (usage.answer).window_limit as window_limit,
+    (usage.answer).window_used as window_used,
+    (usage.answer).window_remaining as window_remaining,
+    (usage.answer).window_resets as window_resets
 from headroom.current_periods as usage;
 comment on view public.current_usage is
     'A row per user, true at once after a change of plan: the period that counts now, with the fields of the answer to '

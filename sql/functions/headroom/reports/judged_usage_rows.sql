@@ -61,13 +61,6 @@ select
     usage.bucket, usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.granted, usage."limit",
     usage.plan_limit, usage.plan, usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.updated_at,
     usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent, plans.enforced,
-    case
-        when usage.window_limit is null then null
-        when usage.window_ends_at > (select constants.now from constants)
-            then usage.window_count::bigint + usage.window_held
-        else 0
-    end as window_taken,
-    usage.window_limit,
     coalesce(usage.resets_at <= (select constants.now from constants) and usage.usable_until > '-infinity', false)
     or usage.billing_period <> all((select constants.labels from constants)::text[]) as has_ended,
     case
@@ -144,6 +137,13 @@ select
             from headroom.subscriptions as subscription
             where subscription.bucket = usage.bucket and subscription.user_id = usage.user_id
         )
-    end as standing
+    end as standing,
+    case
+        when usage.window_limit is null then null
+        when usage.window_ends_at > (select constants.now from constants)
+            then usage.window_count::bigint + usage.window_held
+        else 0
+    end as window_taken,
+    usage.window_limit
 from public.message_usage as usage
 left join headroom.plans as plans on plans.plan = usage.plan;

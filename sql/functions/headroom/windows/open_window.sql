@@ -17,13 +17,17 @@ begin
     select
         usage.billing_period, usage.window_opened_at,
         least(usage.window_ends_at, usage.window_opened_at + make_interval(secs => p_window_seconds)),
-        usage.window_count, usage.window_held
+        coalesce(usage.window_count, 0), coalesce(usage.window_held, 0)
     into v_window
     from public.message_usage as usage
     where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         and usage.billing_period >= to_char(p_at at time zone 'UTC' - interval '3 months', 'YYYY-MM')
-        and usage.window_opened_at <= p_at + interval '1 hour'
-        and least(usage.window_ends_at, usage.window_opened_at + make_interval(secs => p_window_seconds)) > p_at
+        -- In this order: an instant out of range must not be computed with.
+        and case
+            when usage.window_opened_at between '2000-01-01T00:00:00Z' and p_at + interval '1 hour' then
+                least(usage.window_ends_at, usage.window_opened_at + make_interval(secs => p_window_seconds)) > p_at
+            else false
+        end
     order by usage.window_opened_at desc
     limit 1;
     if not found then
