@@ -17,8 +17,8 @@ alter table public.message_usage
     add column window_count integer,
     add column window_held integer,
     add column window_limit integer,
-    -- PostgreSQL reads and evaluates it for each batch and message: the longer, the slower. The instants are checked when
-    -- they are read.
+    -- PostgreSQL reads it for each batch and evaluates it for each message: the longer, the slower. The instants are
+    -- checked when they are read.
     add constraint window_numbers_are_not_negative check (least(window_count, window_held, window_limit) >= 0);
 comment on column public.message_usage.window_opened_at is
     'When the window opened that the user''s messages count in. Null without one. It may have ended.';

@@ -246,6 +246,10 @@ extension UsageSnapshot {
         if before.plan.isEnforced, let limit = before.limit {
             before.limit = max(limit, before.used + before.held + group.messages)
         }
+        if before.plan.isEnforced, var window = before.window {
+            window.limit = max(window.limit, before.windowUsed + before.windowHeld + group.messages)
+            if window != before.window { before.window = window }
+        }
         return before
     }
 }

@@ -103,7 +103,7 @@ struct ChangePoll {
             let connection = session.connection
         else { return }
         do throws(PostgresError) {
-            try words.refresh(seen: seen, over: connection, deadline: .now + configuration.requestTimeout, logger)
+            try words.refresh(seen: seen, over: connection, timeout: configuration.requestTimeout, logger)
         } catch {
             logger.warning("words could not be read; messages have the last ones", metadata: ["error": "\(error)"])
         }

@@ -155,7 +155,7 @@ final class LaneConnection {
         guard let connection else { return }
         do throws(PostgresError) {
             // Answers of committed messages wait for it.
-            try words.refresh(seen: seen, over: connection, deadline: .now + .milliseconds(500), logger)
+            try words.refresh(seen: seen, over: connection, timeout: .milliseconds(500), logger)
         } catch {
             logger.warning("words could not be read; answers have the last ones", metadata: ["error": "\(error)"])
             if !connection.isUsable { drop(error) }

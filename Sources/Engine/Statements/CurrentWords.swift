@@ -49,19 +49,21 @@ public final class CurrentWords: Sendable {
     /// Reads the words if they are of another revision than `seen`. One session reads at a time, so that later words
     /// never give way to earlier ones, whichever reader was slower.
     ///
-    /// - Parameter seen: nil: read them in any case.
+    /// - Parameters:
+    ///   - seen: nil: read them in any case.
+    ///   - timeout: of the statement, once no other session reads.
     /// - Throws: when they cannot be read. They stay as they are, and are read again a second later.
     public func refresh(
         seen: Int32? = nil,
         over connection: Connection,
-        deadline: ContinuousClock.Instant,
+        timeout: Duration,
         _ logger: Logger
     ) throws(PostgresError) {
         let failure = reading.withLock { retryAt -> PostgresError? in
             if let seen, !isOutdated(seen) { return nil }
             if seen != nil, let retryAt, .now < retryAt { return nil }
             do throws(PostgresError) {
-                let result = try connection.query(EmbeddedSQL.readWords, deadline: deadline)
+                let result = try connection.query(EmbeddedSQL.readWords, deadline: .now + timeout)
                 let newest = Words(try CurrentWords.rows(result), standard: standard) { row in
                     logger.warning(
                         "a row of headroom.words has an invalid template; the word falls back",

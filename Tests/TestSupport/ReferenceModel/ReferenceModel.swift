@@ -17,8 +17,6 @@ public struct ReferenceModel: Sendable {
         var granted = 0
         /// Messages that were counted in this period and later released or reset.
         var released = 0
-        /// Whether a window was opened in this row, and not moved to another one.
-        var hasWindow = false
         /// The user's snapshot at the last write. Answers about a past period are derived from it.
         var lastSnapshot: UsageSnapshot
         /// When a message was last counted or held, or the count was last reset.
@@ -138,7 +136,6 @@ extension ReferenceModel {
             planLimit: allowance(of: user, under: snapshot.plan),
             granted: row?.granted ?? 0,
             released: row?.released ?? 0,
-            hasWindow: row?.hasWindow ?? false,
             lastSnapshot: snapshot,
             updatedAt: isUsed ? now : row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()

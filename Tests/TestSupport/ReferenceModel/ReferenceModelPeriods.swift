@@ -5,8 +5,9 @@ extension ReferenceModel {
     /// plan's. Such a row follows from the user's subscription alone.
     func isUnused(_ period: BillingPeriod, of user: UserID, at now: Instant) -> Bool {
         guard let row = rows[user]?[period] else { return true }
-        return row.count == 0 && row.released == 0 && row.granted == 0 && row.limit == row.planLimit && !row.hasWindow
+        return row.count == 0 && row.released == 0 && row.granted == 0 && row.limit == row.planLimit
             && held(by: user, in: period, at: now) == 0
+            && !(windows[user].map { $0.period == period && $0.endsAt > now } ?? false)
     }
 
     /// Updates the rows after a change of the subscription. The current period gets a row if the user has access, and

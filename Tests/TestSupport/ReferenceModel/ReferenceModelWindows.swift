@@ -33,11 +33,12 @@ extension ReferenceModel {
 
     /// Stores the open window of a snapshot that is written, in the row of its period.
     mutating func writeWindow(_ snapshot: UsageSnapshot, of user: UserID) {
-        guard let window = snapshot.window, let openedAt = window.openedAt, let endsAt = window.endsAt else { return }
-        if let old = windows[user], old.period != snapshot.period, old.openedAt == openedAt {
-            rows[user]?[old.period]?.hasWindow = false
+        guard let window = snapshot.window else { return }
+        guard let openedAt = window.openedAt, let endsAt = window.endsAt else {
+            // The row keeps no window that the plan has ended.
+            if windows[user]?.period == snapshot.period { windows[user] = nil }
+            return
         }
-        rows[user]?[snapshot.period]?.hasWindow = true
         windows[user] = Window(
             openedAt: openedAt,
             endsAt: endsAt,
@@ -63,11 +64,9 @@ extension ReferenceModel {
     /// `RESETUSAGE` of the open period closes the window, wherever it is; that of another one closes the window in its
     /// row.
     mutating func closeWindow(of user: UserID, resetting period: BillingPeriod, at now: Instant) {
-        rows[user]?[period]?.hasWindow = false
         guard let window = windows[user] else { return }
         let isOpenPeriod = snapshot(of: user, at: now).period == period
         guard window.period == period || isOpenPeriod && window.endsAt > now else { return }
-        rows[user]?[window.period]?.hasWindow = false
         windows[user] = nil
         for (key, used) in keys[user] ?? [:] where used.windowOpenedAt == window.openedAt {
             keys[user]?[key]?.windowOpenedAt = nil

@@ -293,6 +293,37 @@ class Windows(http_counting.Counting):
             self.assertEqual(port.request("CONSUME", user)["reason"], "window_limit_reached")
             self.assertEqual(self.count(user), 70)
 
+    def test_a_shorter_window_of_another_plan_ends_an_open_one_for_good(self):
+        for refuse in ("RELEASE", "CONSUME", "SQL"):
+            self.set_clock(instant())
+            user = self.user_of("rare")
+            self.send_command(f"CONSUME {user} 9")
+            self.send_command(f"CONSUME {user} 1 key=k")
+            # Three hours later, a window of an hour is over, and one of a day is not.
+            self.set_clock(instant(10_800))
+            self.send_command(f"SETPLAN {user} hour")
+            with self.subTest(refuse=refuse):
+                # Each writes the row and opens no window.
+                if refuse == "SQL":
+                    self.psql.run(f"select increment_and_check_usage('{user}', 21)")
+                elif refuse == "CONSUME":
+                    self.send_command(f"CONSUME {user} 21")
+                else:
+                    self.assertIn(" released=1", self.send_command(f"RELEASE {user} key=k"))
+                self.assertEqual(self.window(self.usage(user)), ("20", "0", "20", None))
+                answers = [Answer(self.send_command(f"CONSUME {user} {n}")) for n in (15, 5, 1)]
+                self.assertEqual([answer.status for answer in answers], ["ALLOWED", "ALLOWED", "BLOCKED"])
+                self.assertEqual((answers[2]["reason"], answers[2]["retry_after"]), ("window_limit_reached", "3600"))
+                self.send_command(f"SETPLAN {user} rare")
+                self.assertEqual(self.window(self.usage(user)), ("10", "20", "0", instant(14_400)))
+
+    def test_a_caller_with_a_limit_of_its_own_meets_the_window_too(self):
+        self.psql.run("update headroom.plans set window_messages = 2, window_seconds = 600 where plan = 'trial'")
+        self.addCleanup(self.psql.run, "update headroom.plans set window_messages = null, window_seconds = null where plan = 'trial'")
+        user = self.user()
+        self.send_command(f"CONSUME {user} 2")
+        self.assertEqual(self.psql.value(f"select increment_and_check_usage('{user}', 'trial', 50) ->> 'allowed'"), "false")
+
     def test_a_window_lasts_beyond_the_end_of_a_period(self):
         late = "2026-03-31T23:00:00Z"
         for port in self.ports():

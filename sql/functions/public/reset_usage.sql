@@ -13,6 +13,10 @@ begin
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
     end if;
     perform headroom.recreate_forgotten_subscriber(p_user_id);
+    -- The slow path locks several rows of a user while it holds this lock.
+    perform from headroom.subscribers
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
+    for no key update;
     v_entitlement := headroom.entitlement(p_user_id, headroom.now(), headroom.unknown_users_policy());
     if headroom.is_periodic(v_entitlement.cycle) and v_entitlement.spent_messages is not null then
         -- The count includes messages of rows that were written while the clock was ahead.

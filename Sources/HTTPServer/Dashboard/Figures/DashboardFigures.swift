@@ -213,9 +213,9 @@ struct DashboardFigures: Sendable {
     func readWords() async -> Bool {
         guard !isDatabaseAway else { return false }
         let deadline = ContinuousClock.now + requestTimeout
-        let (words, logger) = (words, parts.logger)
+        let (words, timeout, logger) = (words, requestTimeout, parts.logger)
         let result = await DashboardFigures.query(in: sessions, by: deadline) { connection throws(PostgresError) in
-            try words.refresh(over: connection, deadline: deadline, logger)
+            try words.refresh(over: connection, timeout: timeout, logger)
         }
         if case .success = result { return true }
         return false

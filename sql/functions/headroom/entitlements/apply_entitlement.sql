@@ -25,13 +25,13 @@ begin
         max(locked.generation) filter (where locked.billing_period = v_period),
         coalesce(array_agg(locked.billing_period) filter (where headroom.is_unused_usage_row(
             p_user_id, locked.billing_period, locked.message_count, locked.held, locked.released, locked.granted,
-            locked.plan, locked.plan_limit, locked."limit", locked.window_opened_at
+            locked.plan, locked.plan_limit, locked."limit", locked.window_ends_at
         )), '{}')
     into v_generation, v_unused
     from (
         select
             usage.billing_period, usage.generation, usage.message_count, usage.held, usage.released, usage.granted,
-            usage.plan, usage.plan_limit, usage."limit", usage.window_opened_at
+            usage.plan, usage.plan_limit, usage."limit", usage.window_ends_at
         from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         order by usage.billing_period for update

@@ -6,8 +6,8 @@
 -- period. Each of the other arrays has one element per user. p_generations: that of the row, or of the row to insert; a
 -- row with another one was written by another session. Null for the row that was restored with the subscriber.
 -- p_counts, p_held, p_limits, p_usable_until: the columns' new values. p_released: messages to add to the column.
--- p_windows: null, or each user's open window. It is moved into this row from the one that it names. Null leaves a
--- row's window as it is.
+-- p_windows: each user's open window, null for a user without one; or null, which leaves the windows in the rows as
+-- they are. So does a plan without windows.
 create or replace function headroom.write_usage_rows(
     p_bucket smallint, p_entitlements headroom.entitlement[], p_generations bigint[], p_counts integer[],
     p_held integer[], p_released integer[], p_limits integer[], p_usable_until timestamptz[],
@@ -52,10 +52,22 @@ begin
         started_at = excluded.started_at, resets_at = excluded.resets_at, expires_at = excluded.expires_at,
         previous_plan = excluded.previous_plan, renews = excluded.renews, usable_until = excluded.usable_until,
         plan_revision = excluded.plan_revision, enforced = excluded.enforced,
-        window_opened_at = coalesce(excluded.window_opened_at, usage.window_opened_at),
-        window_ends_at = coalesce(excluded.window_ends_at, usage.window_ends_at),
-        window_count = coalesce(excluded.window_count, usage.window_count),
-        window_held = coalesce(excluded.window_held, usage.window_held),
+        window_opened_at = case
+            when p_windows is null or excluded.window_limit is null then usage.window_opened_at
+            else excluded.window_opened_at
+        end,
+        window_ends_at = case
+            when p_windows is null or excluded.window_limit is null then usage.window_ends_at
+            else excluded.window_ends_at
+        end,
+        window_count = case
+            when p_windows is null or excluded.window_limit is null then usage.window_count
+            else excluded.window_count
+        end,
+        window_held = case
+            when p_windows is null or excluded.window_limit is null then usage.window_held
+            else excluded.window_held
+        end,
         window_limit = excluded.window_limit,
         -- A new number of the sequence, so that the trigger does not write the row again.
         entitlement_version = excluded.entitlement_version
@@ -65,12 +77,17 @@ begin
         perform headroom.raise_unwritten_rows(p_bucket, p_entitlements, p_generations);
     end if;
     if p_windows is not null then
+        -- A user has one window, in one row: an open one was moved into this row, and a new one takes the place of one
+        -- that the present plan has ended.
         for v_user, v_period in
-            select derived.user_id, p_windows[derived.ordinality].billing_period
+            select derived.user_id, derived.billing_period
             from unnest(p_entitlements) with ordinality as derived
-            where p_windows[derived.ordinality].billing_period <> derived.billing_period
+            where p_windows[derived.ordinality].opened_at is not null
         loop
-            perform headroom.write_window(v_user, v_period, null);
+            update public.message_usage as usage
+            set window_opened_at = null, window_ends_at = null, window_count = null, window_held = null
+            where usage.bucket = p_bucket and usage.user_id = v_user and usage.billing_period <> v_period
+                and usage.window_ends_at > v_now;
         end loop;
     end if;
 end

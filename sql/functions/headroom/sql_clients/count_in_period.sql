@@ -38,6 +38,10 @@ begin
                 when v_entitlement.denial_reason is not null then 0
                 when headroom.is_unenforced(v_snapshot.plan) then p_limit
                 when v_snapshot."limit" = 0 then 0
+                -- CONSUME would refuse, because of an open window.
+                when not headroom.fits(
+                    1, v_snapshot.window_used, v_snapshot.window_held, v_snapshot.window_limit
+                ) then 0
                 -- CONSUME counts in the same row.
                 when p_billing_period = v_entitlement.billing_period then least(p_limit, v_snapshot."limit")
                 -- CONSUME refuses, because the messages of that row are used up.

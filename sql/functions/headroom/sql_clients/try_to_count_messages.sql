@@ -44,10 +44,12 @@ begin
                     then least((v_user.entitlement).usable_until, v_user.holds_end_at)
                 else '-infinity'
             end],
-            case when v_snapshot.window_limit is not null then array[row(
-                v_user.window_period, v_snapshot.window_opened_at, v_snapshot.window_ends_at, v_snapshot.window_used,
-                v_snapshot.window_held, null
-            )::headroom.usage_window] end
+            case when v_snapshot.window_limit is not null then array[
+                case when v_snapshot.window_opened_at is not null then row(
+                    v_user.window_period, v_snapshot.window_opened_at, v_snapshot.window_ends_at,
+                    v_snapshot.window_used, v_snapshot.window_held, null
+                )::headroom.usage_window end
+            ] end
         );
         if not v_user.has_usage_row and v_user.has_subscriber and headroom.is_periodic((v_user.entitlement).cycle) then
             perform headroom.end_earlier_periods(v_bucket, array[p_user_id], array[v_snapshot.billing_period]);

@@ -9,7 +9,7 @@ begin
             and usage.billing_period = p_billing_period
             and not headroom.is_unused_usage_row(
                 usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.released, usage.granted,
-                usage.plan, usage.plan_limit, usage."limit", usage.window_opened_at
+                usage.plan, usage.plan_limit, usage."limit", usage.window_ends_at
             )
     );
 end
