@@ -11,7 +11,7 @@ public final class CurrentWords: Sendable {
     /// Changes with `words`, so that a reader can keep them.
     private let generation = Atomic<Int>(0)
     private let words: Mutex<Words>
-    /// Held while the words are read; nobody waits for `words` then. After a failure, when to read them again.
+    /// Locked while a session reads the words; `words` is not. The value: after a failure, when they may be read again.
     private let reading = Mutex<ContinuousClock.Instant?>(nil)
     private let standard: LanguageTag
 

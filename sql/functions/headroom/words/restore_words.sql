@@ -1,5 +1,5 @@
--- Makes the words of a language those that were shipped; returns how many rows that changed. Runs with the caller's
--- rights, so that the audit log has each row that was changed, and by whom.
+-- Replaces the words of a language with the shipped ones, and returns the number of rows that changed. Runs with the
+-- rights of the caller, whom the audit log then names.
 create or replace function headroom.restore_words(p_lang text) returns integer
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
