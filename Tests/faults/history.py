@@ -77,7 +77,7 @@ class Op:
             for part in (
                 self.verb,
                 self.user[:2] + "…" + self.user[-6:],
-                str(self.n) if self.n else "",
+                str(self.n) if self.n or self.verb == "COMMIT" else "",
                 f"key={self.key}" if self.key else "",
                 f"limit={self.new_limit}" if self.new_limit is not None else "",
             )

@@ -128,6 +128,19 @@ class SoundHistories(unittest.TestCase):
         history.end()
         self.assertEqual(history.violated(), set())
 
+    def test_a_commit_of_nothing_at_the_time_of_another(self) -> None:
+        history = HistoryBuilder()
+        history.operation(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
+        history.operation(20, 25, "HELD", 0, verb="RESERVE", n=2, key="b", ttl=2, held=3)
+        nothing = history.send(30, verb="COMMIT", n=0, key="a")
+        history.operation(31, 35, "ALLOWED", 2, verb="COMMIT", n=2, key="b", held=1)
+        history.reply(nothing, 40, "ALLOWED", 2)
+        history.row(2)
+        history.key("a", 0, "r", "c", committed=0)
+        history.key("b", 0, "r", "c", n=2, committed=2)
+        history.end()
+        self.assertEqual(history.violated(), set())
+
     def test_released_and_expired_keys_are_refused(self) -> None:
         for late in ("ERROR", "ALLOWED"):
             history = HistoryBuilder()

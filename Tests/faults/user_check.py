@@ -290,7 +290,8 @@ class UserCheck:
                 self.check_sequence(period, group)
 
     def check_sequence(self, period: str | None, group: list[Effect]) -> None:
-        group.sort(key=lambda e: (e.used or 0, e.first))
+        # A commit of 0 messages comes after the one that made the count what it answers.
+        group.sort(key=lambda e: (e.used or 0, (e.used or 0) - e.n, e.first))
         gaps, previous, latest = 0, None, None
         for effect in group:
             start = (effect.used or 0) - effect.n
