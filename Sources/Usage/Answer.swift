@@ -12,13 +12,11 @@ public struct Answer: Sendable, Equatable {
     }
 
     public var user: UserID
-    public var status: Status
     public var snapshot: UsageSnapshot
+    // In an order in which the small ones need no padding: an answer is copied several times on its way.
+    public var status: Status
     /// The tier into which this message moved the user. Only one answer has it.
     public var crossed: Tier?
-    public var retryAfterSeconds: Int64?
-    /// Messages that a `RELEASE` gave back.
-    public var released: Int?
     /// The messages were allowed because the plan does not enforce its limit.
     public var isShadow: Bool
     /// The key was used before: this is the first outcome, and nothing was counted now.
@@ -26,6 +24,9 @@ public struct Answer: Sendable, Equatable {
     /// Whether to include the fields of `USAGE`: `renews`, `grace_until`, `next_plan`, `label`, `state_label`,
     /// `accessible`, `price`, `currency`, `manage` and `steps`.
     public var isDetailed: Bool
+    public var retryAfterSeconds: Int64?
+    /// Messages that a `RELEASE` gave back.
+    public var released: Int?
 
     public init(
         user: UserID,

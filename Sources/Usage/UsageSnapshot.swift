@@ -1,23 +1,20 @@
 /// A user's usage at one instant as the database has it; every answer is derived from it.
 ///
 /// The entitlement is a reference: a batch makes a snapshot per message, and the snapshots of a user share the
-/// entitlement.
+/// entitlement. Counts take four bytes each, as in the database, because an answer is copied several times on its way
+/// to its connection.
 public struct UsageSnapshot: Sendable, Equatable {
     public var entitlement: Entitlement
-    /// Messages counted in this period.
-    public var used: Int
-    /// Messages reserved and not committed or released yet; they count as used.
-    public var held: Int
-    /// Messages counted in the open window.
-    public var windowUsed: Int
-    /// Messages reserved in the open window and not committed or released yet; they count as used.
-    public var windowHeld: Int
-    /// Why the user has no access; nil with access.
-    public var denialReason: DenialReason?
+    @usableFromInline var storedUsed: Int32
+    @usableFromInline var storedHeld: Int32
+    @usableFromInline var storedWindowUsed: Int32
+    @usableFromInline var storedWindowHeld: Int32
     /// The database's clock at the time of observation.
     public var observedAt: Instant
     /// When the store renews an active subscription. Nil also if it was not looked up: only `USAGE` needs it.
     public var renewsAt: Instant?
+    /// Why the user has no access; nil with access.
+    public var denialReason: DenialReason?
 
     @inlinable
     public init(
@@ -31,10 +28,10 @@ public struct UsageSnapshot: Sendable, Equatable {
         renewsAt: Instant? = nil
     ) {
         self.entitlement = entitlement
-        self.used = used
-        self.held = held
-        self.windowUsed = windowUsed
-        self.windowHeld = windowHeld
+        storedUsed = Int32(clamping: used)
+        storedHeld = Int32(clamping: held)
+        storedWindowUsed = Int32(clamping: windowUsed)
+        storedWindowHeld = Int32(clamping: windowHeld)
         self.denialReason = denialReason
         self.observedAt = observedAt
         self.renewsAt = renewsAt
@@ -81,6 +78,33 @@ public struct UsageSnapshot: Sendable, Equatable {
             observedAt: observedAt,
             renewsAt: renewsAt
         )
+    }
+}
+
+/// The counts. They stop at `countMaximum`.
+extension UsageSnapshot {
+    /// The largest `integer` of PostgreSQL, at which the count of an unlimited plan stops.
+    public static let countMaximum = Int(Int32.max)
+
+    /// Messages counted in this period.
+    @inlinable public var used: Int {
+        get { Int(storedUsed) }
+        set { storedUsed = Int32(clamping: newValue) }
+    }
+    /// Messages reserved and not committed or released yet; they count as used.
+    @inlinable public var held: Int {
+        get { Int(storedHeld) }
+        set { storedHeld = Int32(clamping: newValue) }
+    }
+    /// Messages counted in the open window.
+    @inlinable public var windowUsed: Int {
+        get { Int(storedWindowUsed) }
+        set { storedWindowUsed = Int32(clamping: newValue) }
+    }
+    /// Messages reserved in the open window and not committed or released yet; they count as used.
+    @inlinable public var windowHeld: Int {
+        get { Int(storedWindowHeld) }
+        set { storedWindowHeld = Int32(clamping: newValue) }
     }
 }
 
@@ -157,9 +181,6 @@ extension UsageSnapshot {
         state == .gracePeriod && denialReason == nil && !isPast ? expiresAt : nil
     }
 
-    /// The largest `integer` of PostgreSQL, at which the count of an unlimited plan stops.
-    public static let countMaximum = Int(Int32.max)
-
     @inlinable
     public var allowances: Allowances {
         Allowances(
@@ -217,6 +238,7 @@ extension UsageSnapshot {
     }
 
     /// The allowance because of which `messages` are refused; nil if they fit into each.
+    @inline(__always)
     func refusing(_ messages: Int) -> Allowances.Name? {
         guard !entitlement.hasWindow else { return allowances.refusing(messages) }
         return Allowance(used: used, held: held, limit: limit).fits(messages) ? nil : .period
@@ -237,22 +259,20 @@ extension UsageSnapshot {
     /// Whether more is counted or held than the limit, which the plan does not enforce.
     public var isBeyondUnenforcedLimit: Bool { !plan.isEnforced && refusing(0) != nil }
 
-    /// Counts `messages` in the period. The count stops at `countMaximum`.
-    public mutating func countInPeriod(_ messages: Int) {
-        used = min(used + messages, UsageSnapshot.countMaximum)
-    }
+    /// Counts `messages` in the period.
+    public mutating func countInPeriod(_ messages: Int) { used += messages }
 
     /// Counts `messages` in the window, if the plan has one.
     public mutating func countInWindow(_ messages: Int) {
         guard entitlement.hasWindow else { return }
-        windowUsed = min(windowUsed + messages, UsageSnapshot.countMaximum)
+        windowUsed += messages
     }
 
     /// Holds `messages` in the period and in the window.
     mutating func hold(_ messages: Int) {
-        held = min(held + messages, UsageSnapshot.countMaximum)
+        held += messages
         guard entitlement.hasWindow else { return }
-        windowHeld = min(windowHeld + messages, UsageSnapshot.countMaximum)
+        windowHeld += messages
     }
 
     /// Opens a window if the plan has windows and none is open: before a message is counted or held.

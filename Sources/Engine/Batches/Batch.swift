@@ -72,16 +72,14 @@ struct Batch {
     /// Answers the requests of a group that does not need the slow path.
     ///
     /// - Parameters:
-    ///   - before: the user's snapshot before the first request.
+    ///   - snapshot: the user's before the first request, and afterwards the one after the last.
     ///   - keyMessages: what the key of a `commit` or a `release` held.
-    /// - Returns: the snapshot after the last request.
     func answer(
         _ group: UserRequests,
-        from before: UsageSnapshot,
+        from snapshot: inout UsageSnapshot,
         keyMessages: Int = 0,
         into completions: inout [Completion]
-    ) -> UsageSnapshot {
-        var snapshot = before
+    ) {
         for index in group.range {
             let outcome: Outcome =
                 switch requests[index].operation {
@@ -95,7 +93,6 @@ struct Batch {
                 }
             complete(index, outcome, into: &completions)
         }
-        return snapshot
     }
 
     /// Whether none of a group's `consume` requests would be allowed, so that nothing has to be written to answer them.
@@ -106,7 +103,9 @@ struct Batch {
     }
 
     /// Adds the outcome of the request at `index`, unless it has expired.
-    func complete(_ index: Int, _ outcome: Outcome, into completions: inout [Completion]) {
+    ///
+    /// - Parameter outcome: consumed, because a copy costs as much as the answer itself.
+    func complete(_ index: Int, _ outcome: consuming Outcome, into completions: inout [Completion]) {
         guard !isExpired[index] else { return }
         completions.append(Completion(returnAddress: requests[index].returnAddress, outcome: outcome))
     }

@@ -198,8 +198,8 @@ struct CountPath {
             completions in
             guard let (period, counted) = rows[group.user] else { return true }
             let key = keys[group.user]
-            let before = current.snapshot(before: group, counted, in: period, key)
-            _ = batch.answer(group, from: before, keyMessages: key?.messages ?? 0, into: &completions)
+            var snapshot = current.snapshot(before: group, counted, in: period, key)
+            batch.answer(group, from: &snapshot, keyMessages: key?.messages ?? 0, into: &completions)
             return true
         }
         return uncounted

@@ -33,7 +33,8 @@ struct ReadPath {
             // The slow path writes the limit that denies the message into a stale row: otherwise the next message would
             // undo an operator's UPDATE of it, and a client that reads the table would show the previous limit.
             guard group.consumes == 0 || !isStale else { return false }
-            let after = batch.answer(group, from: snapshot, into: &completions)
+            var after = snapshot
+            batch.answer(group, from: &after, into: &completions)
             for case .consume(let messages, _) in batch.requests[group.range].map(\.operation) {
                 snapshot.refusal(of: messages).map(metrics.addBlocked)
             }

@@ -10,7 +10,7 @@ struct UserTransaction {
     private(set) var snapshot: UsageSnapshot
     /// Messages that are held now, which may be more than the snapshot and the usage row can have.
     private(set) var held: Int {
-        didSet { snapshot.held = min(held, UsageSnapshot.countMaximum) }
+        didSet { snapshot.held = held }
     }
     private(set) var keys: [MessageKey: UsedKey]
     /// Keys to insert.
@@ -43,7 +43,7 @@ struct UserTransaction {
         self.keys = keys
         self.pastUsage = pastUsage
         snapshot = locked.snapshot
-        snapshot.held = min(locked.held, UsageSnapshot.countMaximum)
+        snapshot.held = locked.held
         held = locked.held
         holdsEndAt = locked.holdsEndAt
         isChanged = locked.isOutdated
@@ -223,7 +223,7 @@ struct UserTransaction {
     /// Changes the window in which a key was counted or held, if it is still open.
     private mutating func changeWindow(of key: UsedKey, used: Int, held: Int) {
         guard let openedAt = key.windowOpenedAt, openedAt == snapshot.window?.openedAt else { return }
-        snapshot.windowUsed = min(max(snapshot.windowUsed + used, 0), UsageSnapshot.countMaximum)
+        snapshot.windowUsed = max(snapshot.windowUsed + used, 0)
         snapshot.windowHeld = max(snapshot.windowHeld + held, 0)
         if hasUsageRow { isChanged = true } else { isWindowChangedElsewhere = true }
     }

@@ -243,7 +243,7 @@ extension Batch {
             isCounted[index] = true
             countedGroups += 1
             let after = holds.isEmpty ? nil : holds[index]
-            var before = UsageSnapshot(
+            var snapshot = UsageSnapshot(
                 entitlement: entitlement,
                 used: user.count - group.messages,
                 held: after?.held ?? 0,
@@ -252,9 +252,10 @@ extension Batch {
                 observedAt: observedAt
             )
             let keyMessages = group.keyed == nil ? 0 : after?.keyMessages ?? 0
-            if let keyed = group.keyed { before.takeBack(keyed, keyMessages) }
-            let counted = user.count - before.used
-            learn(group.user, answer(group, from: before, keyMessages: keyMessages, into: &completions), counted)
+            if let keyed = group.keyed { snapshot.takeBack(keyed, keyMessages) }
+            let counted = user.count - snapshot.used
+            answer(group, from: &snapshot, keyMessages: keyMessages, into: &completions)
+            learn(group.user, snapshot, counted)
         }
         guard countedGroups < groups.count else { return [] }
         return zip(groups, isCounted).compactMap { $1 ? nil : $0 }

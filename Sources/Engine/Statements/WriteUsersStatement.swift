@@ -116,7 +116,7 @@ struct WriteUsersStatement {
         parameters.append(timestamptz: user.snapshot.window?.openedAt?.microsecondsSince1970)
         parameters.append(timestamptz: user.snapshot.window?.endsAt?.microsecondsSince1970)
         parameters.append(int32: Int32(user.snapshot.windowUsed))
-        parameters.append(int32: Int32(min(user.snapshot.windowHeld, UsageSnapshot.countMaximum)))
+        parameters.append(int32: Int32(user.snapshot.windowHeld))
         return parameters
     }
 
