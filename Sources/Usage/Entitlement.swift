@@ -15,6 +15,8 @@ public final class Entitlement: Sendable {
     public let startedAt: Instant
     /// When the allowance is renewed.
     public let resetsAt: Instant?
+    /// `resetsAt` as answers show it: nearly every one does.
+    public let writtenResetsAt: WrittenInstant?
     /// Whether a monthly period is the calendar's, so that a sentence may say "this month".
     let isCalendarMonth: Bool
     /// When the trial, or a cancelled subscription, ends.
@@ -48,6 +50,7 @@ public final class Entitlement: Sendable {
         hasWindow = window != nil
         self.startedAt = startedAt
         self.resetsAt = resetsAt
+        writtenResetsAt = resetsAt.map(WrittenInstant.init)
         isCalendarMonth = plan.cycle == .monthly && resetsAt.map { $0.date.day == 1 } ?? true
         self.expiresAt = expiresAt
         self.previousPlan = previousPlan

@@ -69,6 +69,29 @@ extension Instant {
     }
 }
 
+/// An instant that is written once and shown by many answers.
+public struct WrittenInstant: Sendable {
+    /// At least `textLengthMaximum` bytes.
+    private var bytes: (UInt64, UInt64, UInt64) = (0, 0, 0)
+    private let count: Int
+
+    init(_ instant: Instant) {
+        count = withUnsafeMutableBytes(of: &bytes) { instant.writeText(to: $0) }
+    }
+
+    /// As `Instant.writeText(to:)`.
+    public func writeText(to target: UnsafeMutableRawBufferPointer) -> Int {
+        precondition(target.count >= WrittenInstant.bytesMaximum, "the buffer is too small for an instant")
+        target.storeBytes(of: bytes.0, as: UInt64.self)
+        target.storeBytes(of: bytes.1, toByteOffset: 8, as: UInt64.self)
+        target.storeBytes(of: bytes.2, toByteOffset: 16, as: UInt64.self)
+        return count
+    }
+
+    /// What `writeText(to:)` may overwrite.
+    public static var bytesMaximum: Int { MemoryLayout<(UInt64, UInt64, UInt64)>.size }
+}
+
 extension UnsafeMutableRawBufferPointer {
     /// - Parameter number: 0 to 99.
     fileprivate func put(twoDigits number: Int, at position: Int) {

@@ -1,9 +1,11 @@
 /// Chooses the sentences of an answer. `Phrase.text(in:)` fills their values in.
 extension UsageSnapshot {
     /// About the messages that are left, or nil.
-    public var banner: Phrase? {
+    public var banner: Phrase? { banner(at: tier) }
+
+    /// - Parameter tier: the snapshot's.
+    public func banner(at tier: Tier) -> Phrase? {
         if isPast { return nil }
-        let tier = tier
         if entitlement.hasWindow, denialReason == nil, tier != .silent, allowances.tightest == .window {
             return windowBanner(tier)
         }

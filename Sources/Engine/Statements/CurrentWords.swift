@@ -28,19 +28,24 @@ public final class CurrentWords: Sendable {
         private let source: CurrentWords
         private var generation: Int
         private var words: Words
+        /// That of `words`, because nearly all answers are in it.
+        private var standard: Vocabulary
 
         public init(_ source: CurrentWords) {
             self.source = source
             generation = source.generation.load(ordering: .acquiring)
             words = source.current
+            standard = words.standard
         }
 
-        public var current: Words {
-            mutating get {
-                let newest = source.generation.load(ordering: .acquiring)
-                if newest != generation { (generation, words) = (newest, source.current) }
-                return words
+        /// As `Words.vocabulary(for:)` of the current words.
+        public mutating func vocabulary(for language: LanguageTag?) -> Vocabulary {
+            let newest = source.generation.load(ordering: .acquiring)
+            if newest != generation {
+                (generation, words) = (newest, source.current)
+                standard = words.standard
             }
+            return language.map { words.vocabulary(for: $0) } ?? standard
         }
     }
 

@@ -10,24 +10,30 @@ extension Answer {
     ///
     /// - Parameter vocabulary: that of the request's language.
     public func encode(into buffer: inout ByteBuffer, in vocabulary: Vocabulary = Words.shipped.standard) {
+        let tier = snapshot.tier
         // Built first, because the line's capacity depends on their length.
-        let usageTexts = isDetailed ? usageTexts(in: vocabulary) : []
-        let (notice, banner) = (snapshot.notice?.text(in: vocabulary), snapshot.banner?.text(in: vocabulary))
+        let usageTexts = isDetailed ? usageTexts(in: vocabulary) : nil
+        let notice = snapshot.notice?.text(in: vocabulary)
+        let banner = snapshot.banner(at: tier)?.text(in: vocabulary)
         var capacity = Answer.fixedBytesMaximum
         capacity += LineWriter.valueBytesMaximum(snapshot.plan.name)
         capacity += LineWriter.valueBytesMaximum(snapshot.period.label)
         capacity += LineWriter.valueBytesMaximum(snapshot.previousPlan)
-        for (_, text) in usageTexts { capacity += LineWriter.valueBytesMaximum(text) }
+        if let usageTexts {
+            for (_, text) in usageTexts { capacity += LineWriter.valueBytesMaximum(text) }
+        }
         capacity += LineWriter.valueBytesMaximum(notice) + LineWriter.valueBytesMaximum(banner)
         buffer.writeLine(capacityBytes: capacity) { line in
             putStatus(into: &line)
             line.putLiteral(" user=")
             line.put(user)
-            snapshot.putCount(into: &line)
+            snapshot.putCount(tier, into: &line)
             snapshot.putDates(renews: renews, graceUntil: graceUntil, into: &line)
             putOutcome(into: &line)
             line.putField(" previous_plan=", snapshot.previousPlan)
-            for (name, text) in usageTexts { line.putField(name, text) }
+            if let usageTexts {
+                for (name, text) in usageTexts { line.putField(name, text) }
+            }
             line.putField(" notice=", notice)
             line.putField(" banner=", banner)
         }
@@ -71,9 +77,8 @@ extension Answer {
 }
 
 extension UsageSnapshot {
-    fileprivate func putCount(into line: inout LineWriter) {
+    fileprivate func putCount(_ tier: Tier, into line: inout LineWriter) {
         let plan = plan
-        let tier = tier
         line.putField(" plan=", plan.name)
         line.putLiteral(" state=")
         line.putName(state.rawValue)
@@ -107,9 +112,9 @@ extension UsageSnapshot {
     /// When the allowance resets, and when the subscription ends or renews. A cancelled subscription has both `resets`
     /// and `expires`.
     fileprivate func putDates(renews: Instant?, graceUntil: Instant?, into line: inout LineWriter) {
-        if let resetsShown {
+        if resetsShown != nil, let writtenResetsAt = entitlement.writtenResetsAt {
             line.putLiteral(" resets=")
-            line.put(resetsShown)
+            line.put(writtenResetsAt)
         }
         if let expiresShown {
             line.putLiteral(" expires=")

@@ -72,6 +72,11 @@ struct LineWriter {
         count += instant.writeText(to: rest)
     }
 
+    mutating func put(_ instant: WrittenInstant) {
+        requireCapacity(WrittenInstant.bytesMaximum)
+        count += instant.writeText(to: rest)
+    }
+
     /// Writes a name that needs no quotes: the raw value of an enumeration.
     @inline(__always)
     mutating func putName(_ name: String) {

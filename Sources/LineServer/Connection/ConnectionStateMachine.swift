@@ -273,7 +273,7 @@ struct ConnectionStateMachine {
         case .waitingInLanguage(let waiting, let named): (purpose, language) = (waiting, named)
         case .ready, .change, .subscribing: return completeSubscription(index, outcome, newBuffer)
         }
-        let vocabulary = words.current.vocabulary(for: language)
+        let vocabulary = words.vocabulary(for: language)
         guard index == 0 else {
             slots[index] = .ready(reply(to: outcome, purpose, vocabulary), language)
             return
@@ -305,7 +305,7 @@ struct ConnectionStateMachine {
             if output.readableBytes == 0 { output = newBuffer() }
             switch slot {
             case .ready(let reply, let language):
-                reply.encode(into: &output, in: words.current.vocabulary(for: language))
+                reply.encode(into: &output, in: words.vocabulary(for: language))
             case .change(let change): subscriptions.apply(change, into: &output)
             case .waiting, .waitingInLanguage, .subscribing: break
             }
@@ -355,7 +355,7 @@ struct ConnectionStateMachine {
             if output.readableBytes == 0 { output = newBuffer() }
             subscriptions.writeMessages(
                 into: &output,
-                in: words.current.standard,
+                in: words.vocabulary(for: nil),
                 upToBytes: ConnectionStateMachine.messageBytesMaximum
             )
         }
