@@ -8,6 +8,7 @@ struct Arguments {
     private let tokens: RequestTokens
     /// How many positional arguments there are.
     let count: Int
+    private let options: OptionNames
     /// Those of the peer that sent the request.
     let permissions: Permissions
     /// Of users' names; nil where users are UUIDs only.
@@ -25,21 +26,22 @@ struct Arguments {
         self.namespace = namespace
         self.tokens = tokens
         self.permissions = permissions
-        count =
+        (count, options) =
             definition.arguments == .syntax
-            ? try Arguments.countPositionals(tokens, of: definition, namespace) : tokens.count - 1
+            ? try Arguments.classify(tokens, of: definition, namespace) : (tokens.count - 1, [])
         guard definition.positionals.contains(count) else {
             throw .badArgument("wrong number of arguments; the form is \(definition.syntax)")
         }
     }
 
-    /// Counts the positional arguments and checks the options after them.
-    private static func countPositionals(
+    /// Counts the positional arguments, and finds and checks the options after them.
+    private static func classify(
         _ tokens: RequestTokens,
         of definition: VerbDefinition,
         _ namespace: UserNamespace?
-    ) throws(ReplyError) -> Int {
+    ) throws(ReplyError) -> (positionals: Int, OptionNames) {
         var count = 0
+        var options: OptionNames = []
         for index in 1..<tokens.count {
             let token = tokens[index]
             guard let equals = token.firstPosition(of: UInt8(ascii: "=")),
@@ -56,11 +58,11 @@ struct Arguments {
             else {
                 throw .badArgument("unknown option; the form is \(definition.syntax)")
             }
-            guard value(of: option, in: tokens, 1 + count..<index) == nil else {
+            guard options.insert(OptionNames(option)).inserted else {
                 throw .badArgument("the option \(option.rawValue)= is given twice; give it once")
             }
         }
-        return count
+        return (count, options)
     }
 
     /// Whether an argument with an equals sign is a user's name, or the channel of one. One that begins like an option
@@ -76,24 +78,6 @@ struct Arguments {
         else { return false }
         return OptionName(UnsafeRawBufferPointer(rebasing: token[..<equals])) == nil
     }
-
-    private static func value(
-        of option: OptionName,
-        in tokens: RequestTokens,
-        _ indices: Range<Int>
-    ) -> UnsafeRawBufferPointer? {
-        for index in indices {
-            let token = tokens[index]
-            // Most options begin with a letter of their own: no search for the equals sign of another one.
-            guard let first = token.first, first | 0x20 == option.rawValue.utf8.first,
-                let equals = token.firstPosition(of: UInt8(ascii: "="))
-            else { continue }
-            if OptionName(UnsafeRawBufferPointer(rebasing: token[..<equals])) == option {
-                return UnsafeRawBufferPointer(rebasing: token[(equals + 1)...])
-            }
-        }
-        return nil
-    }
 }
 
 extension Arguments {
@@ -104,7 +88,17 @@ extension Arguments {
 
     /// The bytes after the option's equals sign, or nil when the option is absent.
     func value(of option: OptionName) -> UnsafeRawBufferPointer? {
-        Arguments.value(of: option, in: tokens, 1 + count..<tokens.count)
+        guard options.contains(OptionNames(option)) else { return nil }
+        let length = option.rawValue.utf8.count
+        for index in 1 + count..<tokens.count {
+            let token = tokens[index]
+            if token.count > length, token[length] == UInt8(ascii: "="),
+                OptionName(UnsafeRawBufferPointer(rebasing: token[..<length])) == option
+            {
+                return UnsafeRawBufferPointer(rebasing: token[(length + 1)...])
+            }
+        }
+        return nil
     }
 
     func user() throws(ReplyError) -> UserID {

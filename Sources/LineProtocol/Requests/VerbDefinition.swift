@@ -77,3 +77,28 @@ package enum OptionName: String, CaseIterable {
     case graceUntil = "grace_until"
     case anchor, key, ttl, reason, lang
 }
+
+/// Names of options as bits, so that asking for one that was not given costs no search.
+struct OptionNames: OptionSet {
+    let rawValue: UInt16
+
+    init(rawValue: UInt16) {
+        self.rawValue = rawValue
+    }
+
+    init(_ name: OptionName) {
+        let bit: UInt16 =
+            switch name {
+            case .state: 0
+            case .started: 1
+            case .expires: 2
+            case .graceUntil: 3
+            case .anchor: 4
+            case .key: 5
+            case .ttl: 6
+            case .reason: 7
+            case .lang: 8
+            }
+        rawValue = 1 << bit
+    }
+}
