@@ -207,10 +207,20 @@ struct CountPath {
 }
 
 extension UsageSnapshot {
-    /// Shows the held messages and the limits of a key's answer.
-    fileprivate mutating func show(_ numbers: UsedKey.Numbers) {
-        (held, limit) = (numbers.held, numbers.limit)
-        windowHeld = numbers.window?.held ?? 0
+    /// Shows the held messages and the limit of a key's answer.
+    fileprivate mutating func show(_ allowances: Allowances) {
+        (held, limit) = (allowances.period.held, allowances.period.limit)
+        windowHeld = allowances.window?.held ?? 0
+    }
+
+    /// Raises limits so that `messages` fit: they were allowed when they were counted, even if an operator has changed
+    /// the plan since.
+    private mutating func allow(_ messages: Int) {
+        denialReason = nil
+        guard plan.isEnforced else { return }
+        let (periodTaken, windowTaken) = (allowances.period.taken, allowances.window?.taken ?? 0)
+        if let limit, limit < periodTaken + messages { self.limit = periodTaken + messages }
+        if let window, window.limit < windowTaken + messages { self.window?.limit = windowTaken + messages }
     }
 
     /// The snapshot before a user's requests, which were counted before this one was read.
@@ -236,20 +246,12 @@ extension UsageSnapshot {
         if let key, let keyed = group.keyed {
             switch keyed.verb {
             case .consume, .reserve: before.show(key.first)
-            case .commit: if let commit = key.commit { before.show(commit.numbers) }
+            case .commit: if let commit = key.commit { before.show(commit.allowances) }
             case .release: break
             }
             before.takeBack(keyed, key.messages)
         }
-        // The messages were allowed when they were counted, even if an operator has changed the plan since.
-        before.denialReason = nil
-        if before.plan.isEnforced, let limit = before.limit {
-            before.limit = max(limit, before.used + before.held + group.messages)
-        }
-        if before.plan.isEnforced, var window = before.window {
-            window.limit = max(window.limit, before.windowUsed + before.windowHeld + group.messages)
-            if window != before.window { before.window = window }
-        }
+        before.allow(group.messages)
         return before
     }
 }

@@ -38,35 +38,20 @@ struct UsedKey: Equatable {
         case released = "r"
     }
 
-    /// The numbers of an answer, which a repetition gets again.
-    struct Numbers: Equatable {
-        struct Window: Equatable {
-            var used: Int
-            var held: Int
-            var limit: Int
-        }
-
-        var used: Int
-        var held: Int
-        var limit: Int?
-        /// Nil if the plan had no window.
-        var window: Window?
-    }
-
     /// What a `COMMIT` has done.
     struct Commit: Equatable {
         /// Counted; the rest of what was held was given back.
         var messages: Int
-        /// Of its answer.
-        var numbers: Numbers
+        /// Those of its answer, which a repetition gets again.
+        var allowances: Allowances
     }
 
     var verb: Verb
     var status: Status
     /// Of the first request.
     var messages: Int
-    /// Of the first answer.
-    var first: Numbers
+    /// Those of the first answer, which a repetition gets again.
+    var first: Allowances
     var commit: Commit?
     var createdAt: Instant
     /// Nil for `CONSUME`.

@@ -51,14 +51,6 @@ struct UserTransaction {
 
     private var now: Instant { snapshot.observedAt }
     private var hasUsageRow: Bool { locked.hasUsageRow || countsOrHolds }
-    private var numbers: UsedKey.Numbers {
-        UsedKey.Numbers(used: snapshot.used, held: snapshot.held, limit: snapshot.limit, window: windowNumbers)
-    }
-    private var windowNumbers: UsedKey.Numbers.Window? {
-        snapshot.window.map {
-            UsedKey.Numbers.Window(used: snapshot.windowUsed, held: snapshot.windowHeld, limit: $0.limit)
-        }
-    }
 
     mutating func decide(_ operation: BatchedOperation) -> SlowPathResult {
         switch operation {
@@ -91,7 +83,7 @@ struct UserTransaction {
                 verb: verb,
                 status: expiresAt == nil ? .counted : .held,
                 messages: messages,
-                first: numbers,
+                first: snapshot.allowances,
                 createdAt: now,
                 expiresAt: expiresAt,
                 generation: locked.generation,
@@ -113,10 +105,10 @@ struct UserTransaction {
         return SlowPathResult(answer)
     }
 
-    /// The answer that a key has: of its period, with its numbers.
+    /// The answer that a key has: of its period, with the numbers of then.
     private func answer(
         of key: UsedKey,
-        _ numbers: UsedKey.Numbers,
+        _ allowances: Allowances,
         as status: Answer.Status,
         isRepeated: Bool
     ) -> Answer {
@@ -128,7 +120,7 @@ struct UserTransaction {
                 plan: past?.plan ?? snapshot.plan,
                 state: past?.state ?? snapshot.state,
                 period: key.period,
-                limit: numbers.limit,
+                limit: allowances.period.limit,
                 window: snapshot.window,
                 startedAt: past?.startedAt ?? snapshot.startedAt,
                 resetsAt: past?.resetsAt,
@@ -139,21 +131,20 @@ struct UserTransaction {
         }
         // The messages were allowed when they were counted or held, even if access has ended since.
         shown.denialReason = nil
-        shown.used = numbers.used
-        shown.held = numbers.held
-        if shown.limit != numbers.limit { shown.limit = numbers.limit }
+        (shown.used, shown.held) = (allowances.period.used, allowances.period.held)
+        if shown.limit != allowances.period.limit { shown.limit = allowances.period.limit }
         if isRepeated {
             // Of a window that has ended, the numbers are left.
             let isOpen = key.windowOpenedAt != nil && key.windowOpenedAt == snapshot.window?.openedAt
-            let window = numbers.window.map {
+            let window = allowances.window?.limit.map {
                 UsageWindow(
-                    limit: $0.limit,
+                    limit: $0,
                     openedAt: isOpen ? key.windowOpenedAt : nil,
                     endsAt: isOpen ? snapshot.window?.endsAt : nil
                 )
             }
             if shown.window != window { shown.window = window }
-            (shown.windowUsed, shown.windowHeld) = (numbers.window?.used ?? 0, numbers.window?.held ?? 0)
+            (shown.windowUsed, shown.windowHeld) = (allowances.window?.used ?? 0, allowances.window?.held ?? 0)
         }
         return Answer(user: user, status: status, snapshot: shown, isRepeated: isRepeated)
     }
@@ -168,8 +159,8 @@ struct UserTransaction {
         case .released: return SlowPathResult(.keyReleased)
         case .counted:
             guard messages ?? key.messages == key.countedMessages else { return SlowPathResult(.keyConflict) }
-            let numbers = key.commit?.numbers ?? key.first
-            return SlowPathResult(answer(of: key, numbers, as: .allowed, isRepeated: true))
+            let allowances = key.commit?.allowances ?? key.first
+            return SlowPathResult(answer(of: key, allowances, as: .allowed, isRepeated: true))
         case .held: break
         }
         guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
@@ -180,7 +171,7 @@ struct UserTransaction {
         held = max(held - key.messages, 0)
         isChanged = true
         changeWindow(of: key, used: messages, held: -key.messages)
-        return committed(messages, name, key, numbers, generation: locked.generation)
+        return committed(messages, name, key, snapshot.allowances, generation: locked.generation)
     }
 
     /// The period of the hold is not open any more, or its row was deleted. The message counts in that period.
@@ -193,29 +184,27 @@ struct UserTransaction {
         past.isChanged = true
         pastUsage[key.period] = past
         changeWindow(of: key, used: messages, held: -key.messages)
-        let numbers = UsedKey.Numbers(
-            used: past.used,
-            held: past.heldInRow,
-            limit: past.limit,
-            window: windowNumbers
+        let allowances = Allowances(
+            period: Allowance(used: past.used, held: past.heldInRow, limit: past.limit),
+            window: snapshot.allowances.window
         )
-        return committed(messages, name, key, numbers, generation: past.generation)
+        return committed(messages, name, key, allowances, generation: past.generation)
     }
 
     private mutating func committed(
         _ messages: Int,
         _ name: MessageKey,
         _ key: UsedKey,
-        _ numbers: UsedKey.Numbers,
+        _ allowances: Allowances,
         generation: Int64?
     ) -> SlowPathResult {
         var key = key
         key.status = .counted
-        key.commit = UsedKey.Commit(messages: messages, numbers: numbers)
+        key.commit = UsedKey.Commit(messages: messages, allowances: allowances)
         key.generation = generation
         update(name, key)
         return SlowPathResult(
-            answer(of: key, numbers, as: .allowed, isRepeated: false),
+            answer(of: key, allowances, as: .allowed, isRepeated: false),
             messagesCounted: messages
         )
     }

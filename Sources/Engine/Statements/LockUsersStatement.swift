@@ -175,16 +175,25 @@ extension UsedKey {
         func instant(_ name: StaticString) throws(PostgresError) -> Instant? {
             try row.isNull(name) ? nil : try row.instant(name)
         }
-        func window(
+        func allowance(
             _ used: StaticString,
             _ held: StaticString,
             _ limit: StaticString
-        ) throws(PostgresError) -> Numbers.Window? {
-            guard let limit = try row.countOrNil(limit, of: source("\(limit)")) else { return nil }
-            return Numbers.Window(
+        ) throws(PostgresError) -> Allowance {
+            Allowance(
                 used: try row.countOrNil(used, of: source("\(used)")) ?? 0,
                 held: try row.countOrNil(held, of: source("\(held)")) ?? 0,
-                limit: limit
+                limit: try row.countOrNil(limit, of: source("\(limit)"))
+            )
+        }
+        func allowances(
+            _ period: (used: StaticString, held: StaticString, limit: StaticString),
+            _ window: (used: StaticString, held: StaticString, limit: StaticString)
+        ) throws(PostgresError) -> Allowances {
+            let ofWindow = try allowance(window.used, window.held, window.limit)
+            return Allowances(
+                period: try allowance(period.used, period.held, period.limit),
+                window: ofWindow.limit == nil ? nil : ofWindow
             )
         }
         guard let verb = Verb(rawValue: try row.text("verb")), let status = Status(rawValue: try row.text("status"))
@@ -195,21 +204,14 @@ extension UsedKey {
             verb: verb,
             status: status,
             messages: try row.count("messages", of: source("messages"), in: 1...1_000_000),
-            first: Numbers(
-                used: try row.count("used", of: source("used")),
-                held: try row.count("held", of: source("held")),
-                limit: try row.countOrNil("limit", of: source("limit")),
-                window: try window("window_used", "window_held", "window_limit")
-            ),
+            first: try allowances(("used", "held", "limit"), ("window_used", "window_held", "window_limit")),
             commit: try row.isNull("committed_messages")
                 ? nil
                 : Commit(
                     messages: try row.count("committed_messages", of: source("committed_messages")),
-                    numbers: Numbers(
-                        used: try row.count("committed_used", of: source("committed_used")),
-                        held: try row.count("committed_held", of: source("committed_held")),
-                        limit: try row.countOrNil("committed_limit", of: source("committed_limit")),
-                        window: try window("committed_window_used", "committed_window_held", "committed_window_limit")
+                    allowances: try allowances(
+                        ("committed_used", "committed_held", "committed_limit"),
+                        ("committed_window_used", "committed_window_held", "committed_window_limit")
                     )
                 ),
             createdAt: try row.instant("created_at"),

@@ -143,20 +143,20 @@ struct WriteUsersStatement {
         parameters.appendTimestamps(count: count) { keys[$0].row.expiresAt?.microsecondsSince1970 }
         parameters.appendNullableInt64s(count: count) { keys[$0].row.generation }
         parameters.appendInt32s(count: count) { Int32(keys[$0].row.messages) }
-        parameters.appendInt32s(count: count) { Int32(keys[$0].row.first.used) }
-        parameters.appendInt32s(count: count) { Int32(keys[$0].row.first.held) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.limit) }
+        parameters.appendInt32s(count: count) { Int32(keys[$0].row.first.period.used) }
+        parameters.appendInt32s(count: count) { Int32(keys[$0].row.first.period.held) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.period.limit) }
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.messages) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.used) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.held) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.limit) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances.period.used) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances.period.held) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances.period.limit) }
         parameters.appendTimestamps(count: count) { keys[$0].row.windowOpenedAt?.microsecondsSince1970 }
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.window?.used) }
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.window?.held) }
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.window?.limit) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.window?.used) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.window?.held) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.numbers.window?.limit) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances.window?.used) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances.window?.held) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances.window?.limit) }
         return parameters
     }
 }
