@@ -1,6 +1,7 @@
 import Engine
 import HTTPTypes
 import Hummingbird
+import LineProtocol
 import NIOCore
 import ServiceCore
 import Usage
@@ -26,7 +27,8 @@ struct CommandRoutes: RouteProvider {
     }
 
     func add(to router: Router<HTTPContext>) {
-        let group = requestGuard.group("v1", of: router)
+        let counted = router.group().add(middleware: ErrorCountingMiddleware(metrics: metrics))
+        let group = requestGuard.group("v1", of: counted)
         for route in CommandRoute.all {
             group.on(route.path, method: route.method) { request, context in
                 try await execute(route, request, context)
@@ -69,6 +71,7 @@ struct CommandRoutes: RouteProvider {
         case .failure(let error):
             switch purpose.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary) {
             case .success(let answer):
+                metrics.count(ReplyError(error).code)
                 var response = CommandRoutes.response(JSON.encode(UncountedBody(answer)))
                 vocabulary.writeFields(to: &response)
                 return response
@@ -84,5 +87,26 @@ struct CommandRoutes: RouteProvider {
             headers: [.contentType: "application/json", .cacheControl: "no-store"],
             body: ResponseBody(byteBuffer: json)
         )
+    }
+}
+
+/// Counts the errors of commands over HTTP, those of tokens and bodies too.
+struct ErrorCountingMiddleware: RouterMiddleware {
+    typealias Context = HTTPContext
+
+    let metrics: SharedMetrics
+
+    func handle(
+        _ request: Request,
+        context: HTTPContext,
+        next: (Request, HTTPContext) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let problem as Problem {
+            // Some are of HTTP alone, such as a body that breaks off. Those are in `headroom_http_requests_total`.
+            ReplyError.Code(rawValue: problem.code).map(metrics.count)
+            throw problem
+        }
     }
 }

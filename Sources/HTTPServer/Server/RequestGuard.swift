@@ -8,7 +8,7 @@ struct RequestGuard: Sendable {
     let otherSite: OtherSiteMiddleware
 
     /// - Returns: a group of guarded routes.
-    func group(_ path: RouterPath = "", of router: Router<HTTPContext>) -> RouterGroup<HTTPContext> {
+    func group(_ path: RouterPath = "", of router: some RouterMethods<HTTPContext>) -> RouterGroup<HTTPContext> {
         router.group(path).add(middleware: AuthenticationMiddleware(access: access)).add(middleware: hostCheck)
             .add(middleware: otherSite)
     }

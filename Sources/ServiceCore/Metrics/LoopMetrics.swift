@@ -43,7 +43,7 @@ package final class LoopMetrics: Sendable {
         shadows.increment(0)
     }
 
-    private func count(_ code: ReplyError.Code) {
+    func count(_ code: ReplyError.Code) {
         if let ordinal = ReplyError.Code.allCases.firstIndex(of: code) { errors.increment(ordinal) }
     }
 

@@ -56,7 +56,7 @@ struct UserTransactionTests {
             verb: verb,
             status: status,
             messages: messages,
-            first: UsedKey.Numbers(used: 3, held: 2, limit: 10),
+            first: Allowances(period: Allowance(used: 3, held: 2, limit: 10)),
             createdAt: noon,
             expiresAt: verb == .reserve ? noon.advanced(bySeconds: 60) : nil,
             generation: generation,

@@ -275,8 +275,17 @@ class Requests(Case):
         for _ in range(2):
             self.post(f"/v1/usage/{user}/consume")
         self.post(f"/v1/usage/{user}/commit", headers={"Idempotency-Key": "a"})
+        self.post(f"/v1/usage/{user}/consume", '{"n": 0}')
+        self.post("/v1/usage/nobody/consume")
         after = self.service.info()
-        for name, count in (("verb_consume", 2), ("answers_allowed", 1), ("answers_blocked", 1), ("errors_notfound", 1)):
+        for name, count in (
+            ("verb_consume", 2),
+            ("verb_commit", 1),
+            ("answers_allowed", 1),
+            ("answers_blocked", 1),
+            ("errors_notfound", 1),
+            ("errors_badarg", 2),
+        ):
             self.assertEqual(int(after.get(name, 0)) - int(before.get(name, 0)), count, name)
 
 
@@ -312,3 +321,6 @@ class Tokens(Case):
             self.assertEqual(status(None, method, path, body, key), 401, path)
             for scope in tokens:
                 self.assertEqual(status(scope, method, path, body, key), 200 if scope == permitted else 403, f"{path} {scope}")
+        metrics = self.service.http("GET", "/metrics", headers={"Authorization": f"Bearer {tokens['operator']}"}).text
+        for code, count in (("noauth", 9), ("forbidden", 18)):
+            self.assertIn(f'headroom_errors_total{{code="{code}"}} {count}\n', metrics)
