@@ -25,7 +25,7 @@ struct HoldHistory {
         cycle: .daily,
         timeZone: "Atlantic/Azores",
         allowance: 20,
-        window: Plan.Window(messages: 9, seconds: 7_200)
+        window: Plan.Window(messages: 9, seconds: 10_800)
     )
     private static let shadow = Plan(
         name: "shadow",
@@ -40,7 +40,7 @@ struct HoldHistory {
         ) values
             ('small', 'Small', 'monthly', 40, null, null, null), ('other', 'Other', 'monthly', 60, null, 12, 7200),
             ('week', 'Week', 'weekly', 30, 'Asia/Tokyo', null, null),
-            ('day', 'Day', 'daily', 20, 'Atlantic/Azores', 9, 7200);
+            ('day', 'Day', 'daily', 20, 'Atlantic/Azores', 9, 10800);
         insert into headroom.plans (plan, label, cycle, allowance, enforced) values
             ('shadow', 'Shadow', 'monthly', 20, false);
         delete from headroom.plans where plan = 'paid';

@@ -13,6 +13,7 @@ extension ReferenceModel {
     /// Updates the rows after a change of the subscription. The current period gets a row if the user has access, and
     /// unused rows are rewritten or deleted, so the rows do not depend on the order of changes.
     mutating func applySubscription(of user: UserID, at now: Instant) {
+        shortenWindow(of: user, under: subscriber(user, at: now).subscription.plan)
         var snapshot = snapshot(of: user, at: now)
         let allowance = allowance(of: user, under: snapshot.plan)
         let opened = snapshot.denialReason == nil && allowance != 0 ? snapshot.period : nil

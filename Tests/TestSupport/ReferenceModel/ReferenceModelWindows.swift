@@ -8,13 +8,27 @@ extension ReferenceModel {
         var used: Int
         /// Of the row that contains it.
         var period: BillingPeriod
+
+        /// As a plan sees it whose windows last this long.
+        func shortened(to seconds: Int) -> Window {
+            var window = self
+            window.endsAt = min(endsAt, openedAt.advanced(bySeconds: Int64(seconds)))
+            return window
+        }
     }
 
-    /// The window that is open now under a plan; nil without one. A plan with shorter windows ends it earlier.
+    /// The window that is open now under a plan; nil without one.
     func openWindow(of user: UserID, under plan: Plan, at now: Instant) -> Window? {
-        guard let seconds = plan.window?.seconds, var window = windows[user] else { return nil }
-        window.endsAt = min(window.endsAt, window.openedAt.advanced(bySeconds: Int64(seconds)))
-        return window.endsAt > now ? window : nil
+        guard let seconds = plan.window?.seconds, let window = windows[user]?.shortened(to: seconds),
+            window.endsAt > now
+        else { return nil }
+        return window
+    }
+
+    /// A change to a plan with shorter windows ends an open one earlier, for good.
+    mutating func shortenWindow(of user: UserID, under plan: Plan) {
+        guard let seconds = plan.window?.seconds else { return }
+        windows[user] = windows[user]?.shortened(to: seconds)
     }
 
     /// Adds the window to a snapshot that has none.

@@ -283,13 +283,13 @@ class Windows(http_counting.Counting):
             self.assertNotIn("window_used", port.request("CONSUME", user, 30))
             changed = port.request("SETPLAN", user, plan="hour")
             self.assertEqual(self.window(changed), (20, 9, 11, instant(3_600)))
-            # Another row: that of a day.
+            # Another row: that of a day. A longer window of another plan does not extend one that is open.
             changed = port.request("SETPLAN", user, plan="day")
-            self.assertEqual((changed["period"], self.window(changed)), ("2026-03-15", (10, 9, 1, instant(10_800))))
+            self.assertEqual((changed["period"], self.window(changed)), ("2026-03-15", (10, 9, 1, instant(3_600))))
             self.assertEqual(port.request("CONSUME", user, 2)["reason"], "window_exceeds_remaining")
-            self.assertEqual(self.window(port.request("CONSUME", user)), (10, 10, 0, instant(10_800)))
+            self.assertEqual(self.window(port.request("CONSUME", user)), (10, 10, 0, instant(3_600)))
             back = port.request("SETPLAN", user, plan="three_hours")
-            self.assertEqual((back["period"], self.window(back)), ("2026-03", (10, 10, 0, instant(10_800))))
+            self.assertEqual((back["period"], self.window(back)), ("2026-03", (10, 10, 0, instant(3_600))))
             self.assertEqual(port.request("CONSUME", user)["reason"], "window_limit_reached")
             self.assertEqual(self.count(user), 70)
 
@@ -316,6 +316,17 @@ class Windows(http_counting.Counting):
                 self.assertEqual((answers[2]["reason"], answers[2]["retry_after"]), ("window_limit_reached", "3600"))
                 self.send_command(f"SETPLAN {user} rare")
                 self.assertEqual(self.window(self.usage(user)), ("10", "20", "0", instant(14_400)))
+
+    def test_a_change_to_a_plan_with_shorter_windows_ends_an_open_one_without_a_message(self):
+        for port in self.ports():
+            for shorter, left in (("hour", ("10", "0", "10", None)), ("three_hours", ("10", "10", "0", instant(10_800)))):
+                self.set_clock(instant())
+                user = self.user_of("rare")
+                port.request("CONSUME", user, 10)
+                self.set_clock(instant(3_600))
+                for plan in (shorter, "paid", "rare"):
+                    port.request("SETPLAN", user, plan=plan)
+                self.assertEqual(self.window(self.usage(user)), left)
 
     def test_a_caller_with_a_limit_of_its_own_meets_the_window_too(self):
         self.psql.run("update headroom.plans set window_messages = 2, window_seconds = 600 where plan = 'trial'")

@@ -6,6 +6,9 @@
 -- is rewritten, those of other periods are deleted. So the rows do not depend on the order of events. Used rows become
 -- outdated; the next message rewrites them and keeps the count. An open window is moved into the period's row.
 --
+-- A plan with shorter windows ends an open one here, for good: otherwise it would depend on the messages in between
+-- whether a change to this plan and back finds the window again.
+--
 -- Nearly every renewal needs two statements: all rows are used, and the period has a row.
 create or replace function headroom.apply_entitlement(p_user_id uuid, p_entitlement headroom.entitlement) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
@@ -17,6 +20,10 @@ declare
             and p_entitlement.allowance is distinct from 0
             then p_entitlement.billing_period
     end;
+    -- Null for a plan without windows. Without a subscription nothing has ended the windows of the last plan.
+    v_window_seconds constant integer := case
+        when p_entitlement.has_subscription then p_entitlement.window_seconds
+    end;
     -- Of the row of that period; null without one.
     v_generation bigint;
     v_unused text[];
@@ -25,13 +32,14 @@ begin
         max(locked.generation) filter (where locked.billing_period = v_period),
         coalesce(array_agg(locked.billing_period) filter (where headroom.is_unused_usage_row(
             p_user_id, locked.billing_period, locked.message_count, locked.held, locked.released, locked.granted,
-            locked.plan, locked.plan_limit, locked."limit", locked.window_ends_at
+            locked.plan, locked.plan_limit, locked."limit",
+            headroom.window_end(locked.window_opened_at, locked.window_ends_at, v_window_seconds)
         )), '{}')
     into v_generation, v_unused
     from (
         select
             usage.billing_period, usage.generation, usage.message_count, usage.held, usage.released, usage.granted,
-            usage.plan, usage.plan_limit, usage."limit", usage.window_ends_at
+            usage.plan, usage.plan_limit, usage."limit", usage.window_opened_at, usage.window_ends_at
         from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         order by usage.billing_period for update
@@ -43,12 +51,15 @@ begin
             when usage.billing_period = p_entitlement.billing_period and usage.resets_at is not null
                 then coalesce(p_entitlement.resets_at, usage.resets_at)
             else usage.resets_at
-        end
+        end,
+        window_ends_at = headroom.window_end(usage.window_opened_at, usage.window_ends_at, v_window_seconds)
     where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         and usage.billing_period <> all(v_unused)
         and (
             usage.usable_until > '-infinity'
             or usage.billing_period = p_entitlement.billing_period and usage.resets_at <> p_entitlement.resets_at
+            or usage.window_ends_at
+                > headroom.window_end(usage.window_opened_at, usage.window_ends_at, v_window_seconds)
         );
     if array_remove(v_unused, v_period) <> '{}' then
         delete from public.message_usage as usage

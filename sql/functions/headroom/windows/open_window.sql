@@ -1,9 +1,9 @@
 -- Returns a user's window that is open at p_at; null if none is open, or if p_window_seconds is null: the plan has no
 -- windows. It may be in the row of an earlier period or plan, from which the next message moves it.
 --
--- A plan with shorter windows ends an open one earlier. One that opened more than an hour after p_at was opened while
--- the clock was ahead, and is not open. The condition on billing_period bounds the rows to read: a window lasts at most
--- 31 days, and the month before which its period began at most two months.
+-- A window that opened more than an hour after p_at was opened while the clock was ahead, and is not open. The condition
+-- on billing_period bounds the rows to read: a window lasts at most 31 days, and the month before which its period began
+-- at most two months.
 create or replace function headroom.open_window(p_user_id uuid, p_window_seconds integer, p_at timestamptz)
     returns headroom.usage_window
     language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -16,18 +16,14 @@ begin
     end if;
     select
         usage.billing_period, usage.window_opened_at,
-        least(usage.window_ends_at, usage.window_opened_at + make_interval(secs => p_window_seconds)),
+        headroom.window_end(usage.window_opened_at, usage.window_ends_at, p_window_seconds),
         coalesce(usage.window_count, 0), coalesce(usage.window_held, 0)
     into v_window
     from public.message_usage as usage
     where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         and usage.billing_period >= to_char(p_at at time zone 'UTC' - interval '3 months', 'YYYY-MM')
-        -- In this order: an instant out of range must not be computed with.
-        and case
-            when usage.window_opened_at between '2000-01-01T00:00:00Z' and p_at + interval '1 hour' then
-                least(usage.window_ends_at, usage.window_opened_at + make_interval(secs => p_window_seconds)) > p_at
-            else false
-        end
+        and usage.window_opened_at between '2000-01-01T00:00:00Z' and p_at + interval '1 hour'
+        and headroom.window_end(usage.window_opened_at, usage.window_ends_at, p_window_seconds) > p_at
     order by usage.window_opened_at desc
     limit 1;
     if not found then
