@@ -36,6 +36,27 @@ struct KeyPeriodTests {
         }
     }
 
+    @Test("gives held messages back to the window in time, also in a new plan's row and by another engine")
+    func heldInWindow() async throws {
+        try await running { database, engine, other in
+            try await database.psql.execute(
+                """
+                insert into headroom.plans (plan, label, cycle, allowance, window_messages, window_seconds) values
+                    ('month', 'Month', 'monthly', 50, 10, 3600), ('day', 'Day', 'daily', 50, 10, 3600);
+                select set_plan('\(ada)', 'month')
+                """
+            )
+            _ = try await engine.execute(ada, .reserve(5, key: messageKey("k"), ttlSeconds: 10))
+            // The day gets a row, into which the window is moved.
+            try await database.psql.execute("select set_plan('\(ada)', 'day')")
+            try await database.moveClock(to: eve.advanced(bySeconds: 11))
+            // The other engine then expects the user in that row.
+            _ = try await other.execute(ada, .check(1))
+            let next = try await other.execute(ada, .consume(1)).answer?.snapshot
+            #expect(next?.window?.openedAt == eve && next?.windowUsed == 1 && next?.windowHeld == 0)
+        }
+    }
+
     @Test("that another instance commits in the month's last moment is not committed again after it")
     func committedMeanwhile() async throws {
         try await running { database, engine, _ in

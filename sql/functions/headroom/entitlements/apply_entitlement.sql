@@ -27,6 +27,7 @@ declare
     -- Of the row of that period; null without one.
     v_generation bigint;
     v_unused text[];
+    v_window headroom.usage_window;
 begin
     select
         max(locked.generation) filter (where locked.billing_period = v_period),
@@ -67,6 +68,7 @@ begin
             and usage.billing_period = any(array_remove(v_unused, v_period));
     end if;
     if v_period = any(v_unused) or v_period is not null and v_generation is null then
+        v_window := headroom.open_window(p_user_id, p_entitlement.window_seconds, headroom.now());
         begin
             perform headroom.write_usage_rows(
                 headroom.bucket_of(p_user_id), array[p_entitlement],
@@ -74,9 +76,11 @@ begin
                 array[p_entitlement.allowance],
                 -- Messages of later months (a clock that was ahead) are moved into this row by the next message.
                 array[case
-                    when p_entitlement.spent_messages is null then p_entitlement.usable_until else '-infinity'
+                    when p_entitlement.spent_messages is null
+                        then least(p_entitlement.usable_until, v_window.holds_end_at)
+                    else '-infinity'
                 end],
-                array[headroom.open_window(p_user_id, p_entitlement.window_seconds, headroom.now())]
+                array[v_window]
             );
         exception
             when foreign_key_violation or serialization_failure or sqlstate 'HR011' then
