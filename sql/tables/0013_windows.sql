@@ -48,6 +48,12 @@ alter table headroom.message_keys
         and generation >= 0
     );
 
+-- The receiver of a transferred subscription gets the giver's open window too.
+alter table headroom.usage_transfers add column raised_window jsonb;
+comment on column headroom.usage_transfers.raised_window is
+    'If the receiver''s window was raised: when it opened, the messages that were added, and when the receiver''s own '
+    'ends that was open.';
+
 -- A user's open window.
 create type headroom.usage_window as (
     -- Of the usage row that contains the window. It may be that of an earlier period or plan.

@@ -1,6 +1,6 @@
--- Subtracts what a transfer has added to the receiver's counts: an event that arrived later shows that the receiver had
--- access of his own at that time, or that the subscription came from another user. Closed periods, and rows that were
--- reset since then, stay as they are. Locks the receiver's usage rows.
+-- Subtracts what a transfer has added to the receiver's counts and window: an event that arrived later shows that the
+-- receiver had access of his own at that time, or that the subscription came from another user. Closed periods, windows
+-- that have ended, and rows that were reset since then, stay as they are. Locks the receiver's usage rows.
 --
 -- p_transfer: {"source", "event", "giver", "receiver"}.
 create or replace function headroom.revert_transferred_usage(p_transfer jsonb, p_reason text, p_event_id text)
@@ -10,6 +10,7 @@ as $$
 declare
     v_receiver constant uuid := (p_transfer ->> 'receiver')::uuid;
     v_raised jsonb;
+    v_raised_window jsonb;
     v_period text;
     v_messages integer;
     v_generation bigint;
@@ -18,7 +19,7 @@ begin
     delete from headroom.usage_transfers as transfers
     where transfers.source = p_transfer ->> 'source' and transfers.event_id = p_transfer ->> 'event'
         and transfers.giver = (p_transfer ->> 'giver')::uuid and transfers.receiver = v_receiver
-    returning transfers.raised into v_raised;
+    returning transfers.raised, transfers.raised_window into v_raised, v_raised_window;
     for v_period, v_messages, v_generation in
         select periods.key, (periods.value ->> 'messages')::integer, (periods.value ->> 'generation')::bigint
         from jsonb_each(v_raised) as periods
@@ -39,5 +40,8 @@ begin
             headroom.usage_record(v_period, v_row.message_count - v_messages, v_row."limit"), p_reason, p_event_id
         );
     end loop;
+    if v_raised_window is not null then
+        perform headroom.revert_transferred_window(v_receiver, v_raised_window);
+    end if;
 end
 $$;

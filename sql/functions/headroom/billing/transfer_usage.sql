@@ -1,8 +1,9 @@
 -- Raises the receiver's counts in the open periods of some plans to the giver's used and held messages, once for each
--- event, giver and receiver. Otherwise a transfer would be a free reset. Locks the receiver's usage rows.
+-- event, giver and receiver, and the receiver's window to the giver's. Otherwise a transfer would be a free reset.
+-- Locks the receiver's usage rows.
 --
 -- p_transfer: {"source", "event", "giver", "receiver", "plans": those of the transferred subscriptions that became what
--- gives the receiver access}.
+-- gives the receiver access, "window": the giver's open window before this event (headroom.usage_window)}.
 create or replace function headroom.transfer_usage(p_transfer jsonb, p_reason text, p_event_id text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -23,6 +24,10 @@ declare
     v_before public.message_usage;
     v_after public.message_usage;
     v_raised jsonb := '{}';
+    v_raised_window jsonb;
+    v_window headroom.usage_window
+        := jsonb_populate_record(null::headroom.usage_window, nullif(p_transfer -> 'window', 'null'));
+    v_present_window headroom.usage_window;
 begin
     insert into headroom.usage_transfers (source, event_id, giver, receiver, made_at)
     values (p_transfer ->> 'source', p_transfer ->> 'event', v_giver, v_receiver, headroom.now())
@@ -106,8 +111,23 @@ begin
             );
         end if;
     end loop;
-    update headroom.usage_transfers as transfers set raised = v_raised
+    if v_plans <> '{}' then
+        -- This event may have transferred another window to the giver.
+        v_present_window := headroom.open_window(v_giver, 2678400, headroom.now());
+        if v_present_window.opened_at is not null then
+            if v_present_window.opened_at = v_window.opened_at then
+                v_present_window.ends_at := v_window.ends_at;
+            end if;
+            v_window := v_present_window;
+        end if;
+        v_raised_window := headroom.transfer_window(
+            v_receiver, v_window, case when v_entitlement.plan = any(v_plans) then v_entitlement.window_seconds end,
+            v_entitlement.billing_period
+        );
+    end if;
+    update headroom.usage_transfers as transfers set raised = v_raised, raised_window = v_raised_window
     where transfers.source = p_transfer ->> 'source' and transfers.event_id = p_transfer ->> 'event'
-        and transfers.giver = v_giver and transfers.receiver = v_receiver and v_raised <> '{}';
+        and transfers.giver = v_giver and transfers.receiver = v_receiver
+        and (v_raised <> '{}' or v_raised_window is not null);
 end
 $$;

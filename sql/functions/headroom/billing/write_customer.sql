@@ -19,6 +19,7 @@ declare
     end;
     v_user_id constant uuid := (v_event ->> 'user')::uuid;
     v_user jsonb;
+    v_transfers jsonb := '[]';
     v_locked_id uuid;
     v_written record;
     v_entitlement headroom.entitlement;
@@ -36,6 +37,14 @@ begin
         perform from public.message_usage
         where bucket = headroom.bucket_of(v_locked_id) and user_id = v_locked_id order by billing_period for update;
     end loop;
+    -- Before the loop below: a plan with shorter windows that a giver still has may end the giver's window there.
+    for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'transfers'), 0) - 1 loop
+        v_transfers := v_transfers || (p_change -> 'transfers' -> v_index || jsonb_build_object(
+            'window', headroom.open_window(
+                (p_change -> 'transfers' -> v_index ->> 'giver')::uuid, 2678400, headroom.now()
+            )
+        ));
+    end loop;
     for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'users'), 0) - 1 loop
         v_user := p_change -> 'users' -> v_index;
         v_written := headroom.write_subscriptions(v_user, v_reason, v_event_id);
@@ -47,8 +56,8 @@ begin
     for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'reverted_transfers'), 0) - 1 loop
         perform headroom.revert_transferred_usage(p_change -> 'reverted_transfers' -> v_index, v_reason, v_event_id);
     end loop;
-    for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'transfers'), 0) - 1 loop
-        perform headroom.transfer_usage(p_change -> 'transfers' -> v_index, v_reason, v_event_id);
+    for v_index in 0 .. jsonb_array_length(v_transfers) - 1 loop
+        perform headroom.transfer_usage(v_transfers -> v_index, v_reason, v_event_id);
     end loop;
     for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'purchases'), 0) - 1 loop
         perform headroom.write_purchase(p_change -> 'purchases' -> v_index, v_reason, v_event_id);
