@@ -155,6 +155,78 @@ struct ClockJumpTests {
         }
     }
 
+    /// Plans with a window of ten messages in three hours, and one without.
+    private static let windowPlans = """
+        insert into headroom.plans (plan, label, cycle, allowance, window_messages, window_seconds) values
+            ('day', 'Day', 'daily', 90, 10, 10800), ('month', 'Month', 'monthly', 90, 10, 10800),
+            ('week', 'Week', 'weekly', 90, 10, 10800), ('plain', 'Plain', 'daily', 90, null, null)
+        """
+
+    /// The window is full now, and for three hours at most.
+    private func expectFullWindow(_ database: TestDatabase, _ harness: EngineHarness) async throws {
+        #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked(.windowLimitReached))
+        #expect(try await harness.execute(ada, .usage).answer?.snapshot.window?.endsAt == Self.windowEnd)
+        try await database.moveClock(to: Self.windowEnd)
+        let next = try await harness.execute(ada, .consume(1)).answer
+        #expect(next?.status == .allowed && next?.snapshot.windowUsed == 1)
+    }
+
+    private static let windowEnd = back.advanced(bySeconds: 10_800)
+
+    @Test("leaves no second window after a change of plan", arguments: ["month", "week", "plain"])
+    func windowOfAnotherPlan(other: String) async throws {
+        try await withStore { database, harness in
+            try await database.psql.execute("\(Self.windowPlans); select set_plan('\(ada)', 'day')")
+            try await database.moveClock(to: Self.ahead)
+            #expect(try await harness.execute(ada, .consume(10)).isAllowed)
+            if other == "plain" {
+                // It has no windows, and the same days: they become those of the present.
+                try await database.psql.execute("select set_plan('\(ada)', 'plain')")
+                try await database.moveClock(to: Self.back)
+                #expect(try await harness.execute(ada, .consume(1)).answer?.snapshot.used == 11)
+                try await database.psql.execute("select set_plan('\(ada)', 'day')")
+            } else {
+                try await database.moveClock(to: Self.back)
+                try await database.psql.execute("select set_plan('\(ada)', '\(other)')")
+            }
+            try await expectFullWindow(database, harness)
+        }
+    }
+
+    @Test("leaves the messages of all its windows in one, also if it was ahead twice")
+    func severalWindows() async throws {
+        try await withStore { database, harness in
+            try await database.psql.execute("\(Self.windowPlans); select set_plan('\(ada)', 'day')")
+            try await database.moveClock(to: Self.ahead)
+            #expect(try await harness.execute(ada, .consume(2)).isAllowed)
+            try await database.moveClock(to: at("2028-05-03T12:00:00Z"))
+            try await database.psql.execute("select set_plan('\(ada)', 'month')")
+            #expect(try await harness.execute(ada, .consume(8)).isAllowed)
+            try await database.moveClock(to: Self.back)
+            try await expectFullWindow(database, harness)
+        }
+    }
+
+    @Test("adds its window to one that is open when it is right again, of whatever plan")
+    func windowBesideAnOpenOne() async throws {
+        try await withStore { database, harness in
+            try await database.psql.execute("\(Self.windowPlans); select set_plan('\(ada)', 'month')")
+            try await database.moveClock(to: Self.back)
+            let counted = messageKey("counted")
+            #expect(try await harness.execute(ada, .consume(4)).isAllowed)
+            try await database.moveClock(to: Self.ahead)
+            try await database.psql.execute("select set_plan('\(ada)', 'day')")
+            #expect(try await harness.execute(ada, .consume(6, key: counted)).isAllowed)
+            try await database.moveClock(to: Self.back.advanced(bySeconds: 60))
+            // A new row, into which the open window is moved.
+            try await database.psql.execute("select set_plan('\(ada)', 'week')")
+            #expect(try await harness.execute(ada, .consume(1)).answer?.status == .blocked(.windowLimitReached))
+            #expect(try await harness.execute(ada, .release(counted)).answer?.snapshot.windowUsed == 4)
+            #expect(try await harness.execute(ada, .consume(6)).isAllowed)
+            try await expectFullWindow(database, harness)
+        }
+    }
+
     @Test("and is a second ahead only, does not change what a row says")
     func slightly() async throws {
         try await withStore { database, harness in

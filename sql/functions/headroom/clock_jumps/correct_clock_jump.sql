@@ -1,7 +1,7 @@
 -- Corrects a user's rows that were written while the database's clock was ahead: those dated more than an hour after
 -- p_at. The messages of periods after the open one were sent in reality before p_at, so they count in the open period,
 -- and the rows of those periods are deleted. A trial that a message began starts at p_at, and holds get their remaining
--- time again. A window that was opened then opens at p_at, and its messages count in an older one that is open. The
+-- time again. Windows that were opened then, also in rows of other plans, become one (headroom.correct_window). The
 -- caller has locked the subscriber. Locks the usage rows.
 --
 -- Otherwise the user would have an allowance in both periods, or a trial that lasts years.
@@ -38,7 +38,7 @@ begin
     update public.message_usage set updated_at = p_at
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period
         and updated_at > v_latest;
-    v_window := headroom.correct_window(p_user_id, p_entitlement.window_seconds, p_at);
+    v_window := headroom.correct_window(p_user_id, p_at);
     select
         array_agg(later.billing_period), sum(later.message_count), sum(later.held), sum(coalesce(later.granted, 0))
     into v_later, v_messages, v_held, v_granted
@@ -53,7 +53,15 @@ begin
     ) as later;
     if v_later is null then
         if v_window.opened_at is not null then
-            perform headroom.write_window(p_user_id, v_window.billing_period, v_window);
+            perform headroom.write_window(
+                p_user_id,
+                coalesce((
+                    select usage.billing_period from public.message_usage as usage
+                    where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+                        and usage.billing_period = v_period
+                ), v_window.billing_period),
+                v_window
+            );
         end if;
         return;
     end if;

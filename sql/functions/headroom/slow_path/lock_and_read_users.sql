@@ -42,18 +42,22 @@ begin
             where v_has_lock[width_bucket(derived.user_id, p_users)]
         );
         if exists (select from unnest(v_entitlements) as derived where derived.window_seconds is not null) then
-            -- Also the row of an earlier period or plan that contains an open window. It stays there while the
-            -- subscriber is locked.
+            -- Also the row of an earlier period or plan that contains an open window, or one that opened while the
+            -- clock was ahead. It stays there while the subscriber is locked. The months: headroom.open_window.
             select array_agg(rows.user_id), array_agg(rows.billing_period) into v_row_users, v_row_periods
             from (
                 select one.user_id, one.billing_period
                 from unnest(v_row_users, v_row_periods) as one (user_id, billing_period)
                 union
-                select derived.user_id, opened.billing_period
+                select derived.user_id, other.billing_period
                 from unnest(v_entitlements) as derived
-                cross join lateral headroom.open_window(derived.user_id, derived.window_seconds, v_now) as opened
-                where derived.window_seconds is not null and opened.billing_period is not null
-                    and v_has_lock[width_bucket(derived.user_id, p_users)]
+                cross join lateral (
+                    select usage.billing_period from public.message_usage as usage
+                    where usage.bucket = p_bucket and usage.user_id = derived.user_id and usage.window_ends_at > v_now
+                        and usage.billing_period >= to_char(v_now at time zone 'UTC' - interval '3 months', 'YYYY-MM')
+                    offset 0
+                ) as other
+                where derived.window_seconds is not null and v_has_lock[width_bucket(derived.user_id, p_users)]
                 order by user_id, billing_period
             ) as rows;
         end if;

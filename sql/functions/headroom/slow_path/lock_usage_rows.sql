@@ -1,6 +1,6 @@
 -- Locks usage rows in the order of p_users, and returns the users of rows that were written while the database's clock
--- was ahead: they are dated more than an hour after p_at (headroom.correct_clock_jump). Raises HR006 if a row has a
--- value that the constraints forbid.
+-- was ahead: they are dated more than an hour after p_at, or have a window that opened then
+-- (headroom.correct_clock_jump). Raises HR006 if a row has a value that the constraints forbid.
 --
 -- p_users is ascending. p_periods: the period of each row.
 create or replace function headroom.lock_usage_rows(
@@ -13,13 +13,15 @@ declare
     v_invalid bigint[];
 begin
     select
-        coalesce(array_agg(locked.user_id) filter (where locked.updated_at > p_at + interval '1 hour'), '{}'),
+        coalesce(array_agg(locked.user_id) filter (
+            where greatest(locked.updated_at, locked.window_opened_at) > p_at + interval '1 hour'
+        ), '{}'),
         array_agg(request.ordinal) filter (where not locked.is_valid)
     into v_ahead, v_invalid
     from unnest(p_users, p_periods) with ordinality as request (user_id, billing_period, ordinal)
     cross join lateral (
         select
-            usage.user_id, usage.updated_at, headroom.is_valid_usage_row(
+            usage.user_id, usage.updated_at, usage.window_opened_at, headroom.is_valid_usage_row(
                 usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit,
                 usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at,
                 usage.window_count, usage.window_held, usage.window_limit

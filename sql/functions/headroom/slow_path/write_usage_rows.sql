@@ -78,7 +78,8 @@ begin
     end if;
     if p_windows is not null then
         -- A user has one window, in one row: an open one was moved into this row, and a new one takes the place of one
-        -- that the present plan has ended.
+        -- that the present plan has ended. One that opened while the clock was ahead stays for
+        -- headroom.correct_clock_jump.
         for v_user, v_period in
             select derived.user_id, derived.billing_period
             from unnest(p_entitlements) with ordinality as derived
@@ -87,7 +88,7 @@ begin
             update public.message_usage as usage
             set window_opened_at = null, window_ends_at = null, window_count = null, window_held = null
             where usage.bucket = p_bucket and usage.user_id = v_user and usage.billing_period <> v_period
-                and usage.window_ends_at > v_now;
+                and usage.window_ends_at > v_now and usage.window_opened_at <= v_now + interval '1 hour';
         end loop;
     end if;
 end
