@@ -101,7 +101,6 @@ struct WriteUsersStatement {
         parameters.appendNullableInt32s(count: count) { users[$0].snapshot.limit.map { Int32($0) } }
         parameters.appendTimestamps(count: count) { users[$0].usableUntil.microsecondsSince1970 }
         let windows = users.contains { $0.snapshot.window != nil } ? count : 0
-        parameters.appendTexts(count: windows) { users[$0].locked.windowPeriod?.label }
         parameters.appendTimestamps(count: windows) { users[$0].snapshot.window?.openedAt?.microsecondsSince1970 }
         parameters.appendTimestamps(count: windows) { users[$0].snapshot.window?.endsAt?.microsecondsSince1970 }
         parameters.appendInt32s(count: windows) { Int32(users[$0].snapshot.windowUsed) }

@@ -52,22 +52,13 @@ begin
         started_at = excluded.started_at, resets_at = excluded.resets_at, expires_at = excluded.expires_at,
         previous_plan = excluded.previous_plan, renews = excluded.renews, usable_until = excluded.usable_until,
         plan_revision = excluded.plan_revision, enforced = excluded.enforced,
-        window_opened_at = case
-            when p_windows is null or excluded.window_limit is null then usage.window_opened_at
-            else excluded.window_opened_at
-        end,
-        window_ends_at = case
-            when p_windows is null or excluded.window_limit is null then usage.window_ends_at
-            else excluded.window_ends_at
-        end,
-        window_count = case
-            when p_windows is null or excluded.window_limit is null then usage.window_count
-            else excluded.window_count
-        end,
-        window_held = case
-            when p_windows is null or excluded.window_limit is null then usage.window_held
-            else excluded.window_held
-        end,
+        (window_opened_at, window_ends_at, window_count, window_held) = (
+            select usage.window_opened_at, usage.window_ends_at, usage.window_count, usage.window_held
+            where p_windows is null or excluded.window_limit is null
+            union all
+            select excluded.window_opened_at, excluded.window_ends_at, excluded.window_count, excluded.window_held
+            where p_windows is not null and excluded.window_limit is not null
+        ),
         window_limit = excluded.window_limit,
         -- A new number of the sequence, so that the trigger does not write the row again.
         entitlement_version = excluded.entitlement_version

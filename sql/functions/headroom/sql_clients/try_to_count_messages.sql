@@ -46,8 +46,8 @@ begin
             end],
             case when v_snapshot.window_limit is not null then array[
                 case when v_snapshot.window_opened_at is not null then row(
-                    v_user.window_period, v_snapshot.window_opened_at, v_snapshot.window_ends_at,
-                    v_snapshot.window_used, v_snapshot.window_held, null
+                    null, v_snapshot.window_opened_at, v_snapshot.window_ends_at, v_snapshot.window_used,
+                    v_snapshot.window_held, null
                 )::headroom.usage_window end
             ] end
         );
