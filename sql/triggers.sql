@@ -13,7 +13,7 @@ create or replace trigger record_manual_change after insert or update or delete 
 create or replace trigger check_time_zone before insert or update of time_zone on headroom.plans
     for each row when (new.time_zone is not null) execute function headroom.check_time_zone();
 create or replace trigger increment_plan_revision after insert or update or delete or truncate on headroom.plans
-    for each statement execute function headroom.increment_plan_revision();
+    for each statement execute function headroom.increment_revision();
 create or replace trigger lock_subscribers before update of plan on headroom.plans
     for each statement execute function headroom.lock_subscribers();
 -- Triggers are executed in the order of their names. This one comes before those of foreign keys, "RI_…", so that
@@ -33,7 +33,7 @@ create or replace trigger keep_english before delete on headroom.words
 create or replace trigger refuse_truncation before truncate on headroom.words
     for each statement execute function headroom.keep_english();
 create or replace trigger increment_words_revision after insert or update or delete on headroom.words
-    for each statement execute function headroom.increment_words_revision();
+    for each statement execute function headroom.increment_revision();
 create or replace trigger record_manual_change after insert or update or delete on headroom.words
     for each row when (current_user <> 'headroom_owner') execute function headroom.record_manual_change();
 
