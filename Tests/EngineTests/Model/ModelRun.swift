@@ -114,12 +114,14 @@ struct ModelRun {
         return true
     }
 
-    /// Without the message of an error, and without the start of a plan that never resets, which no answer shows.
+    /// Without the message of an error, and without the start of a plan that never resets, which no answer shows. Its
+    /// cycle may have been edited since.
     private func comparable(_ outcome: Outcome) -> Outcome {
         switch outcome {
         case .failure(let error):
             return .failure(EngineError(error.code, ""))
-        case .answer(var answer) where answer.snapshot.plan.cycle == .lifetime:
+        case .answer(var answer)
+        where answer.snapshot.plan.cycle == .lifetime || answer.snapshot.period == BillingPeriod(planNamed: "free"):
             answer.snapshot.startedAt = answer.snapshot.observedAt
             return .answer(answer)
         default:
