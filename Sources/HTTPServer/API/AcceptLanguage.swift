@@ -64,9 +64,14 @@ extension Words {
 
 extension Vocabulary {
     /// Says which language the body has, and to caches that another request may get another one.
+    func writeFields(to headers: inout HTTPFields) {
+        headers[.contentLanguage] = language.text
+        headers[.vary] = "Accept-Language"
+    }
+
     func writeFields(to response: inout Response) {
+        writeFields(to: &response.headers)
         // A response without a body describes none.
-        if response.status == .ok { response.headers[.contentLanguage] = language.text }
-        response.headers[.vary] = "Accept-Language"
+        if response.status != .ok { response.headers[.contentLanguage] = nil }
     }
 }

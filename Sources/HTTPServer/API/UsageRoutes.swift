@@ -42,7 +42,12 @@ struct UsageRoutes: RouteProvider {
         let outcome = await engine.perform(period.map { .usageInPeriod($0) } ?? .usage, for: user)
         let vocabulary = words.current.vocabulary(for: request, named: language)
         if case .failure(let error) = outcome {
-            throw Problem(ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary))
+            var problem = Problem(
+                ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary)
+            )
+            // Only then is its text a sentence for users.
+            if error.isTransient { vocabulary.writeFields(to: &problem.headers) }
+            throw problem
         }
         guard case .answer(let answer) = outcome else { throw Problem(outcome) }
         var response = TaggedBody(json: answer.json(in: vocabulary), in: vocabulary.language).response(to: request)

@@ -329,6 +329,14 @@ class Health(Case):
             # Of a user's usage a person reads it, as on the line.
             words = "I couldn't check your usage right now. Let's try again in a moment."
             self.assertEqual(answer.json["detail"] == words, path.startswith("/v1/usage"), answer.json["detail"])
+            self.assertEqual("Content-Language" in answer.headers, path.startswith("/v1/usage"), path)
+        # In the language of the request, also where another one is the most preferred.
+        for language, words_in_it in (("de", "Ich konnte"), ("fr", "Je n’ai pas pu")):
+            answer = self.service.http("GET", f"/v1/usage/{user}", headers={"Accept-Language": f"xx, {language}-CH;q=0.5"})
+            self.assertEqual((answer.status, answer.json["code"]), (503, "UNAVAILABLE"))
+            self.assertIn(words_in_it, answer.json["detail"])
+            self.assertEqual(answer.headers["Content-Language"], language)
+            self.assertEqual(answer.headers["Vary"], "Accept-Language")
         self.assertRegex(self.send_command(f"USAGE {user}"), rf"^-UNAVAILABLE retry_ms=\d+ {words}$")
         self.assertEqual(self.service.http("GET", "/metrics").status, 200)
         self.cluster.start()
