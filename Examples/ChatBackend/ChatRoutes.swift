@@ -58,7 +58,7 @@ struct ChatRoutes: Sendable {
                 name: names[user] ?? "You",
                 messages: await conversations.messages(of: user),
                 isAnswering: isAnswering,
-                usage: usage.map { UsageObject(status: $0) },
+                usage: usage.map { UsageObject(status: $0, language: headroom.language) },
                 offline: usage == nil ? offlineMessage : nil,
                 canSubscribe: store != nil
             )
@@ -102,8 +102,9 @@ struct ChatRoutes: Sendable {
         await withTaskGroup { tasks in
             tasks.addTask {
                 for await status in headroom.changes(of: user) {
-                    let usage = headroom.language == nil ? nil : try? await headroom.usage(of: user)
-                    events.send("usage", UsageObject(status: usage ?? status))
+                    let usage = try? await headroom.usage(of: user)
+                    let language = usage == nil ? nil : headroom.language
+                    events.send("usage", UsageObject(status: usage ?? status, language: language))
                 }
             }
             tasks.addTask {
@@ -136,9 +137,15 @@ struct ChatContext: RequestContext {
 }
 
 extension Request {
-    /// The one that the browser's user prefers; Headroom has words in it, or answers in another.
-    fileprivate var language: LanguageTag? {
-        headers[.acceptLanguage].flatMap { LanguageTag($0.prefix { $0 != "," && $0 != ";" && $0 != " " }) }
+    /// The languages in which Headroom ships words. Add those of which you have inserted rows.
+    private static let languages = ["en", "de", "es", "fr", "ja", "pl", "pt"]
+
+    /// The language of those above that the browser's user prefers; browsers send the most preferred one first. Without
+    /// one it is that of the page's own texts.
+    fileprivate var language: LanguageTag {
+        let ranges = (headers[.acceptLanguage] ?? "").split { $0 == "," || $0 == " " }
+        let tags = ranges.lazy.compactMap { range in LanguageTag(range.prefix { $0 != ";" }) }
+        return tags.first { tag in Request.languages.contains(String(tag.text.prefix { $0 != "-" })) } ?? .english
     }
 
     /// - Throws: `Problem` with 415 or 400. A form of another site cannot send this content type, so it cannot post.

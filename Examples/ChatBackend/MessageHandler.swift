@@ -28,8 +28,8 @@ struct MessageHandler: Sendable {
         var canRetry: Bool
     }
 
-    /// The same handler for a user who reads a language; nil is the service's.
-    func answering(in language: LanguageTag?) -> MessageHandler {
+    /// The same handler for a user who reads a language.
+    func answering(in language: LanguageTag) -> MessageHandler {
         var handler = self
         handler.headroom = headroom.answering(in: language)
         return handler
@@ -106,10 +106,10 @@ struct MessageHandler: Sendable {
     /// - Parameter status: the latest answer; nil after a request without one.
     private func latestUsage(of user: UserID, _ status: UsageStatus?) async -> UsageObject {
         // Headroom was unreachable a moment ago.
-        if let status, status.isDegraded { return UsageObject(status: status) }
+        if let status, status.isDegraded { return UsageObject(status: status, language: headroom.language) }
         var latest = (try? await headroom.usage(of: user)) ?? status ?? .degraded(user)
         // Only the refusal itself has the reason of a limit.
         latest.reason = latest.reason ?? status?.reason
-        return UsageObject(status: latest)
+        return UsageObject(status: latest, language: headroom.language)
     }
 }

@@ -5,11 +5,13 @@ import HeadroomClient
 /// limit.
 struct UsageObject: Encodable, Sendable {
     let status: UsageStatus
+    /// That of the sentences, for the page's `lang` attributes; nil if it is unknown.
+    let language: LanguageTag?
 
     private enum CodingKeys: String, CodingKey {
         case plan, state, tier, display, used, held, limit, remaining, resets, expires, renews, graceUntil, nextPlan
         case day, days, reason, previousPlan, label, stateLabel, accessible, price, currency, manage, steps, notice
-        case banner, degraded
+        case banner, degraded, windowLimit, windowUsed, windowResets, lang
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -26,12 +28,15 @@ struct UsageObject: Encodable, Sendable {
         try fields.encode(status.remaining, forKey: .remaining)
         try fields.encodeIfPresent(status.day, forKey: .day)
         try fields.encodeIfPresent(status.days, forKey: .days)
+        try fields.encodeIfPresent(status.window?.limit, forKey: .windowLimit)
+        try fields.encodeIfPresent(status.window?.used, forKey: .windowUsed)
         let texts: [(CodingKeys, String?)] = [
             (.resets, status.resets?.iso8601), (.expires, status.expires?.iso8601), (.renews, status.renews?.iso8601),
             (.graceUntil, status.graceUntil?.iso8601), (.nextPlan, status.nextPlan), (.reason, status.reason?.rawValue),
             (.previousPlan, status.previousPlan), (.label, status.label), (.stateLabel, status.stateLabel),
             (.accessible, status.accessible), (.price, status.price), (.currency, status.currency),
             (.manage, status.manage), (.steps, status.steps), (.notice, status.notice), (.banner, status.banner),
+            (.windowResets, status.window?.resets?.iso8601), (.lang, language?.text),
         ]
         for (key, text) in texts { try fields.encodeIfPresent(text, forKey: key) }
     }

@@ -79,6 +79,11 @@ class Browser:
             {"width": WIDTHS[width], "height": 800, "deviceScaleFactor": 1, "mobile": width == "phone"},
         )
 
+    def set_language(self, accepted):
+        """Sets the header field Accept-Language of all requests from now on, and the browser's languages."""
+        agent = self.run("return navigator.userAgent")
+        self.driver.execute_cdp_cmd("Emulation.setUserAgentOverride", {"userAgent": agent, "acceptLanguage": accepted})
+
     def open(self, path="/dashboard"):
         self.driver.get(self.base + path)
         return self

@@ -1,12 +1,11 @@
 // One user's chat: its state and what the user can do. Touches no element of the page.
 
-import { purchaseFailure, restoreFailure, restored } from "./screenTexts.js";
+import { purchaseFailure, restoreFailure, restored, stopped } from "./screenTexts.js";
 import { Service, ServiceError } from "./service.js";
 import { isBlocked } from "./usage.js";
 
 const retryPause_ms = 1000;
 const stopPause_ms = 200;
-const stopped = "Stopped. I gave this message back.";
 const pause = (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms));
 
 export class Chat {
@@ -59,6 +58,7 @@ export class Chat {
             if (document.visibilityState === "visible") this.#read();
         });
         this.#connect();
+        setInterval(() => this.state.usage?.window_resets && this.#read(), 60_000); // Its wait is in minutes.
         this.#sendNext();
     }
 

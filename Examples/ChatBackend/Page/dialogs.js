@@ -18,7 +18,7 @@ export function makeSettings(dialog, opener, chat, openSheet) {
     closeOnClickBeside(dialog);
 
     return function show({ usage, canSubscribe, restored }) {
-        showText(find(".label"), usage?.label ?? detailsFailed);
+        showText(find(".label"), usage?.label ?? detailsFailed, usage?.lang);
         showText(find(".used"), usage && usedText(usage));
         find("#restore").hidden = !canSubscribe;
         showText(find(".outcome"), restored?.place === "settings" ? restored.text : null);
@@ -106,20 +106,21 @@ export function makeSheet(dialog, chat) {
         bar.max = usage.limit || 1;
         bar.value = Math.min(usage.used, bar.max);
         bar.setAttribute("aria-valuetext", usage.accessible ?? "");
+        bar.lang = usage.lang ?? "";
         find(".facts").replaceChildren(
-            ...facts(usage, new Date()).map(([term, text]) =>
-                element("div", {}, element("dt", {}, term), element("dd", {}, text)),
+            ...facts(usage, new Date()).map(([term, text, lang]) =>
+                element("div", {}, element("dt", {}, term), element("dd", lang ? { lang } : {}, text)),
             ),
         );
         showChoices(choices(usage), changing);
     }
 
     function show({ usage, changing, problem }) {
-        showText(find("#sheet-title"), usage?.label ?? "Plan and usage");
-        showText(find(".accessible"), usage ? usage.accessible : detailsFailed);
-        showText(find(".sheet-notice"), usage?.notice);
+        showText(find("#sheet-title"), usage?.label ?? "Plan and usage", usage?.lang);
+        showText(find(".accessible"), usage ? usage.accessible : detailsFailed, usage?.lang);
+        showText(find(".sheet-notice"), usage?.notice, usage?.lang);
         find(".sheet-notice").dataset.tone = notice(usage)?.tone ?? "";
-        showText(find(".steps"), usage?.steps);
+        showText(find(".steps"), usage?.steps, usage?.lang);
         const link = find("#manage-link");
         link.hidden = !usage?.manage;
         if (usage?.manage) link.href = usage.manage;

@@ -10,9 +10,14 @@ export function element(name, attributes = {}, ...children) {
     return made;
 }
 
-/** Shows a text, or hides the element without one. An unchanged text stays: screen readers would repeat a new one. */
-export function showText(target, text) {
+/**
+ * Shows a text, or hides the element without one. An unchanged text stays: screen readers would repeat a new one. `lang` is
+ * the language of a sentence of the service, without which a screen reader would pronounce it as the page's.
+ */
+export function showText(target, text, lang) {
     target.hidden = !text;
+    if (text && lang) target.lang = lang;
+    else target.removeAttribute("lang");
     if (target.textContent !== (text ?? "")) target.textContent = text ?? "";
 }
 

@@ -25,7 +25,9 @@ const views = [
     showIndicator,
     showNotice,
     showGate,
+    announceUsage,
 ];
+let announcedPlace;
 
 part("indicator").addEventListener("click", sheet.open);
 part("gate-details").addEventListener("click", sheet.open);
@@ -66,7 +68,8 @@ function showIndicator({ usage }) {
     place.dataset.tier = usage?.tier ?? "silent";
     place.dataset.tone = shown?.tone ?? "";
     place.hidden = !shown;
-    showText(place.querySelector(".words"), shown?.text);
+    showText(place.querySelector(".day"), shown?.day);
+    showText(place.querySelector(".sentence"), shown?.text, usage?.lang);
 }
 
 function showNotice({ usage, canSubscribe, changing }) {
@@ -75,7 +78,7 @@ function showNotice({ usage, canSubscribe, changing }) {
     place.hidden = !shown;
     if (!shown) return;
     place.dataset.tone = shown.tone;
-    showText(place.querySelector("p"), shown.text);
+    showText(place.querySelector("p"), shown.text, usage.lang);
     const button = place.querySelector("button");
     showText(button, shown.label);
     button.setAttribute("aria-disabled", String(changing !== null));
@@ -94,11 +97,24 @@ function showGate({ usage, answering, canSubscribe, changing, problem, restored 
     composer.form.hidden = isClosed;
     if (isChange && hadFocus) (isClosed ? gate : composer).focus();
     if (!isClosed) return;
-    showText(part("gate-words"), usage.banner);
+    showText(part("gate-words"), usage.banner, usage.lang);
     showText(part("subscribe"), changing ? "One moment…" : wayBack(usage).label);
     part("subscribe").setAttribute("aria-disabled", String(changing !== null));
     part("subscribe").hidden = !canSubscribe;
     part("gate-restore").hidden = !canSubscribe || !canRestore(usage);
     showText(gate.querySelector(".problem"), problem);
     showText(gate.querySelector(".outcome"), restored?.place === "gate" ? restored.text : null);
+}
+
+/** Tells screen readers the sentence that has appeared above the composer or in its place, not each of its numbers. */
+function announceUsage({ hasLoaded, usage }) {
+    const gate = part("gate");
+    const place = gate.hidden ? (indicator(usage)?.tone ?? "none") : "gate";
+    if (!hasLoaded || place === announcedPlace) return;
+    // The page's first sentence is read with the page, and a gate that takes the focus is read as well.
+    const isRead = announcedPlace === undefined || gate.contains(document.activeElement);
+    announcedPlace = place;
+    const announcer = part("usage-announcer");
+    announcer.lang = usage?.lang ?? "";
+    announcer.textContent = isRead || place === "none" ? "" : usage.banner;
 }

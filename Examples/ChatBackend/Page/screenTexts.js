@@ -1,9 +1,10 @@
-// The texts of the page's own screens: buying, restoring and managing. Sentences about usage are the service's.
+// The texts of the page's own screens: buying, restoring, managing and stopping. Sentences about usage are the service's.
 
 import { ServiceError } from "./service.js";
 
 export const detailsFailed = "I couldn't load your subscription details right now.";
 export const managementFailed = "I couldn't open subscription management. Try again from your device Settings.";
+export const stopped = "Stopped. I gave this message back.";
 export const restored = "I found your subscription. Everything is as it was.";
 
 const nothingRestored = {

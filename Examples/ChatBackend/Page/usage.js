@@ -14,12 +14,12 @@ export function isBlocked(usage) {
     return usage?.display === "blocked";
 }
 
-/** The line above the composer: `{tone, text}`, or null. */
+/** The line above the composer: `{tone, day, text}`, or null. */
 export function indicator(usage) {
     if (!usage?.banner) return null;
     if (usage.display === "compact") return { tone: usage.tier, text: usage.banner };
     if (usage.display !== "trial") return null;
-    return { tone: "trial", text: `Day ${usage.day} of ${usage.days} · ${usage.banner}` };
+    return { tone: "trial", day: `Day ${usage.day} of ${usage.days} · `, text: usage.banner };
 }
 
 /** The button that lets a blocked user send again: `{action, plan, label}`. */
@@ -57,10 +57,14 @@ export function remainingText(usage) {
     return usage.limit === null ? "Unlimited" : number(usage.remaining);
 }
 
-/** The rows of the sheet: `[term, text]`. */
+/** The rows of the sheet: `[term, text, lang]`; `lang` is that of a word of the service. */
 export function facts(usage, now) {
     const used = usage.limit === null ? number(usage.used) : `${number(usage.used)} of ${number(usage.limit)}`;
-    const rows = [["State", usage.state_label], ["Used", used], ["Remaining", remainingText(usage)]];
+    const rows = [["State", usage.state_label, usage.lang], ["Used", used], ["Remaining", remainingText(usage)]];
+    if (usage.window_resets) {
+        rows.push(["Used in this window", `${number(usage.window_used)} of ${number(usage.window_limit)}`]);
+        rows.push(["Window ends", instantText(usage.window_resets)]);
+    }
     if (usage.price) rows.push(["Price", `${usage.price} ${usage.currency}`]);
     const end = usage.expires ?? usage.grace_until;
     // An allowance that comes back after the end of access is of no use.

@@ -38,6 +38,10 @@ DATES = [
     ({**PAID, "state": "grace_period", "resets": RESETS, "grace_until": LATER}, ["Refreshes", "Active until"]),
     ({**PAID, "state": "grace_period", "resets": LATER, "grace_until": RESETS}, ["Active until"]),
     ({**PAID, "resets": LATER, "expires": RESETS}, ["Active until"]),
+    (
+        {**PAID, "resets": LATER, "window_used": 3, "window_limit": 3, "window_resets": RESETS},
+        ["Used in this window", "Window ends", "Refreshes"],
+    ),
     ({**PAID, "resets": RESETS, "renews": LATER, "price": "9.99", "currency": "EUR"}, ["Price", "Refreshes", "Renews"]),
 ]
 
