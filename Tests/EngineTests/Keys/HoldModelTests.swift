@@ -87,12 +87,13 @@ struct HoldModelTests {
                 let count = max(0, snapshot.used + difference)
                 try await update("set message_count = \(count)", of: user, snapshot.period)
                 model.setCount(user, period: snapshot.period, count: count)
-            case .delete(let user):
+            case .delete(let user, let later):
                 let period = model.usage(user, at: now).snapshot.period
                 try await database.psql.execute(
                     "delete from message_usage where user_id = '\(user)' and billing_period = '\(period)'"
                 )
                 model.deleteRow(user, period: period)
+                try await database.moveClock(to: later)
             case .execute(let requests):
                 if let proxy, generator.chance(40) { proxy.arm(.reply("_batch")) }
                 let outcomes = try await generator.element(of: engines).execute(requests)

@@ -53,8 +53,9 @@ struct HoldHistory {
         case execute([(user: UserID, operation: EngineOperation)])
         /// An operator's plain UPDATE of `message_count`, by a positive or negative difference.
         case raise(UserID, by: Int)
-        /// An operator's plain DELETE of the current period's row.
-        case delete(UserID)
+        /// An operator's plain DELETE of the current period's row. The clock moves on, because a window is known by the
+        /// instant at which it opened.
+        case delete(UserID, then: Instant)
         case move(to: Instant)
     }
 
@@ -81,7 +82,7 @@ struct HoldHistory {
         steps += 1
         return switch Int.random(in: 0..<100, using: &generator) {
         case 0..<6: .raise(generator.element(of: HoldHistory.users), by: Int.random(in: -9...4, using: &generator))
-        case 6..<8: .delete(generator.element(of: HoldHistory.users))
+        case 6..<8: .delete(generator.element(of: HoldHistory.users), then: nextMicrosecond())
         case 8..<24: .move(to: later())
         default: .execute(requests(Int.random(in: 1...20, using: &generator)))
         }
@@ -139,6 +140,11 @@ struct HoldHistory {
     }
 
     /// A little later, at or just before the end of a hold, of a day, of a week or of a month.
+    private mutating func nextMicrosecond() -> Instant {
+        now = Instant(microsecondsSince1970: now.microsecondsSince1970 + 1)
+        return now
+    }
+
     private mutating func later() -> Instant {
         ends.removeAll { $0 <= now }
         switch Int.random(in: 0..<10, using: &generator) {
