@@ -1,0 +1,218 @@
+// A client of Headroom over HTTP, for Node.js, Deno, Bun, Workers: everything with fetch. index.d.ts describes what is exported.
+
+export class HeadroomError extends Error {
+  /** With its key, a request may be sent again, and counts once. The message names no user. */
+  constructor(code, detail, retryAfter = 0) {
+    super(`${code} ${detail}`);
+    Object.assign(this, { name: new.target.name, code, retryAfter });
+  }
+}
+export class Unavailable extends HeadroomError {}
+export class Unknown extends Unavailable {}
+export class BadArgument extends HeadroomError {}
+export class Unauthorized extends HeadroomError {}
+export class NotFound extends HeadroomError {}
+export class Conflict extends HeadroomError {}
+export class Expired extends HeadroomError {}
+
+export class Blocked extends Error {
+  constructor(answer) {
+    super(answer.reason ?? answer.status);
+    Object.assign(this, { name: new.target.name, answer });
+  }
+}
+export class Repeated extends Blocked {}
+
+const TYPES = {
+  UNAVAILABLE: Unavailable, OVERLOADED: Unavailable, DRAINING: Unavailable, UNREACHABLE: Unavailable, UNKNOWN: Unknown,
+  BADARG: BadArgument, TOOLONG: BadArgument, NOAUTH: Unauthorized, FORBIDDEN: Unauthorized, NOTFOUND: NotFound,
+  CONFLICT: Conflict, EXPIRED: Expired,
+};
+const failure = (code, detail, retryAfter) => new (TYPES[code] ?? HeadroomError)(code, detail, retryAfter);
+
+// The codes with which Node.js, Deno and Bun say that there was no connection. Other failures may come after the request was sent.
+const NOT_SENT = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|CONNECT_TIMEOUT|ConnectionRefused/;
+
+const LATE_ARRIVAL = 5000; // a request on a lost connection arrives within this time
+const AWAY = "I couldn't check your usage right now";
+
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+// Doubles up to a second. Random, so that clients that failed together do not retry together.
+const backoff = (failures) => Math.min(25 * 2 ** Math.min(failures, 10), 1000) * (0.5 + Math.random() / 2);
+
+function answerOf({ allowed, unlimited, ...body }) {
+  const fields = Object.entries(body).map(([name, value]) => [name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()), value]);
+  const yes = body.replayed ? "repeated" : "allowed";
+  return decided(allowed === undefined ? "ok" : allowed ? yes : "blocked", Object.fromEntries(fields));
+}
+
+function decided(status, fields) {
+  return { replayed: false, degraded: false, ...fields, status, allowed: status === "allowed" };
+}
+
+export class Headroom {
+  #url; #headers; #options;
+  #pending = new Set();
+  #isClosed = false;
+
+  constructor(url, options = {}) {
+    const { origin, pathname, username, password } = new URL(url);
+    const token = options.token ?? decodeURIComponent(password || username);
+    this.#url = `${origin}${pathname.replace(/\/$/, "")}/v1/usage/`;
+    this.#headers = { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) };
+    const fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
+    this.#options = { timeout: 3000, attemptTimeout: 1000, whenAway: "raise", log: console.warn, waitUntil: () => {}, ...options, fetch };
+  }
+
+  consume(user, { n, key = crypto.randomUUID(), lang } = {}) {
+    return this.#decide({ verb: "consume", user, key, body: { n, lang } });
+  }
+
+  check(user, { n, lang } = {}) {
+    return this.#decide({ verb: "check", user, body: { n, lang } });
+  }
+
+  reserve(user, { n, key, ttl, lang } = {}) {
+    return this.#decide({ verb: "reserve", user, key: `${key ?? ""}`, body: { n, ttl, lang } });
+  }
+
+  commit(user, { n, key, lang } = {}) {
+    return this.#call({ verb: "commit", user, key: `${key ?? ""}`, body: { n, lang } });
+  }
+
+  release(user, { key, lang } = {}) {
+    return this.#call({ verb: "release", user, key: `${key ?? ""}`, body: { lang } });
+  }
+
+  usage(user, { period, lang } = {}) {
+    const given = Object.entries({ period, lang }).filter(([, value]) => value !== undefined);
+    return this.#call({ verb: "usage", user, query: given.length ? `?${new URLSearchParams(given)}` : "" });
+  }
+
+  async hold(user, { n = 1, key, ttl = 120, lang } = {}, body) {
+    const hold = { key: key ?? crypto.randomUUID(), amount: undefined, outcome: undefined, error: undefined };
+    const until = Date.now() + ttl * 1000;
+    const release = { verb: "release", user, key: hold.key, body: {} };
+    try {
+      hold.answer = await this.#call({ verb: "reserve", user, key: hold.key, body: { n, ttl, lang } });
+    } catch (error) {
+      // The request may be under way, or the messages held; and nobody else knows the key.
+      if (key === undefined && error instanceof Unknown) {
+        this.#background(this.#settle(hold, release, Math.min(until, Date.now() + LATE_ARRIVAL), [Unavailable, NotFound]));
+      }
+      hold.answer = this.#answerAway(error);
+    }
+    if (!hold.answer.allowed) throw new (hold.answer.status === "repeated" ? Repeated : Blocked)(hold.answer);
+    let end = release;
+    try {
+      const result = await body(hold);
+      const amount = hold.amount === undefined ? undefined : Math.max(0, Math.min(hold.amount, n));
+      end = { verb: "commit", user, key: hold.key, body: { n: amount, lang } };
+      return result;
+    } finally {
+      if (!hold.answer.degraded) await this.#settle(hold, end, until, [Unavailable]);
+    }
+  }
+
+  async close() {
+    const waiting = setTimeout(() => { this.#isClosed = true; }, this.#options.timeout);
+    while (this.#pending.size && !this.#isClosed) await Promise.race([...this.#pending, sleep(this.#options.timeout)]);
+    clearTimeout(waiting);
+    this.#isClosed = true;
+  }
+
+  // Sends it once. Without an outcome it goes on in the background, until the hold is over: the caller has the model's answer, and
+  // should neither wait nor get an error instead.
+  async #settle(hold, request, until, passing, failures = 0) {
+    try {
+      hold.outcome = await this.#call(request);
+      hold.error = undefined;
+      if (!hold.outcome.degraded) return;
+    } catch (error) {
+      hold.error = error;
+      this.#options.log(`headroom: ${request.verb} of a hold: ${error.message}`);
+      if (!passing.some((type) => error instanceof type)) return;
+    }
+    if (Date.now() >= until || this.#isClosed) return;
+    this.#background(sleep(backoff(failures)).then(() => this.#settle(hold, request, until, passing, failures + 1)));
+  }
+
+  #background(work) {
+    const task = work.finally(() => this.#pending.delete(task));
+    this.#pending.add(task);
+    this.#options.waitUntil(task);
+  }
+
+  async #decide(request) {
+    try {
+      return await this.#call(request);
+    } catch (error) {
+      return this.#answerAway(error);
+    }
+  }
+
+  #answerAway(error) {
+    if (!(error instanceof Unavailable)) throw error;
+    const { whenAway, log } = this.#options;
+    const verdict = typeof whenAway === "function" ? whenAway(error) : whenAway;
+    if (verdict === "raise") throw error;
+    log(`headroom: a message was answered without Headroom: ${error.message}`);
+    const common = { user: error.user, degraded: true };
+    if (verdict === "allow") return decided("allowed", { ...common, banner: `${AWAY} — don't worry, you can keep chatting.` });
+    if (verdict === "refuse") return decided("blocked", { ...common, banner: `${AWAY}. Let's try again in a moment.` });
+    return decided(verdict.status, { ...common, ...verdict });
+  }
+
+  async #call(request) {
+    const { timeout, attemptTimeout } = this.#options;
+    const end = Date.now() + timeout;
+    let unsure = false;
+    for (let failures = 0; ; failures++) {
+      try {
+        const answer = await this.#attempt(request, Math.max(1, Math.min(attemptTimeout, end - Date.now())));
+        // After a lost answer it repeats this call's own attempt, whose answer nobody has received.
+        return unsure && answer.status === "repeated" ? { ...answer, status: "allowed", allowed: true, replayed: false } : answer;
+      } catch (caught) {
+        let error = caught;
+        unsure ||= error instanceof Unknown;
+        const pause = Math.max(backoff(failures), error.retryAfter * 1000 * (1 + Math.random() / 2));
+        if (error instanceof Unavailable && Date.now() + pause < end) {
+          await sleep(pause);
+          continue;
+        }
+        if (unsure && error instanceof Unavailable) error = failure("UNKNOWN", `an attempt was not answered; the last: ${error.message}`);
+        throw Object.assign(error, { user: request.user, key: request.key });
+      }
+    }
+  }
+
+  async #attempt({ verb, user, key, body, query = "" }, ms) {
+    if (key !== undefined && !/^[!#-~]{1,128}$/.test(key)) {
+      throw failure("BADARG", "a key is 1 to 128 visible ASCII characters without spaces and quotes");
+    }
+    // Without a key a request only reads.
+    const lost = (cause, isSent = true) => failure(isSent && key !== undefined ? "UNKNOWN" : "UNREACHABLE", `no answer: ${cause}`);
+    const url = this.#url + encodeURIComponent(user) + (body ? `/${verb}` : query);
+    const headers = { ...this.#headers, ...(key !== undefined && { "Idempotency-Key": key }) };
+    const sent = { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(ms) };
+    let response, text;
+    try {
+      response = await this.#options.fetch(url, sent);
+      text = await response.text();
+    } catch (error) {
+      const code = `${error.code ?? ""} ${error.cause?.code ?? ""}`;
+      throw lost(`${error.message} ${code}`.trim(), !NOT_SENT.test(code));
+    }
+    let answer;
+    try {
+      answer = JSON.parse(text);
+    } catch {
+      // It was written by something between.
+      const problem = `status ${response.status} without an answer of Headroom`;
+      throw response.status >= 500 ? lost(problem) : failure("MALFORMED", problem);
+    }
+    if (response.ok) return answerOf(answer);
+    throw failure(answer.code, answer.detail, Number(response.headers.get("Retry-After") ?? 0));
+  }
+}

@@ -1,0 +1,131 @@
+"""Answers and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the service says about a user. A field that does not apply is None; Headroom's reference has the meaning of each."""
+
+    status: Literal["allowed", "repeated", "blocked", "ok"]
+    """`allowed`: send the message. `repeated`: an earlier call with the key was allowed, so show the stored answer, or that it is
+    being written. `blocked`: show the banner. `ok`: the answer to `usage` and `release`."""
+    user: str = ""
+    plan: str | None = None
+    state: str | None = None
+    tier: str | None = None
+    display: str | None = None
+    used: int | None = None
+    held: int = 0
+    limit: int | None = None  # None is unlimited, like that of `remaining`; or unknown, if `degraded`
+    remaining: int | None = None
+    window_limit: int | None = None
+    window_used: int | None = None
+    window_remaining: int | None = None
+    window_resets: datetime | None = None
+    period: str | None = None
+    resets: datetime | None = None
+    expires: datetime | None = None
+    day: int | None = None
+    days: int | None = None
+    crossed: str | None = None
+    reason: str | None = None
+    retry_after: int | None = None
+    released: int | None = None
+    shadow: bool = False
+    replayed: bool = False
+    label: str | None = None
+    accessible: str | None = None
+    notice: str | None = None
+    banner: str | None = None
+    degraded: bool = False  # the service or its database was away: nothing was counted
+    more: Mapping[str, Any] = field(default_factory=dict)  # further fields of `usage`, as texts, and those of later versions
+
+    @property
+    def allowed(self) -> bool:
+        """Whether this call may send the message. A repetition may not."""
+        return self.status == "allowed"
+
+    @classmethod
+    def read(cls, allowed: bool | None, values: Mapping[str, Any]) -> Answer:
+        """From texts of the line protocol, or from JSON. `allowed` is None where nothing is decided."""
+        known = {name: _value(KINDS[name], value) for name, value in values.items() if name in KINDS}
+        more = {name: value for name, value in values.items() if name not in (*KINDS, "allowed", "unlimited")}
+        yes: Any = "repeated" if known.get("replayed") else "allowed"
+        return cls("ok" if allowed is None else yes if allowed else "blocked", more=more, **known)
+
+
+KINDS = {each.name: str(each.type) for each in fields(Answer) if each.name not in ("status", "more")}
+
+
+def _value(kind: str, value: Any) -> Any:
+    if kind.startswith("int"):
+        return None if value in ("unlimited", None) else int(value)
+    if kind.startswith("datetime"):
+        return datetime.fromisoformat(value.replace("Z", "+00:00"))
+    return value in ("1", True) if kind == "bool" else str(value)
+
+
+class HeadroomError(Exception):
+    """A request failed. The text is for logs, and names no user. With its key, a request may be sent again and counts once."""
+
+    def __init__(self, code: str, message: str, retry_seconds: float = 0) -> None:
+        super().__init__(f"{code} {message}")
+        self.code, self.message, self.retry_seconds, self.user = code, message, retry_seconds, ""
+        self.key: str | None = None
+
+    @staticmethod
+    def of(code: str, message: str, retry_seconds: float = 0) -> HeadroomError:
+        return TYPES.get(code, HeadroomError)(code, message, retry_seconds)
+
+
+class Unavailable(HeadroomError):
+    """Nothing was counted; a later attempt may succeed."""
+
+
+class Unknown(Unavailable):
+    """It is not known whether it was counted; a later attempt is safe with the same key."""
+
+
+class BadArgument(HeadroomError):
+    """A malformed user, number, key or language: a mistake of the program."""
+
+
+class Unauthorized(HeadroomError):
+    """A token is required, this one is not valid, or it lacks the scope `chat`."""
+
+
+class NotFound(HeadroomError):
+    """There is no such key or period."""
+
+
+class Conflict(HeadroomError):
+    """The key was used with another number or verb, or was released: a new attempt needs a new key."""
+
+
+class Expired(HeadroomError):
+    """The hold's time has passed, and nothing was counted: a new attempt needs a new key."""
+
+
+class Blocked(Exception):
+    """`hold` has not run its body, because the user may not send the message. `answer` has the texts to show."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.reason or answer.status)
+        self.answer = answer
+
+
+class Repeated(Blocked):
+    """`hold` has not run its body, because an earlier call with the key was allowed: show the stored answer."""
+
+
+TYPES: dict[str, type[HeadroomError]] = {
+    "UNAVAILABLE": Unavailable, "OVERLOADED": Unavailable, "DRAINING": Unavailable, "UNREACHABLE": Unavailable, "UNKNOWN": Unknown,
+    "BADARG": BadArgument, "TOOLONG": BadArgument, "NOAUTH": Unauthorized, "FORBIDDEN": Unauthorized, "NOTFOUND": NotFound,
+    "CONFLICT": Conflict, "EXPIRED": Expired,
+}  # fmt: skip

@@ -1,0 +1,183 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from .answers import Answer, Blocked, HeadroomError, NotFound, Repeated, Unavailable, Unknown
+from .transports import OverHTTP, OverTCP, Request
+
+Away = Literal["raise", "allow", "refuse"] | Answer
+log = logging.getLogger("headroom_client")
+
+
+@dataclass
+class Hold:
+    """Messages that are held while the body of `hold` runs."""
+
+    answer: Answer
+    key: str
+    amount: int | None = None  # set it in the body to count less than is held (tokens, for example); the rest is given back
+    outcome: Answer | None = None  # after the body: the answer to the commit or release
+    error: HeadroomError | None = None  # after the body: why there is none. After `Unavailable` the client goes on trying
+
+
+class AsyncHeadroom:
+    """Create one for the whole process. The URL is headroom://TOKEN@HOST:PORT, headrooms:// with TLS, or http(s):// over HTTP."""
+
+    def __init__(
+        self, url: str, token: str | None = None, *, timeout: float = 3.0, attempt_timeout: float = 1.0,
+        when_away: Away | Callable[[HeadroomError], Away] = "raise", **options: Any,
+    ) -> None:  # fmt: skip
+        """`timeout` is for a call with all its attempts, in seconds. `options` are those of redis-py's connections, or of httpx."""
+        self._timeout, self._attempt_timeout, self._when_away = timeout, attempt_timeout, when_away
+        self._transport = (OverHTTP if url.startswith(("http://", "https://")) else OverTCP)(url, token, options)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def consume(self, user: str, n: int = 1, *, key: str | None = None, lang: str | None = None) -> Answer:
+        """Counts n messages if they fit, all or none. Calls with the same key count once; without one, each call counts."""
+        return await self._decide(Request("CONSUME", user, n, uuid.uuid4().hex if key is None else key, lang=lang))
+
+    async def check(self, user: str, n: int = 1, *, lang: str | None = None) -> Answer:
+        """What `consume` would answer now; counts nothing."""
+        return await self._decide(Request("CHECK", user, n, lang=lang))
+
+    async def reserve(self, user: str, n: int = 1, *, key: str, ttl: int = 120, lang: str | None = None) -> Answer:
+        """Holds n messages for ttl seconds. `hold` commits or releases them as well."""
+        return await self._decide(Request("RESERVE", user, n, key, ttl, lang))
+
+    async def commit(self, user: str, n: int | None = None, *, key: str, lang: str | None = None) -> Answer:
+        """Counts n of the messages that the key holds, or all, and gives back the rest."""
+        return await self._call(Request("COMMIT", user, n, key, lang=lang))
+
+    async def release(self, user: str, *, key: str, lang: str | None = None) -> Answer:
+        """Gives back the messages that the key holds or has counted, once."""
+        return await self._call(Request("RELEASE", user, key=key, lang=lang))
+
+    async def usage(self, user: str, period: str | None = None, *, lang: str | None = None) -> Answer:
+        """Usage in the present period or a past one, with the plan's label and a sentence for screen readers."""
+        return await self._call(Request("USAGE", user, lang=lang, period=period))
+
+    @asynccontextmanager
+    async def hold(
+        self, user: str, n: int = 1, *, key: str | None = None, ttl: int = 120, lang: str | None = None
+    ) -> AsyncIterator[Hold]:
+        """Holds n messages while the body runs, then counts them, or gives them back if it raises. Instead of running the body it
+        raises `Blocked`, or `Repeated` if the key was used before. A body that takes longer than ttl seconds is not counted."""
+        hold, until = Hold(Answer("ok"), uuid.uuid4().hex if key is None else key), time.monotonic() + ttl
+        release = Request("RELEASE", user, key=hold.key)
+        try:
+            hold.answer = await self._call(Request("RESERVE", user, n, hold.key, ttl, lang))
+        except BaseException as error:
+            # The request may be under way, or the messages held; and nobody else knows the key.
+            if key is None and (isinstance(error, Unknown) or not isinstance(error, HeadroomError)):
+                self._start(self._settle(hold, release, min(until, time.monotonic() + 5), (Unavailable, NotFound)))
+            if not isinstance(error, Unavailable):
+                raise
+            hold.answer = self._answer_away(error)
+        if not hold.answer.allowed:
+            raise (Repeated if hold.answer.status == "repeated" else Blocked)(hold.answer)
+        request = release
+        try:
+            yield hold
+            amount = None if hold.amount is None else max(0, min(hold.amount, n))
+            request = Request("COMMIT", user, amount, hold.key, lang=lang)
+        finally:
+            if not hold.answer.degraded:
+                await asyncio.shield(self._start(self._settle(hold, request, until, (Unavailable,))))
+
+    async def _settle(
+        self, hold: Hold, request: Request, until: float, passing: tuple[type[HeadroomError], ...], failures: int = 0
+    ) -> None:
+        """Sends it once. Without an outcome another task goes on, until the hold is over: the caller has the model's answer, and
+        should neither wait nor get an error instead."""
+        try:
+            hold.outcome, hold.error = await self._call(request), None
+            if not hold.outcome.degraded:
+                return
+        except HeadroomError as error:
+            hold.error = error
+            log.warning("%s of a hold: %s", request.verb, error)
+            if not isinstance(error, passing):
+                return
+        if time.monotonic() < until:
+            self._start(self._settle(hold, request, until, passing, failures + 1), _backoff(failures))
+
+    def _start(self, work: Coroutine[Any, Any, None], pause: float = 0) -> asyncio.Task[None]:
+        async def run() -> None:
+            await asyncio.sleep(pause)
+            await work
+
+        task = asyncio.create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _decide(self, request: Request) -> Answer:
+        try:
+            return await self._call(request)
+        except Unavailable as error:
+            return self._answer_away(error)
+
+    async def _call(self, request: Request) -> Answer:
+        end, failures, unsure = time.monotonic() + self._timeout, 0, False
+        while True:
+            seconds, request.sent = min(self._attempt_timeout, end - time.monotonic()), False
+            try:
+                answer = await asyncio.wait_for(self._transport.send(request), seconds)
+                # After a lost answer it repeats this call's own attempt, whose answer nobody has received.
+                is_own = unsure and answer.status == "repeated"
+                return replace(answer, status="allowed", replayed=False) if is_own else answer
+            except asyncio.TimeoutError:
+                error = request.lost(f"within {seconds:.1f} s")
+            except HeadroomError as caught:
+                error = caught
+            unsure = unsure or isinstance(error, Unknown)
+            pause = max(_backoff(failures), error.retry_seconds * random.uniform(1, 1.5))
+            if not isinstance(error, Unavailable) or time.monotonic() + pause >= end:
+                if unsure and isinstance(error, Unavailable):
+                    error = Unknown("UNKNOWN", f"an attempt was not answered; the last: {error}")
+                error.user, error.key = request.user, request.key
+                raise error
+            failures += 1
+            await asyncio.sleep(pause)
+
+    def _answer_away(self, error: HeadroomError) -> Answer:
+        verdict = self._when_away(error) if callable(self._when_away) else self._when_away
+        if verdict == "raise":
+            raise error
+        log.warning("a message was answered without Headroom: %s", error)
+        text = "I couldn't check your usage right now"
+        if verdict == "allow":
+            return Answer("allowed", error.user, banner=f"{text} — don't worry, you can keep chatting.", degraded=True)
+        if verdict == "refuse":
+            return Answer("blocked", error.user, banner=f"{text}. Let's try again in a moment.", degraded=True)
+        return verdict
+
+    async def aclose(self) -> None:
+        """Waits for holds without an outcome, for `timeout` seconds at most, and closes the connections."""
+        end = time.monotonic() + self._timeout
+        while self._tasks and time.monotonic() < end:
+            await asyncio.wait(self._tasks, timeout=end - time.monotonic())
+        for task in self._tasks:
+            task.cancel()
+        await self._transport.close()
+
+    async def __aenter__(self) -> AsyncHeadroom:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def _backoff(failures: int) -> float:
+    """Doubles up to a second. Random, so that clients that failed together do not retry together."""
+    return min(0.025 * 2.0 ** min(failures, 10), 1) * random.uniform(0.5, 1)
