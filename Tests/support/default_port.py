@@ -34,14 +34,14 @@ with socket.socket(fileno=0) as test, socket.create_server(("127.0.0.1", {PORT})
     test.recv(1)
 """
 
-# The start of a CONSUME or RESERVE. Clients send it in one segment, perhaps after a handshake.
-COUNTING = re.compile(rb"\*\d+\r\n\$7\r\n(consume|reserve)\r\n", re.IGNORECASE)
+# The start of a CONSUME. Clients send it in one segment, perhaps after a handshake.
+COUNTING = re.compile(rb"\*\d+\r\n\$7\r\nconsume\r\n", re.IGNORECASE)
 ECHO, ECHOED = b"*2\r\n$4\r\nECHO\r\n$6\r\nforged\r\n", b"$6\r\nforged\r\n"
 LOST = b""
 
 
 class AnswerConnection(Connection):
-    """Drops or replaces the answer to a CONSUME or RESERVE, or withholds the request."""
+    """Drops or replaces the answer to a CONSUME, or withholds the request."""
 
     fault = None
     """What happens to the answer: LOST, the line that replaces it, or None for no fault."""
@@ -58,7 +58,7 @@ class AnswerConnection(Connection):
         yield data
 
     async def answer(self, data):
-        if self.fault is LOST and data.startswith((b"+ALLOWED ", b"+BLOCKED ", b"+HELD ")):
+        if self.fault is LOST and data.startswith((b"+ALLOWED ", b"+BLOCKED ")):
             raise Cut
         yield data.replace(ECHOED, self.fault) if self.fault else data
 
@@ -81,7 +81,7 @@ class AnswerProxy(Proxy):
 
 
 class DefaultPort:
-    """Relays port 6747 to the port `target`, and injects faults into the answers to CONSUME and RESERVE."""
+    """Relays port 6747 to the port `target`, and injects faults into the answers to CONSUME."""
 
     def __init__(self):
         self.target = None
@@ -125,7 +125,7 @@ class DefaultPort:
         return {**os.environ, "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]}
 
     def lose_answers(self, count=1):
-        """Breaks the connection before the answer to the next CONSUME or RESERVE arrives. The service has executed it."""
+        """Breaks the connection before the answer to the next CONSUME arrives. The service has executed it."""
         self._arm([LOST] * count)
 
     def answer_instead(self, *lines):
@@ -133,7 +133,7 @@ class DefaultPort:
         self._arm([line.encode() + b"\r\n" for line in lines])
 
     def be_silent(self):
-        """Answers the handshake of a client, but no CONSUME or RESERVE."""
+        """Answers the handshake of a client, but no CONSUME."""
         self._proxy.is_silent = True
 
     def cut(self):

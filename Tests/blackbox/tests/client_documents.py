@@ -1,17 +1,14 @@
 """The programs in docs/clients.md, run exactly as they are printed."""
 
-import shutil
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 from support import processes
 from support.case import MID_MONTH, Case
-from support.certificates import Authority
 from support.client_page import USER, chapters, lines_without_program, missing, printed_programs
 from support.default_port import DefaultPort
-from support.tokens import token
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import wait_until
 
 BANNER = "You have 99 conversations left this month\n"
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1.\n"
@@ -186,9 +183,9 @@ class ProgramsOnThePage(PrintedProgramCase):
     def test_every_block_of_code_is_run_or_listed_as_not_run(self):
         files = set(self.programs)
         self.assertLessEqual(
-            {f"consume.{ending}" for ending in ("py", "c", "pl", "lua", "php", "rb", "js", "sh")}, files, "languages"
+            {f"consume.{ending}" for ending in ("c", "pl", "lua", "php", "rb", "sh")}, files, "languages"
         )
-        self.assertEqual({file for file in files if not file.startswith(CONSUMING)}, {"hold.py", "watch.py", "secure.py"})
+        self.assertEqual({file for file in files if not file.startswith(CONSUMING)}, {"watch.py"})
         for chapter in chapters():
             with self.subTest(chapter=chapter.title):
                 self.assertEqual(chapter.blocks, len(chapter.programs) + len(chapter.commands), "a name stands before each")
@@ -196,7 +193,7 @@ class ProgramsOnThePage(PrintedProgramCase):
 
     def test_the_listed_packages_are_installed(self):
         names = {name for program in self.programs.values() for name in program.packages}
-        self.assertLessEqual({"libredis-perl", "lua-redis", "php-redis", "ruby-redis", "node-redis", "libhiredis-dev"}, names)
+        self.assertLessEqual({"libredis-perl", "lua-redis", "php-redis", "ruby-redis", "libhiredis-dev"}, names)
         absent = missing(sorted(names))
         if absent:
             self.skipTest(f"programs were left out: {' '.join(absent)} is missing; script/bootstrap --test installs it on Debian")
@@ -204,49 +201,6 @@ class ProgramsOnThePage(PrintedProgramCase):
 
 class PythonOnThePage(PrintedProgramCase):
     SHARED = True
-
-    def usage(self):
-        return self.send_command(f"USAGE {USER}")
-
-    def test_a_hold_counts_when_the_model_has_answered(self):
-        self.prepare_user(used=10)
-        for line in ("?atouq a si tahW\n", "sent before\n"):
-            self.assert_printed(self.run_printed(self.programs["hold.py"]), line)
-            self.assertEqual(self.count(USER), 11)
-        self.assertNotIn(" held=", self.usage())
-
-    def test_a_message_that_is_being_answered_calls_no_second_model(self):
-        self.prepare_user(used=10)
-        self.assertIn("+HELD ", self.send_command(f"RESERVE {USER} key=message-1"))
-        self.assert_printed(self.run_printed(self.programs["hold.py"]), "sent before\n")
-        self.assertEqual(self.count(USER), 10)
-
-    def test_a_hold_whose_answer_was_lost_calls_the_model(self):
-        self.prepare_user(used=10)
-        self.port.lose_answers(1)
-        self.assert_printed(self.run_printed(self.programs["hold.py"]), "?atouq a si tahW\n")
-        self.assertEqual(self.port.fired, 1, "the answer was lost")
-        self.assertEqual(self.count(USER), 11)
-
-    def test_a_hold_is_released_when_the_user_stops(self):
-        self.prepare_user(used=10)
-        program = self.programs["hold.py"]
-        command = program.command.replace("What is a quota?", "What is a quota? " * 1_000).strip()
-        held = self.port.start(command, self.directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: " held=1 " in self.usage(), "a hold")
-        held.send_signal(signal.SIGINT)
-        held.wait(TIMEOUT_SECONDS)
-        self.assertNotIn(" held=", self.usage())
-        self.assertEqual(self.count(USER), 10)
-        again = self.run_printed(program)
-        self.assertIn("CONFLICT key was released", again.stderr)
-        self.assertEqual((again.stdout, self.count(USER)), ("", 10))
-
-    def test_a_message_over_the_limit_calls_no_model(self):
-        self.prepare_user(used=800)
-        outcome = self.run_printed(self.programs["hold.py"])
-        self.assertEqual(outcome.returncode, 0, outcome)
-        self.assertTrue(outcome.stdout.startswith(f"BLOCKED user={USER} "), outcome)
 
     def test_changes_are_printed_also_those_during_a_lost_connection(self):
         self.prepare_user(used=10)
@@ -271,34 +225,3 @@ class PythonOnThePage(PrintedProgramCase):
         self.send_command(f"CONSUME {USER}")
         wait_until(lambda: has_printed(22), "a message after that")
         self.assertEqual(processes.stop(watching), -signal.SIGTERM)
-
-
-class WithTLSAndATokenOnThePage(PrintedProgramCase):
-    CLOCK = None
-
-    @classmethod
-    def serve(cls, *flags, **options):
-        cls.authority = Authority()
-        certificate, key = cls.authority.server()
-        service = super().serve("--tls-certificate", certificate, "--tls-key", key, **options)
-        service.tls = cls.authority.client_context()
-        return service
-
-    def test_the_certificate_is_checked_and_the_token_is_sent(self):
-        _, secret = token(self, "backend", "chat")
-        wait_until(lambda: self.send_command("PING").startswith("-NOAUTH"), "a token is required")
-        shutil.copy(self.authority.certificate, self.directory + "/ca.pem")
-        with open(self.directory + "/token", "w") as file:
-            file.write(secret + "\n")
-        program = self.programs["secure.py"]
-        for _ in range(2):
-            outcome = self.run_printed(program)
-            self.assertEqual(outcome.returncode, 0, outcome)
-            self.assertTrue(outcome.stdout.startswith(f"ALLOWED user={USER} "), outcome)
-            self.assertEqual(self.count(USER), 1)
-        with open(self.directory + "/token", "w") as file:
-            file.write(secret[:-1] + "\n")
-        self.assertIn("AuthenticationError", self.run_printed(program).stderr)
-        shutil.copy(Authority("Another").certificate, self.directory + "/ca.pem")
-        self.assertIn("certificate verify failed", self.run_printed(program).stderr.lower())
-        self.assertEqual(self.count(USER), 1)
