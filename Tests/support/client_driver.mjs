@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline";
 
 const { Headroom } = await import(process.argv[2]);
+await fetch("data:,"); // it is loaded with its first use, which takes a while
 const clients = new Map();
 
 const CALLBACKS = {

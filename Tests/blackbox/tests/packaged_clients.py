@@ -1,21 +1,26 @@
 """The clients of clients/python and clients/node against the service: each case for each client, over TCP and over HTTP."""
 
+import asyncio
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 from support import processes
 from support.case import MID_MONTH, Case
 from support.certificates import Authority
 from support.faulty_port import LOST, FaultyPort, http_answer
-from support.packaged_clients import Failed, PythonClient, drivers
+from support.packaged_clients import ROOT, Failed, PythonClient, drivers, headroom_client
 from support.tokens import token
-from support.waiting import wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1."
 LET_THROUGH = "I couldn't check your usage right now — don't worry, you can keep chatting."
 NOT_NOW = "I couldn't check your usage right now. Let's try again in a moment."
-SHORT = {"seconds": 0.4, "attempt_seconds": 0.1}
-"""For services that never answer."""
+NOBODY = {"seconds": 0.5, "attempt_seconds": 0.5}
+SILENT = {"seconds": 1.5, "attempt_seconds": 0.5}
+"""Timeouts for a port where nobody listens, which each attempt learns at once, and for a service that never answers."""
 
 
 class ClientCase(Case):
@@ -305,6 +310,78 @@ class Holds(ClientCase):
         self.each(check)
 
 
+class OnlyInPython(ClientCase):
+    SHARED = True
+
+    def is_idle(self, user):
+        return " held=" not in self.send_command(f"USAGE {user}") and self.count(user) == 10
+
+    def test_a_stream_that_is_closed_gives_its_messages_back(self):
+        user = self.subscriber(used=10)
+        for is_http in (False, True):
+            with headroom_client.Headroom(self.url(PythonClient(is_http), self.port(is_http)), timeout=TIMEOUT_SECONDS) as headroom:
+
+                def stream(headroom=headroom):
+                    with headroom.hold(user):
+                        yield "a word"
+                        yield "never reached"
+
+                words = stream()
+                self.assertEqual(next(words), "a word")
+                self.assertFalse(self.is_idle(user))
+                words.close()
+                self.assertTrue(self.is_idle(user))
+
+    def test_a_task_that_is_cancelled_gives_its_messages_back(self):
+        user = self.subscriber(used=10)
+
+        async def cancel_in_the_body(url):
+            async with headroom_client.AsyncHeadroom(url, timeout=TIMEOUT_SECONDS) as headroom:
+                is_held = asyncio.Event()
+
+                async def ask():
+                    async with headroom.hold(user):
+                        is_held.set()
+                        await asyncio.Event().wait()
+
+                task = asyncio.create_task(ask())
+                await is_held.wait()
+                task.cancel()
+                await asyncio.wait({task})
+                return task.cancelled()
+
+        for is_http in (False, True):
+            url = self.url(PythonClient(is_http), self.port(is_http))
+            self.assertTrue(asyncio.run(cancel_in_the_body(url)))
+            self.assertTrue(self.is_idle(user))
+
+    def test_a_client_works_in_the_child_of_a_fork_and_after_it_was_closed(self):
+        user = self.subscriber(used=10)
+        program = """if True:
+            import os, sys, headroom_client
+            headroom = headroom_client.Headroom(sys.argv[1], timeout=600)
+            headroom.consume(sys.argv[2])
+            child = os.fork()
+            headroom.consume(sys.argv[2])
+            if child == 0:
+                os._exit(0)
+            _, status = os.waitpid(child, 0)
+            headroom.close()
+            headroom.consume(sys.argv[2])
+            sys.exit(status)
+        """
+        ran = subprocess.run(
+            [sys.executable, "-c", program, self.url(PythonClient(False), self.service.port), user],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "clients/python")}, timeout=TIMEOUT_SECONDS, capture_output=True, text=True,
+        )  # fmt: skip
+        self.assertEqual((ran.returncode, self.count(user)), (0, 14), ran.stderr)
+
+    def test_an_address_without_a_scheme_is_refused_at_once(self):
+        for kind in (headroom_client.Headroom, headroom_client.AsyncHeadroom):
+            with self.assertRaisesRegex(ValueError, "must begin with headroom://"):
+                kind("127.0.0.1:6747")
+
+
 class Errors(ClientCase):
     FLAGS = ("--authentication", "required")
 
@@ -363,7 +440,7 @@ class ServiceAway(ClientCase):
         """With a port where nobody listens."""
         for driver in self.drivers:
             with self.subTest(client=driver.name):
-                client = driver.connect(self.url(driver, processes.free_port()), **{**SHORT, **options})
+                client = driver.connect(self.url(driver, processes.free_port()), **{**NOBODY, **options})
                 check(client)
                 client.close()
 
@@ -411,7 +488,7 @@ class ServiceAway(ClientCase):
             self.line.is_silent = True
             self.assertEqual(client.call("consume", self.user())["status"], "blocked", "it may be counted")
 
-        self.each(check_unknown, when_away="the code", **SHORT)
+        self.each(check_unknown, when_away="the code", **SILENT)
 
     def test_a_refusal_by_the_service_is_no_matter_of_the_callback(self):
         def check(client):
@@ -431,7 +508,7 @@ class ServiceAway(ClientCase):
             self.assertEqual(self.failure(client.call, "check", self.user()).name, "Unavailable", "it only reads")
             self.assertGreater(len(self.line.verbs), 3, "several attempts")
 
-        self.each(check, **SHORT)
+        self.each(check, **SILENT)
 
     def test_a_hold_of_an_unknown_outcome_is_given_back_when_the_service_answers_again(self):
         def check(client):
@@ -442,7 +519,7 @@ class ServiceAway(ClientCase):
             wait_until(lambda: " held=" not in self.send_command(f"USAGE {user}"), "it is given back")
             self.assertIn("RELEASE", self.line.verbs)
 
-        self.each(check, **SHORT)
+        self.each(check, **SILENT)
 
 
 class OverTLS(Case):
@@ -461,7 +538,7 @@ class OverTLS(Case):
                 with self.subTest(client=driver.name, known=authority is self.authority):
                     scheme, port = ("https", self.service.http_port) if is_http else ("headrooms", self.service.port)
                     trust = {"verify": authority.client_context()} if is_http else {"ssl_ca_certs": authority.certificate}
-                    client = driver.connect(f"{scheme}://localhost:{port}", **SHORT, **trust)
+                    client = driver.connect(f"{scheme}://localhost:{port}", **SILENT, **trust)
                     if authority is self.authority:
                         client = driver.connect(f"{scheme}://localhost:{port}", **trust)
                         self.assertTrue(client.call("consume", self.user())["allowed"])

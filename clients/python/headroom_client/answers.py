@@ -79,38 +79,26 @@ class HeadroomError(Exception):
         self.code, self.message, self.retry_seconds, self.user = code, message, retry_seconds, ""
         self.key: str | None = None
 
-    @staticmethod
-    def of(code: str, message: str, retry_seconds: float = 0) -> HeadroomError:
-        return TYPES.get(code, HeadroomError)(code, message, retry_seconds)
-
-
 class Unavailable(HeadroomError):
     """Nothing was counted; a later attempt may succeed."""
-
 
 class Unknown(Unavailable):
     """It is not known whether it was counted; a later attempt is safe with the same key."""
 
-
 class BadArgument(HeadroomError):
     """A malformed user, number, key or language: a mistake of the program."""
-
 
 class Unauthorized(HeadroomError):
     """A token is required, this one is not valid, or it lacks the scope `chat`."""
 
-
 class NotFound(HeadroomError):
     """There is no such key or period."""
-
 
 class Conflict(HeadroomError):
     """The key was used with another number or verb, or was released: a new attempt needs a new key."""
 
-
 class Expired(HeadroomError):
     """The hold's time has passed, and nothing was counted: a new attempt needs a new key."""
-
 
 class Blocked(Exception):
     """`hold` has not run its body, because the user may not send the message. `answer` has the texts to show."""
@@ -118,7 +106,6 @@ class Blocked(Exception):
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.reason or answer.status)
         self.answer = answer
-
 
 class Repeated(Blocked):
     """`hold` has not run its body, because an earlier call with the key was allowed: show the stored answer."""
@@ -129,3 +116,7 @@ TYPES: dict[str, type[HeadroomError]] = {
     "BADARG": BadArgument, "TOOLONG": BadArgument, "NOAUTH": Unauthorized, "FORBIDDEN": Unauthorized, "NOTFOUND": NotFound,
     "CONFLICT": Conflict, "EXPIRED": Expired,
 }  # fmt: skip
+
+
+def failure(code: str, message: str, retry_seconds: float = 0) -> HeadroomError:
+    return TYPES.get(code, HeadroomError)(code, message, retry_seconds)

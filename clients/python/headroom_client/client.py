@@ -99,6 +99,7 @@ class AsyncHeadroom:
     ) -> None:
         """Sends it once. Without an outcome another task goes on, until the hold is over: the caller has the model's answer, and
         should neither wait nor get an error instead."""
+        await asyncio.sleep(_backoff(failures) if failures else 0)
         try:
             hold.outcome, hold.error = await self._call(request), None
             if not hold.outcome.degraded:
@@ -109,14 +110,10 @@ class AsyncHeadroom:
             if not isinstance(error, passing):
                 return
         if time.monotonic() < until:
-            self._start(self._settle(hold, request, until, passing, failures + 1), _backoff(failures))
+            self._start(self._settle(hold, request, until, passing, failures + 1))
 
-    def _start(self, work: Coroutine[Any, Any, None], pause: float = 0) -> asyncio.Task[None]:
-        async def run() -> None:
-            await asyncio.sleep(pause)
-            await work
-
-        task = asyncio.create_task(run())
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -155,12 +152,12 @@ class AsyncHeadroom:
         if verdict == "raise":
             raise error
         log.warning("a message was answered without Headroom: %s", error)
+        if isinstance(verdict, Answer):
+            return verdict
         text = "I couldn't check your usage right now"
         if verdict == "allow":
             return Answer("allowed", error.user, banner=f"{text} — don't worry, you can keep chatting.", degraded=True)
-        if verdict == "refuse":
-            return Answer("blocked", error.user, banner=f"{text}. Let's try again in a moment.", degraded=True)
-        return verdict
+        return Answer("blocked", error.user, banner=f"{text}. Let's try again in a moment.", degraded=True)
 
     async def aclose(self) -> None:
         """Waits for holds without an outcome, for `timeout` seconds at most, and closes the connections."""

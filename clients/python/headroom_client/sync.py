@@ -36,7 +36,8 @@ class Headroom:
         self._make: Callable[[], AsyncHeadroom] = lambda: AsyncHeadroom(
             url, token, timeout=timeout, attempt_timeout=attempt_timeout, when_away=when_away, **options
         )
-        self._client, self._lock, self._process = self._make(), threading.Lock(), 0
+        self._lock, self._process = threading.Lock(), 0
+        self._ready()
 
     consume = _waiting(AsyncHeadroom.consume)
     check = _waiting(AsyncHeadroom.check)
@@ -60,6 +61,8 @@ class Headroom:
     def close(self) -> None:
         """Waits for holds without an outcome, for `timeout` seconds at most, and closes the connections."""
         self._wait(self._ready().aclose())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._process = 0  # a later call begins anew
 
     def __enter__(self) -> Headroom:
         return self

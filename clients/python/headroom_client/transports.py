@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from .answers import Answer, BadArgument, HeadroomError
+from .answers import Answer, BadArgument, HeadroomError, failure
 
 FIELD = re.compile(r' ([a-z_]+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
 
@@ -29,7 +29,7 @@ class Request:
     def lost(self, cause: object) -> HeadroomError:
         # A request without a key only reads.
         code = "UNKNOWN" if self.sent and self.key is not None else "UNREACHABLE"
-        return HeadroomError.of(code, f"no answer: {str(cause) or type(cause).__name__}")
+        return failure(code, f"no answer: {str(cause) or type(cause).__name__}")
 
 
 def _token(url: str) -> str | None:
@@ -41,6 +41,8 @@ class OverTCP:
         import redis.asyncio
 
         parts, self._redis = urlsplit(url), redis
+        if parts.scheme not in ("headroom", "headrooms", "redis", "rediss"):
+            raise ValueError("the address of the service must begin with headroom://, headrooms:// (TLS), http:// or https://")
         settings = {
             "host": parts.hostname, "port": parts.port or 6747, "username": parts.password and parts.username,
             "password": token or _token(url), "max_connections": 50, "timeout": None,
@@ -61,11 +63,11 @@ class OverTCP:
             line = await connection.read_response()
             is_in_step = True
         except self._redis.AuthenticationError as error:  # redis-py removes the code
-            raise HeadroomError.of("NOAUTH", str(error)) from error
+            raise failure("NOAUTH", str(error)) from error
         except self._redis.ResponseError as error:
             is_in_step = True
             code, advised, message = re.findall(r"^(\S+) ?(?:retry_ms=(\d+) ?)?(.*)", str(error))[0]
-            raise HeadroomError.of(code, message, int(advised or 0) / 1000) from error
+            raise failure(code, message, int(advised or 0) / 1000) from error
         except (self._redis.RedisError, OSError) as error:
             raise request.lost(error) from error
         finally:
@@ -111,7 +113,7 @@ class OverHTTP:
             body = response.json()
             if response.is_success:
                 return Answer.read(body.get("allowed"), body)
-            raise HeadroomError.of(body["code"], body["detail"], float(response.headers.get("Retry-After", 0)))
+            raise failure(body["code"], body["detail"], float(response.headers.get("Retry-After", 0)))
         except (ValueError, TypeError, KeyError, AttributeError) as error:  # it was written by something between
             problem = f"status {response.status_code} without an answer of Headroom"
             raise request.lost(problem) if response.is_server_error else HeadroomError("MALFORMED", problem) from error
