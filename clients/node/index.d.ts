@@ -8,14 +8,11 @@ export interface Answer {
   user: string;
   plan?: string; state?: string; tier?: string; display?: string; period?: string;
   used?: number; held?: number;
-  /** null is unlimited. */
-  limit?: number | null; remaining?: number | null;
+  limit?: number | null; remaining?: number | null; // null is unlimited
   windowLimit?: number; windowUsed?: number; windowRemaining?: number; windowResets?: string;
-  /** Instants are ISO 8601 in UTC. */
-  resets?: string; expires?: string; renews?: string; graceUntil?: string;
+  resets?: string; expires?: string; renews?: string; graceUntil?: string; // ISO 8601 in UTC
   day?: number; days?: number; crossed?: string; reason?: string;
-  /** Seconds. */
-  retryAfter?: number;
+  retryAfter?: number; // seconds
   released?: number; shadow?: number | boolean; replayed: boolean; previousPlan?: string; nextPlan?: string;
   label?: string; stateLabel?: string; accessible?: string; price?: string; currency?: string; manage?: string; steps?: string;
   notice?: string; banner?: string;
@@ -88,9 +85,8 @@ export class Headroom {
   usage(user: string, options?: { period?: string; lang?: string }): Promise<Answer>;
   /** Holds n messages while the function runs, then counts them, or gives them back if it throws. Instead of calling the function it
    * throws Blocked, or Repeated if the key was used before. A function that takes longer than ttl seconds is not counted. */
-  hold<T>(
-    user: string, options: { n?: number; key?: string; ttl?: number; lang?: string }, body: (hold: Hold) => T | Promise<T>,
-  ): Promise<T>;
+  hold<T>(user: string, options: { n?: number; key?: string; ttl?: number; lang?: string },
+    body: (hold: Hold) => T | Promise<T>): Promise<T>;
   /** Waits for holds without an outcome, for `timeout` at most, and gives up those that are left. */
   close(): Promise<void>;
 }

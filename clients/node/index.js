@@ -29,15 +29,10 @@ const TYPES = {
   CONFLICT: Conflict, EXPIRED: Expired,
 };
 const failure = (code, detail, retryAfter) => new (TYPES[code] ?? HeadroomError)(code, detail, retryAfter);
-
 // The codes with which Node.js, Deno and Bun say that there was no connection. Other failures may come after the request was sent.
 const NOT_SENT = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|CONNECT_TIMEOUT|ConnectionRefused/;
-
-const LATE_ARRIVAL = 5000; // a request on a lost connection arrives within this time
 const AWAY = "I couldn't check your usage right now";
-
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
-
 // Doubles up to a second. Random, so that clients that failed together do not retry together.
 const backoff = (failures) => Math.min(25 * 2 ** Math.min(failures, 10), 1000) * (0.5 + Math.random() / 2);
 
@@ -46,10 +41,7 @@ function answerOf({ allowed, unlimited, ...body }) {
   const yes = body.replayed ? "repeated" : "allowed";
   return decided(allowed === undefined ? "ok" : allowed ? yes : "blocked", Object.fromEntries(fields));
 }
-
-function decided(status, fields) {
-  return { replayed: false, degraded: false, ...fields, status, allowed: status === "allowed" };
-}
+const decided = (status, fields) => ({ replayed: false, degraded: false, ...fields, status, allowed: status === "allowed" });
 
 export class Headroom {
   #url; #headers; #options;
@@ -61,30 +53,26 @@ export class Headroom {
     const token = options.token ?? decodeURIComponent(password || username);
     this.#url = `${origin}${pathname.replace(/\/$/, "")}/v1/usage/`;
     this.#headers = { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) };
-    const fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
-    this.#options = { timeout: 3000, attemptTimeout: 1000, whenAway: "raise", log: console.warn, waitUntil: () => {}, ...options, fetch };
+    const defaults = { timeout: 3000, attemptTimeout: 1000, whenAway: "raise", log: console.warn, waitUntil: () => {} };
+    const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+    this.#options = { ...defaults, fetch: (...request) => globalThis.fetch(...request), ...given };
   }
 
   consume(user, { n, key = crypto.randomUUID(), lang } = {}) {
     return this.#decide({ verb: "consume", user, key, body: { n, lang } });
   }
-
   check(user, { n, lang } = {}) {
     return this.#decide({ verb: "check", user, body: { n, lang } });
   }
-
   reserve(user, { n, key, ttl, lang } = {}) {
     return this.#decide({ verb: "reserve", user, key: `${key ?? ""}`, body: { n, ttl, lang } });
   }
-
   commit(user, { n, key, lang } = {}) {
     return this.#call({ verb: "commit", user, key: `${key ?? ""}`, body: { n, lang } });
   }
-
   release(user, { key, lang } = {}) {
     return this.#call({ verb: "release", user, key: `${key ?? ""}`, body: { lang } });
   }
-
   usage(user, { period, lang } = {}) {
     const given = Object.entries({ period, lang }).filter(([, value]) => value !== undefined);
     return this.#call({ verb: "usage", user, query: given.length ? `?${new URLSearchParams(given)}` : "" });
@@ -97,9 +85,9 @@ export class Headroom {
     try {
       hold.answer = await this.#call({ verb: "reserve", user, key: hold.key, body: { n, ttl, lang } });
     } catch (error) {
-      // The request may be under way, or the messages held; and nobody else knows the key.
+      // The request may be under way for some seconds, or the messages held; and nobody else knows the key.
       if (key === undefined && error instanceof Unknown) {
-        this.#background(this.#settle(hold, release, Math.min(until, Date.now() + LATE_ARRIVAL), [Unavailable, NotFound]));
+        this.#background(this.#settle(hold, release, Math.min(until, Date.now() + 5000), [Unavailable, NotFound]));
       }
       hold.answer = this.#answerAway(error);
     }
@@ -116,9 +104,10 @@ export class Headroom {
   }
 
   async close() {
-    const waiting = setTimeout(() => { this.#isClosed = true; }, this.#options.timeout);
-    while (this.#pending.size && !this.#isClosed) await Promise.race([...this.#pending, sleep(this.#options.timeout)]);
-    clearTimeout(waiting);
+    let timer;
+    const late = new Promise((done) => { timer = setTimeout(done, this.#options.timeout); });
+    await Promise.race([Promise.all(this.#pending), late]);
+    clearTimeout(timer);
     this.#isClosed = true;
   }
 
@@ -126,8 +115,7 @@ export class Headroom {
   // should neither wait nor get an error instead.
   async #settle(hold, request, until, passing, failures = 0) {
     try {
-      hold.outcome = await this.#call(request);
-      hold.error = undefined;
+      Object.assign(hold, { outcome: await this.#call(request), error: undefined });
       if (!hold.outcome.degraded) return;
     } catch (error) {
       hold.error = error;
@@ -135,7 +123,8 @@ export class Headroom {
       if (!passing.some((type) => error instanceof type)) return;
     }
     if (Date.now() >= until || this.#isClosed) return;
-    this.#background(sleep(backoff(failures)).then(() => this.#settle(hold, request, until, passing, failures + 1)));
+    const later = sleep(backoff(failures)).then(() => this.#settle(hold, request, until, passing, failures + 1));
+    return failures === 0 ? this.#background(later) : later;
   }
 
   #background(work) {
@@ -198,7 +187,8 @@ export class Headroom {
     const sent = { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(ms) };
     let response, text;
     try {
-      response = await this.#options.fetch(url, sent);
+      const { fetch } = this.#options; // called without an object, as runtimes demand
+      response = await fetch(url, sent);
       text = await response.text();
     } catch (error) {
       const code = `${error.code ?? ""} ${error.cause?.code ?? ""}`;

@@ -376,6 +376,14 @@ class OnlyInPython(ClientCase):
         )  # fmt: skip
         self.assertEqual((ran.returncode, self.count(user)), (0, 14), ran.stderr)
 
+    def test_a_callback_that_calls_the_client_gets_an_error_and_does_not_wait_for_itself(self):
+        def calls_it(error):
+            return headroom.usage(error.user)
+
+        headroom = headroom_client.Headroom(f"headroom://127.0.0.1:{processes.free_port()}", timeout=0.1, when_away=calls_it)
+        with self.assertRaisesRegex(RuntimeError, "cannot call it"):
+            headroom.consume(self.user())
+
     def test_an_address_without_a_scheme_is_refused_at_once(self):
         for kind in (headroom_client.Headroom, headroom_client.AsyncHeadroom):
             with self.assertRaisesRegex(ValueError, "must begin with headroom://"):

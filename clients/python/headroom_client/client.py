@@ -1,21 +1,27 @@
-"""The client for asyncio."""
+"""The client, for asyncio and without it."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
+import os
 import random
+import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from .answers import Answer, Blocked, HeadroomError, NotFound, Repeated, Unavailable, Unknown
 from .transports import OverHTTP, OverTCP, Request
 
 Away = Literal["raise", "allow", "refuse"] | Answer
+T = TypeVar("T")
+P = ParamSpec("P")
 log = logging.getLogger("headroom_client")
 
 
@@ -39,7 +45,9 @@ class AsyncHeadroom:
     ) -> None:  # fmt: skip
         """`timeout` is for a call with all its attempts, in seconds. `options` are those of redis-py's connections, or of httpx."""
         self._timeout, self._attempt_timeout, self._when_away = timeout, attempt_timeout, when_away
-        self._transport = (OverHTTP if url.startswith(("http://", "https://")) else OverTCP)(url, token, options)
+        address = urlsplit(url)
+        token = token or unquote(address.password or address.username or "")
+        self._transport = (OverHTTP if address.scheme in ("http", "https") else OverTCP)(address, token, options)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def consume(self, user: str, n: int = 1, *, key: str | None = None, lang: str | None = None) -> Answer:
@@ -178,3 +186,76 @@ class AsyncHeadroom:
 def _backoff(failures: int) -> float:
     """Doubles up to a second. Random, so that clients that failed together do not retry together."""
     return min(0.025 * 2.0 ** min(failures, 10), 1) * random.uniform(0.5, 1)
+
+
+def _waiting(method: Callable[Concatenate[AsyncHeadroom, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Headroom, P], T]:
+    @functools.wraps(method)
+    def call(self: Headroom, /, *arguments: P.args, **options: P.kwargs) -> T:
+        return self._wait(method(self._ready(), *arguments, **options))
+
+    return call
+
+
+class Headroom:
+    """`AsyncHeadroom` for any number of threads. All of them wait for one that runs it, so every wait has its time limit."""
+
+    def __init__(
+        self, url: str, token: str | None = None, *, timeout: float = 3.0, attempt_timeout: float = 1.0,
+        when_away: Away | Callable[[HeadroomError], Away] = "raise", **options: Any,
+    ) -> None:  # fmt: skip
+        """As of `AsyncHeadroom`."""
+        self._make: Callable[[], AsyncHeadroom] = lambda: AsyncHeadroom(
+            url, token, timeout=timeout, attempt_timeout=attempt_timeout, when_away=when_away, **options
+        )
+        self._lock, self._process = threading.Lock(), 0
+        self._ready()
+
+    consume = _waiting(AsyncHeadroom.consume)
+    check = _waiting(AsyncHeadroom.check)
+    reserve = _waiting(AsyncHeadroom.reserve)
+    commit = _waiting(AsyncHeadroom.commit)
+    release = _waiting(AsyncHeadroom.release)
+    usage = _waiting(AsyncHeadroom.usage)
+
+    @contextmanager
+    def hold(self, user: str, n: int = 1, *, key: str | None = None, ttl: int = 120, lang: str | None = None) -> Iterator[Hold]:
+        """As of `AsyncHeadroom`."""
+        held = self._ready().hold(user, n, key=key, ttl=ttl, lang=lang)
+        hold = self._wait(held.__aenter__())
+        try:
+            yield hold
+        except BaseException as error:
+            self._wait(held.__aexit__(type(error), error, error.__traceback__))
+            raise
+        self._wait(held.__aexit__(None, None, None))
+
+    def close(self) -> None:
+        """Waits for holds without an outcome, for `timeout` seconds at most, and closes the connections."""
+        self._wait(self._ready().aclose())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._process = 0  # a later call begins anew
+
+    def __enter__(self) -> Headroom:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ready(self) -> AsyncHeadroom:
+        with self._lock:
+            if self._process != os.getpid():  # at the start, and in the child of a fork, which has no threads
+                self._client, self._loop, self._process = self._make(), asyncio.new_event_loop(), os.getpid()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="headroom", daemon=True)
+                self._thread.start()
+        return self._client
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RuntimeError("`when_away` was called by the client, and cannot call it")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # if the wait was interrupted
+            raise

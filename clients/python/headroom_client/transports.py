@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote
 
 from .answers import Answer, BadArgument, HeadroomError, failure
 
@@ -32,25 +32,21 @@ class Request:
         return failure(code, f"no answer: {str(cause) or type(cause).__name__}")
 
 
-def _token(url: str) -> str | None:
-    return unquote(urlsplit(url).password or urlsplit(url).username or "") or None
-
-
 class OverTCP:
-    def __init__(self, url: str, token: str | None, options: dict[str, Any]) -> None:
+    def __init__(self, address: SplitResult, token: str, options: dict[str, Any]) -> None:
         import redis.asyncio
 
-        parts, self._redis = urlsplit(url), redis
-        if parts.scheme not in ("headroom", "headrooms", "redis", "rediss"):
+        if address.scheme not in ("headroom", "headrooms", "redis", "rediss"):
             raise ValueError("the address of the service must begin with headroom://, headrooms:// (TLS), http:// or https://")
+        self._redis, has_tls = redis, address.scheme in ("headrooms", "rediss")
         settings = {
-            "host": parts.hostname, "port": parts.port or 6747, "username": parts.password and parts.username,
-            "password": token or _token(url), "max_connections": 50, "timeout": None,
+            "host": address.hostname, "port": address.port or 6747, "username": address.password and address.username,
+            "password": token or None, "max_connections": 50, "timeout": None,
         }  # fmt: skip
-        kind = redis.asyncio.SSLConnection if parts.scheme in ("headrooms", "rediss") else redis.asyncio.Connection
         self._pool: Any = redis.asyncio.BlockingConnectionPool(
-            connection_class=kind, decode_responses=True, protocol=2, socket_timeout=None, **{**settings, **options}
-        )
+            connection_class=redis.asyncio.SSLConnection if has_tls else redis.asyncio.Connection, decode_responses=True, protocol=2,
+            socket_timeout=None, **{**settings, **options},
+        )  # fmt: skip
 
     async def send(self, request: Request) -> Answer:
         words = [request.verb, request.user, *map(str, request.given("n", "period").values())]
@@ -62,11 +58,10 @@ class OverTCP:
             await connection.send_command(*words)
             line = await connection.read_response()
             is_in_step = True
-        except self._redis.AuthenticationError as error:  # redis-py removes the code
-            raise failure("NOAUTH", str(error)) from error
-        except self._redis.ResponseError as error:
+        except (self._redis.AuthenticationError, self._redis.ResponseError) as error:
             is_in_step = True
-            code, advised, message = re.findall(r"^(\S+) ?(?:retry_ms=(\d+) ?)?(.*)", str(error))[0]
+            text = str(error) if isinstance(error, self._redis.ResponseError) else f"NOAUTH {error}"  # redis-py removes that code
+            code, advised, message = re.findall(r"^(\S+) ?(?:retry_ms=(\d+) ?)?(.*)", text)[0]
             raise failure(code, message, int(advised or 0) / 1000) from error
         except (self._redis.RedisError, OSError) as error:
             raise request.lost(error) from error
@@ -83,30 +78,28 @@ class OverTCP:
 
 
 class OverHTTP:
-    def __init__(self, url: str, token: str | None, options: dict[str, Any]) -> None:
+    def __init__(self, address: SplitResult, token: str, options: dict[str, Any]) -> None:
         import httpx
 
-        parts, self._httpx, token = urlsplit(url), httpx, token or _token(url)
+        base = address._replace(netloc=address.netloc.rpartition("@")[2]).geturl()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        base = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-        self._client = httpx.AsyncClient(base_url=base, headers=headers, timeout=None, **options)
+        self._httpx, self._client = httpx, httpx.AsyncClient(base_url=base, headers=headers, timeout=None, **options)
 
     async def send(self, request: Request) -> Answer:
         if request.key is not None and not re.fullmatch(r"[!#-~]{1,128}", request.key):
             raise BadArgument("BADARG", "over HTTP, a key is 1 to 128 visible ASCII characters without spaces and quotes")
-        path, body = "/v1/usage/" + quote(request.user, safe=""), request.given("n", "ttl", "lang")
-        if request.verb == "USAGE":
-            http = self._client.build_request("GET", path, params=request.given("period", "lang"))
-        else:
-            headers = {} if request.key is None else {"Idempotency-Key": request.key}
-            http = self._client.build_request("POST", f"{path}/{request.verb.lower()}", json=body, headers=headers)
 
         async def trace(event: str, _: object) -> None:
             request.sent = request.sent or event.endswith("send_request_headers.started")
 
-        http.extensions["trace"] = trace
+        path, post = "/v1/usage/" + quote(request.user, safe=""), request.verb != "USAGE"
+        headers = {} if request.key is None else {"Idempotency-Key": request.key}
         try:
-            response = await self._client.send(http)
+            response = await self._client.request(
+                "POST" if post else "GET", f"{path}/{request.verb.lower()}" if post else path, headers=headers,
+                json=request.given("n", "ttl", "lang") if post else None, params=None if post else request.given("period", "lang"),
+                extensions={"trace": trace},
+            )  # fmt: skip
         except self._httpx.TransportError as error:
             raise request.lost(error) from error
         try:
