@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from support.case import MID_MONTH, Case
 from support.certificates import Authority
 from support.faulty_port import LOST, FaultyPort, http_answer
 from support.packaged_clients import ROOT, Failed, PythonClient, drivers, headroom_client
+from support.printed import blocks
 from support.tokens import token
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -354,6 +356,19 @@ class OnlyInPython(ClientCase):
             url = self.url(PythonClient(is_http), self.port(is_http))
             self.assertTrue(asyncio.run(cancel_in_the_body(url)))
             self.assertTrue(self.is_idle(user))
+
+    def test_the_printed_hold_is_given_back_when_the_user_stops_it(self):
+        user = self.subscriber(used=10)
+        program = next(block.text for block in blocks("clients/python/README.md") if "hold.amount" in block.text)
+        address = self.url(PythonClient(False), self.service.port)
+        running = processes.start(
+            [sys.executable, "-c", program, user, "message-1", "What is a quota? " * 1_000], stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "clients/python"), "HEADROOM_URL": address}, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        wait_until(lambda: not self.is_idle(user), "a hold")
+        running.send_signal(signal.SIGINT)
+        self.assertNotEqual(running.wait(TIMEOUT_SECONDS), 0)
+        self.assertTrue(self.is_idle(user))
 
     def test_a_client_works_in_the_child_of_a_fork_and_after_it_was_closed(self):
         user = self.subscriber(used=10)

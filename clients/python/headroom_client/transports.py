@@ -82,8 +82,9 @@ class OverHTTP:
         import httpx
 
         base = address._replace(netloc=address.netloc.rpartition("@")[2]).geturl()
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._httpx, self._client = httpx, httpx.AsyncClient(base_url=base, headers=headers, timeout=None, **options)
+        self._httpx, self._client = httpx, httpx.AsyncClient(base_url=base, timeout=None, **options)
+        if token:
+            self._client.headers["Authorization"] = f"Bearer {token}"
 
     async def send(self, request: Request) -> Answer:
         if request.key is not None and not re.fullmatch(r"[!#-~]{1,128}", request.key):
