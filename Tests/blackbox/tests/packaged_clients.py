@@ -224,6 +224,22 @@ class Retries(ClientCase):
         self.each(check)
 
 
+    def test_what_something_between_answers_is_not_taken_for_an_answer(self):
+        def check(client):
+            user = self.subscriber(used=700)
+            if self.line.is_http:
+                self.line.faults = [("CONSUME", http_answer(502, "<html>Bad Gateway</html>"))]
+                self.assertEqual(client.call("consume", user)["used"], 701)
+                self.line.faults = [("CONSUME", http_answer(404, "<html>Not Found</html>"))]
+            else:
+                self.assertEqual(client.call("consume", user)["used"], 701)
+                self.line.faults = [("CONSUME", b"+ALLOWED used=many\r\n")]
+            self.assertEqual(self.failure(client.call, "consume", user).code, "MALFORMED")
+            self.assertEqual((self.count(user), self.line.faults), (701, []))
+
+        self.each(check)
+
+
 class Holds(ClientCase):
     SHARED = True
 

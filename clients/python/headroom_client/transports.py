@@ -70,8 +70,11 @@ class OverTCP:
                 if not is_in_step:  # a late answer would be taken for that of the next request
                     await connection.disconnect(nowait=True)
                 await self._pool.release(connection)
-        values = {name: re.sub(r"\\(.)", r"\1", quoted) or bare for name, quoted, bare in FIELD.findall(line)}
-        return Answer.read({"ALLOWED": True, "HELD": True, "BLOCKED": False}.get(line.split(" ")[0]), values)
+        try:
+            values = {name: re.sub(r"\\(.)", r"\1", quoted) or bare for name, quoted, bare in FIELD.findall(line)}
+            return Answer.read({"ALLOWED": True, "HELD": True, "BLOCKED": False}.get(line.split(" ")[0]), values)
+        except (ValueError, TypeError) as error:
+            raise HeadroomError("MALFORMED", f"this is no answer of Headroom: {error}") from error
 
     async def close(self) -> None:
         await self._pool.disconnect()
