@@ -1,5 +1,8 @@
 -- Returns the fields of an answer line for a user whose usage snapshot is p_snapshot. p_messages: the number of
 -- messages requested, 0 if the request only reads.
+--
+-- OFFSET 0 keeps the columns of a step from being repeated for each of their uses: preparing those expressions took
+-- four times as long as all the rest.
 create or replace function headroom.format_answer(
     p_user_id uuid, p_snapshot headroom.usage_snapshot, p_messages integer
 ) returns headroom.answer
@@ -31,6 +34,7 @@ begin atomic
             end as days
         ) as spans
         where plans.plan = (p_snapshot).plan
+        offset 0
     ),
     tiers as (
         select
@@ -93,6 +97,7 @@ begin atomic
                 else (p_snapshot).state
             end as state_word
         from numbers
+        offset 0
     ),
     banners as (
         select
@@ -131,6 +136,7 @@ begin atomic
                 when tier in ('gentle', 'prominent') then tier
             end as banner
         from tiers
+        offset 0
     ),
     details as (
         select subscription.price, subscription.currency, subscription.store
