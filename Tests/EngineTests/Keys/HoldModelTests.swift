@@ -89,10 +89,17 @@ struct HoldModelTests {
                 model.setCount(user, period: snapshot.period, count: count)
             case .delete(let user, let later):
                 let period = model.usage(user, at: now).snapshot.period
+                // And the window in whatever row it is: a refused request may have moved it, or not.
                 try await database.psql.execute(
-                    "delete from message_usage where user_id = '\(user)' and billing_period = '\(period)'"
+                    """
+                    delete from message_usage where user_id = '\(user)' and billing_period = '\(period)';
+                    update message_usage
+                    set window_opened_at = null, window_ends_at = null, window_count = null, window_held = null
+                    where user_id = '\(user)' and window_opened_at is not null
+                    """
                 )
                 model.deleteRow(user, period: period)
+                model.deleteWindow(of: user)
                 try await database.moveClock(to: later)
             case .execute(let requests):
                 if let proxy, generator.chance(40) { proxy.arm(.reply("_batch")) }

@@ -85,6 +85,11 @@ extension ReferenceModel {
         }
     }
 
+    /// An operator's plain UPDATE that clears the columns of the window.
+    public mutating func deleteWindow(of user: UserID) {
+        windows[user] = nil
+    }
+
     /// An operator's plain UPDATE of `"limit"`. Without a row nothing changes.
     public mutating func setLimit(_ user: UserID, period: BillingPeriod, limit: Int?) {
         rows[user]?[period]?.limit = limit
