@@ -53,8 +53,8 @@ struct HoldHistory {
         case execute([(user: UserID, operation: EngineOperation)])
         /// An operator's plain UPDATE of `message_count`, by a positive or negative difference.
         case raise(UserID, by: Int)
-        /// An operator's plain DELETE of the current period's row, and of the window. The clock moves on, because a window is known by the
-        /// instant at which it opened.
+        /// An operator's plain DELETE of the current period's row, and of the window. The clock moves on, because a
+        /// window is known by the instant at which it opened.
         case delete(UserID, then: Instant)
         case move(to: Instant)
     }
