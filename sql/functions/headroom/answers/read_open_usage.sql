@@ -6,6 +6,10 @@ create or replace function headroom.read_open_usage(p_entitlement headroom.entit
 as $$
 declare
     v_row public.message_usage;
+    -- A variable, because PostgreSQL inlines headroom.build_usage_snapshot only with cheap arguments.
+    v_window constant headroom.usage_window := headroom.open_window(
+        p_entitlement.user_id, p_entitlement.window_seconds, headroom.now()
+    );
 begin
     select * into v_row from public.message_usage
     where bucket = headroom.bucket_of(p_entitlement.user_id) and user_id = p_entitlement.user_id
@@ -17,7 +21,7 @@ begin
             v_row.plan, v_row.plan_limit, v_row."limit", v_row.granted, p_entitlement.allowance
         ),
         headroom.now(),
-        headroom.open_window(p_entitlement.user_id, p_entitlement.window_seconds, headroom.now())
+        v_window
     );
 end
 $$;
