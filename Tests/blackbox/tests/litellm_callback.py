@@ -1,0 +1,96 @@
+"""integrations/litellm without LiteLLM, for each run of the tests: two of its names are replaced. litellm_proxies.py has the real one."""
+
+import asyncio
+import importlib.util
+import re
+import sys
+import types
+from unittest import mock
+
+from support.case import Case
+from support.litellm_proxy import CALLBACK
+from support.waiting import TIMEOUT_SECONDS
+
+
+class Refused(Exception):
+    def __init__(self, status_code, detail=None, headers=None):
+        self.status_code, self.detail, self.headers = status_code, detail, headers
+
+
+def module(name, **names):
+    made = types.ModuleType(name)
+    vars(made).update(names)
+    return made
+
+
+def load():
+    substitutes = {
+        "fastapi": module("fastapi", HTTPException=Refused),
+        "litellm": module("litellm"),
+        "litellm.integrations": module("litellm.integrations"),
+        "litellm.integrations.custom_logger": module("litellm.integrations.custom_logger", CustomLogger=object),
+    }
+    spec = importlib.util.spec_from_file_location("headroom_limit", CALLBACK)
+    loaded = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(CALLBACK.parents[2] / "clients" / "python"))
+    with mock.patch.dict(sys.modules, substitutes):
+        spec.loader.exec_module(loaded)
+    return loaded
+
+
+class Callback(Case):
+    SHARED = True
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.code = load()
+
+    def limit(self, **settings):
+        url = f"headroom://127.0.0.1:{self.service.port}"
+        return self.code.HeadroomLimit(self.code.Settings(url=url, count_by="user", timeout_seconds=TIMEOUT_SECONDS, **settings))
+
+    def test_of_200_concurrent_messages_at_a_limit_of_50_exactly_50_pass(self):
+        user = self.subscriber(used=750)
+
+        async def send(limit, number):
+            data = {"user": user, "litellm_call_id": "the same for all"}
+            try:
+                await limit.async_pre_call_hook(None, None, data, "acompletion")
+            except Refused as refused:
+                return refused.status_code
+            await limit.async_post_call_success_hook(data, None, None)
+            await limit.async_post_call_failure_hook(data, Exception("a later hook"), None)
+            return 200
+
+        async def send_all():
+            limit = self.limit()
+            return await asyncio.gather(*(send(limit, number) for number in range(200)))
+
+        statuses = asyncio.run(send_all())
+        self.assertEqual((statuses.count(200), statuses.count(429)), (50, 150))
+        self.assertEqual(self.count(user), 800)
+        self.assertNotIn(" held=", self.send_command(f"USAGE {user}"))
+
+    def test_settings_are_those_of_the_page(self):
+        page = CALLBACK.with_name("README.md").read_text()
+        printed = dict(re.findall(r"^\| `(HEADROOM_\w+)` \| (.*?) \|", page, re.M))
+        defaults = {f"HEADROOM_{name.upper()}": value for name, value in vars(self.code.Settings()).items()}
+        self.assertEqual({name: f"`{value:g}`" if isinstance(value, float) else f"`{value}`" for name, value in defaults.items() if value},
+                         {name: value for name, value in printed.items() if value})  # fmt: skip
+        self.assertEqual(set(printed), set(defaults))
+        for name, values in self.code.CHOICES.items():
+            for value in values:
+                self.assertIn(f"`{value}`", page, name)
+
+    def test_settings_are_read_from_the_environment_and_checked(self):
+        settings = self.code.Settings.read({"HEADROOM_COUNT_BY": "team", "HEADROOM_HOLD_SECONDS": "90", "HEADROOM_TOKEN": ""})
+        self.assertEqual((settings.count_by, settings.hold_seconds, settings.token), ("team", 90, ""))
+        with self.assertRaisesRegex(ValueError, "HEADROOM_WHEN_AWAY is 'perhaps'; it can be refuse, allow"):
+            self.code.Settings.read({"HEADROOM_WHEN_AWAY": "perhaps"})
+
+    def test_the_most_preferred_language_is_taken(self):
+        for accepted, language in (
+            ("de-DE,de;q=0.9,en;q=0.5", "de-DE"), ("en;q=0.1, fr", "fr"), ("*", None), ("", None), ("fr;q=0", None), ("x, ;q=, é", None),
+        ):  # fmt: skip
+            self.assertEqual(self.code.preferred_language(accepted), language)

@@ -1,0 +1,255 @@
+"""integrations/litellm in a real proxy of LiteLLM: what is counted, what is given back, and what a refused user sees."""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import unittest
+import uuid
+
+from support import processes
+from support.case import MID_MONTH, Case
+from support.litellm_proxy import MASTER_KEY, PYTHON, LiteLLM, message
+from support.model_stub import ModelStub
+from support.waiting import TIMEOUT_SECONDS, wait_until, wait_until_async
+
+NAMESPACE = "0b1f2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
+LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1."
+NOT_NOW = "I couldn't check your usage right now. Let's try again in a moment."
+COMPLETIONS = "/v1/chat/completions"
+
+
+class LiteLLMProxies(Case):
+    """A proxy, the stub's models behind it, and the service. One class, so that LiteLLM is imported once."""
+
+    CLOCK = MID_MONTH
+    FLAGS = ("--user-namespace", NAMESPACE)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.litellm = LiteLLM()
+        super().setUpClass()
+        cls.model = ModelStub()
+        cls.proxy = cls.new_proxy()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.litellm.stop()
+        cls.model.close()
+        super().tearDownClass()
+
+    @classmethod
+    def new_proxy(cls, **settings):
+        return cls.litellm.proxy(cls.model.url, **{"url": f"headroom://127.0.0.1:{cls.service.port}", "count_by": "user", **settings})
+
+    def use(self, **settings):
+        """A proxy of the test's own."""
+        self.proxy = self.new_proxy(**settings)
+        self.addCleanup(self.proxy.stop)
+
+    def setUp(self):
+        super().setUp()
+        self.model.gate.clear()
+        self.model.asked.clear()
+
+    def limited_user(self, limit):
+        """A user with this many messages left."""
+        return self.subscriber(used=800 - limit)
+
+    def state(self, user):
+        """Messages counted, and whether some are held."""
+        return self.count(user), " held=" in self.send_command(f"USAGE {user}")
+
+    def wait_for_state(self, user, count, is_held=False):
+        wait_until(lambda: self.state(user) == (count, is_held), lambda: f"{count} messages; there are {self.state(user)}")
+
+    def post(self, body, path=COMPLETIONS, **options):
+        async def post():
+            async with self.proxy.client() as client:
+                return await client.post(path, json=body, **options)
+
+        return asyncio.run(post())
+
+    def streamed(self, body):
+        """The text of a streamed answer, and the error that ended it."""
+        response = self.post({**body, "stream": True})
+        events = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: {")]
+        deltas = [choice["delta"].get("content") or "" for event in events for choice in event.get("choices", [])]
+        return "".join(deltas), next((event["error"] for event in events if "error" in event), None)
+
+    # Limits ---------------------------------------------------------------------------------------------------------------------
+
+    def test_of_200_concurrent_requests_at_a_limit_of_50_exactly_50_pass(self):
+        self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('fifty', 'Fifty', 'monthly', 50)")
+        user = self.subscriber("fifty")
+
+        async def send():
+            async with self.proxy.client() as client:
+                bodies = [message(user, stream=number % 2 == 0) for number in range(200)]
+                return await asyncio.gather(*(client.post(COMPLETIONS, json=body) for body in bodies))
+
+        answers = asyncio.run(send())
+        self.assertEqual(sorted(answer.status_code for answer in answers), [200] * 50 + [429] * 150)
+        self.assertEqual({answer.json()["error"]["message"] for answer in answers if answer.status_code == 429}, {LIMIT})
+        self.assertEqual(len(self.model.asked), 50, "a refused message does not reach the model")
+        self.wait_for_state(user, 50)
+
+    def test_a_refusal_has_the_banner_and_says_when_to_come_back(self):
+        user = self.limited_user(0)
+        for path, body in ((COMPLETIONS, message(user)), (COMPLETIONS, message(user, stream=True))):
+            answer = self.post(body, path)
+            seconds = (16 * 24 + 14) * 3600 + 1800
+            self.assertEqual((answer.status_code, answer.headers["retry-after"]), (429, str(seconds)))
+            self.assertEqual(answer.headers["x-should-retry"], "false", "OpenAI's libraries would send it again")
+            error = answer.json()["error"]
+            self.assertEqual((error["message"], error["code"]), (LIMIT, "429"))
+            details = error["provider_specific_fields"]
+            self.assertEqual((details["reason"], details["retry_after"]), ("limit_reached", seconds))
+            self.assertEqual((details["resets_at"], details["used"], details["limit"]), ("2026-04-01T00:00:00Z", 800, 800))
+        self.assertEqual(self.model.asked, [])
+
+    def test_a_refusal_is_in_the_language_of_the_request(self):
+        user = self.limited_user(0)
+        for accepted, beginning in (("de-DE,de;q=0.9,en;q=0.5", "Wir haben"), ("en;q=0.1, fr", "On a"), ("*, nonsense=1", "We've")):
+            answer = self.post(message(user), headers={"Accept-Language": accepted})
+            self.assertIn(beginning, answer.json()["error"]["message"])
+
+    def test_an_answer_counts_once_streamed_or_not(self):
+        user = self.limited_user(10)
+        self.assertEqual(self.post(message(user)).json()["choices"][0]["message"]["content"], "Hello!")
+        self.wait_for_state(user, 791)
+        self.assertEqual(self.streamed(message(user)), ("Hello!", None))
+        self.wait_for_state(user, 792)
+
+    def test_what_is_no_message_is_not_counted(self):
+        user = self.limited_user(0)
+        self.assertEqual(self.post({"model": "answers", "input": "Hello", "user": user}, "/v1/embeddings").status_code, 404)
+        self.assertEqual(self.state(user), (800, False))
+
+    def test_ids_of_requests_that_are_equal_count_each(self):
+        user = self.limited_user(10)
+
+        async def send():
+            async with self.proxy.client() as client:
+                same = {"x-litellm-call-id": "the-same"}
+                return await asyncio.gather(*(client.post(COMPLETIONS, json=message(user), headers=same) for _ in range(12)))
+
+        self.assertEqual(sorted(answer.status_code for answer in asyncio.run(send())), [200] * 10 + [429] * 2)
+        self.wait_for_state(user, 800)
+
+    def test_users_may_have_names(self):
+        name = f"ann@example.com-{uuid.uuid4()}"
+        self.assertEqual(self.post(message(name)).status_code, 200)
+        self.wait_for_state(str(uuid.uuid5(uuid.UUID(NAMESPACE), name)), 1)
+
+    def test_a_request_without_a_user_and_one_with_an_impossible_user_are_refused(self):
+        for user, text in ((None, "has no user"), ("an impossible user", "user must be")):
+            answer = self.post(message(user))
+            self.assertEqual(answer.status_code, 400)
+            self.assertIn(text, answer.json()["error"]["message"])
+        self.assertEqual(self.model.asked, [])
+
+    # Failures -------------------------------------------------------------------------------------------------------------------
+
+    def test_a_message_that_the_model_fails_to_answer_is_given_back(self):
+        user = self.limited_user(1)
+        for _ in range(3):
+            self.assertEqual(self.post(message(user, "fails")).status_code, 500)
+            self.wait_for_state(user, 799)
+        self.assertEqual(self.post(message(user)).status_code, 200)
+        self.wait_for_state(user, 800)
+
+    def test_retries_and_a_fallback_count_one_message(self):
+        user = self.limited_user(1)
+        self.assertEqual(self.post(message(user, "falls-back")).status_code, 200)
+        self.assertGreater(len(self.model.asked), 2, "a retry, and the fallback")
+        self.wait_for_state(user, 800)
+
+    def test_a_stream_that_breaks_off_is_given_back(self):
+        user = self.limited_user(1)
+        text, error = self.streamed(message(user, "breaks"))
+        self.assertTrue(error, text)
+        self.wait_for_state(user, 799)
+
+    def test_a_client_that_hangs_up_in_the_middle_of_an_answer_has_sent_its_message(self):
+        user = self.limited_user(5)
+        self.hang_up(message(user, "pauses", stream=True), after_the_first_word=True)
+        self.wait_for_state(user, 796)
+
+    def test_a_client_that_hangs_up_before_the_answer_begins_has_sent_its_message_too(self):
+        """LiteLLM goes on asking the model, and the message counts when it answers."""
+        user = self.limited_user(5)
+        self.hang_up(message(user, "waits", stream=True), after_the_first_word=False)
+        self.assertEqual(self.state(user), (795, True))
+        self.model.gate.set()
+        self.wait_for_state(user, 796)
+
+    def hang_up(self, body, after_the_first_word):
+        async def send():
+            async with self.proxy.client() as client, client.stream("POST", COMPLETIONS, json=body) as response:
+                async for line in response.aiter_lines():
+                    if "Hel" in line:
+                        return
+
+        async def hang_up():
+            request = asyncio.create_task(send())
+            if not after_the_first_word:
+                await wait_until_async(lambda: self.model.asked, "the model is asked")
+                request.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait_for(request, TIMEOUT_SECONDS)
+            self.assertTrue(self.state(body["user"])[1] or after_the_first_word, "it is held while the model is asked")
+
+        asyncio.run(hang_up())
+
+    # Settings -------------------------------------------------------------------------------------------------------------------
+
+    def test_messages_may_count_by_key(self):
+        self.use(count_by="key")
+        self.assertEqual(self.post(message("somebody")).status_code, 200)
+        name = hashlib.sha256(MASTER_KEY.encode()).hexdigest()
+        self.wait_for_state(str(uuid.uuid5(uuid.UUID(NAMESPACE), name)), 1)
+
+    def test_an_answer_may_count_its_tokens(self):
+        self.use(count="tokens", hold_tokens=100)
+        user = self.limited_user(300)
+        self.post(message(user))
+        self.wait_for_state(user, 512)
+        self.streamed(message(user, stream_options={"include_usage": True}))
+        self.wait_for_state(user, 524)
+        self.hang_up(message(user, "pauses", stream=True), after_the_first_word=True)
+        self.wait_for_state(user, 624)
+        answer = self.post(message(self.limited_user(99)))
+        self.assertEqual((answer.status_code, answer.json()["error"]["provider_specific_fields"]["reason"]), (429, "exceeds_remaining"))
+
+    def test_an_answer_that_outlasts_its_hold_counts(self):
+        self.use(hold_seconds=60)
+        user = self.limited_user(5)
+
+        async def send():
+            async with self.proxy.client() as client:
+                request = asyncio.create_task(client.post(COMPLETIONS, json=message(user, "waits", stream=True)))
+                await wait_until_async(lambda: self.state(user)[1], "it is held")
+                self.set_clock("2026-03-15T09:32:00Z")
+                self.model.gate.set()
+                return await request
+
+        self.addCleanup(self.set_clock, MID_MONTH)
+        self.assertEqual(asyncio.run(send()).status_code, 200)
+        self.wait_for_state(user, 796)
+
+    def test_while_headroom_is_away_messages_are_refused_kindly(self):
+        self.use(url=f"headroom://127.0.0.1:{processes.free_port()}", timeout_seconds=0.5)
+        answer = self.post(message(self.user()))
+        self.assertEqual((answer.status_code, answer.json()["error"]["message"]), (503, NOT_NOW))
+        self.assertEqual(self.model.asked, [])
+
+    def test_while_headroom_is_away_messages_may_be_let_through(self):
+        self.use(url=f"headroom://127.0.0.1:{processes.free_port()}", timeout_seconds=0.5, when_away="allow")
+        self.assertEqual(self.post(message(self.user())).status_code, 200)
+        self.assertEqual(self.streamed(message(self.user())), ("Hello!", None))
+
+
+def load_tests(loader, tests, pattern):
+    """Only where LiteLLM is installed, which takes longer than these tests: by script/integrations."""
+    return tests if PYTHON.exists() else unittest.TestSuite()

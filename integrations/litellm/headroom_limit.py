@@ -1,0 +1,219 @@
+"""Counts the messages of a LiteLLM proxy with Headroom: holds one before the model is asked, counts it when it has answered.
+
+README.md beside this file says how to install it, and has the settings.
+"""
+
+# Annotations are not postponed: LiteLLM loads this file outside sys.modules, where dataclasses would look them up.
+import asyncio
+import logging
+import os
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, fields
+from typing import Any
+
+from fastapi import HTTPException
+from headroom_client import Answer, AsyncHeadroom, BadArgument, Blocked, Expired, HeadroomError, Hold
+from litellm.integrations.custom_logger import CustomLogger
+
+log = logging.getLogger("headroom_limit")
+
+COUNTED = {
+    "completion", "acompletion", "text_completion", "atext_completion", "responses", "aresponses", "anthropic_messages",
+    "aanthropic_messages", "generate_content", "agenerate_content", "generate_content_stream", "agenerate_content_stream",
+}  # fmt: skip
+"""The call types that are messages. Embeddings, images, files and the like are not counted."""
+
+HOLD_KEY = "headroom_key"
+"""In the request's metadata, which LiteLLM passes to each hook, also if another callback has copied the request."""
+
+LANGUAGE = re.compile(r"\s*([A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,3})\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Each is an environment variable, HEADROOM_ and the name in upper case."""
+
+    url: str = "headroom://127.0.0.1:6747"
+    token: str = ""
+    count_by: str = "key"
+    count: str = "messages"
+    hold_tokens: int = 4096
+    hold_seconds: int = 600
+    when_away: str = "refuse"
+    timeout_seconds: float = 3.0
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str]) -> "Settings":
+        given = {each.name: environment.get(f"HEADROOM_{each.name.upper()}", "") for each in fields(cls)}
+        kinds = {each.name: type(each.default) for each in fields(cls)}
+        settings = cls(**{name: kinds[name](value) for name, value in given.items() if value})
+        for name, values in CHOICES.items():
+            if getattr(settings, name) not in values:
+                raise ValueError(f"HEADROOM_{name.upper()} is {getattr(settings, name)!r}; it can be {', '.join(values)}")
+        return settings
+
+
+CHOICES = {"count_by": ("user", "owner", "team", "key"), "count": ("messages", "tokens"), "when_away": ("refuse", "allow")}
+
+
+class NotAnswered(Exception):
+    """Ends a hold of a message that the model has not answered, so that it is given back."""
+
+
+@dataclass
+class Held:
+    """A message between `async_pre_call_hook` and the hook that says how it has ended."""
+
+    user: str
+    hold: Hold
+    context: AbstractAsyncContextManager[Hold]
+    expiry: asyncio.TimerHandle
+
+
+class HeadroomLimit(CustomLogger):
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+        self._headroom = AsyncHeadroom(
+            settings.url, settings.token or None, timeout=settings.timeout_seconds, attempt_timeout=settings.timeout_seconds / 3,
+            when_away="allow" if settings.when_away == "allow" else "refuse",
+        )  # fmt: skip
+        self._held: dict[str, Held] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # The hooks of LiteLLM's proxy ---------------------------------------------------------------------------------------------
+
+    async def async_pre_call_hook(self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str) -> dict[str, Any] | None:
+        """Once for each request; LiteLLM's retries and fallbacks come after it."""
+        if call_type not in COUNTED:
+            return None
+        user = self._user(user_api_key_dict, data)
+        headers = (data.get("proxy_server_request") or {}).get("headers") or {}
+        # The client makes a key of its own. The ids of LiteLLM's requests would not do, because a request may choose its id.
+        context = self._headroom.hold(
+            user, self._most, ttl=self.settings.hold_seconds, lang=preferred_language(headers.get("accept-language", ""))
+        )
+        try:
+            hold = await context.__aenter__()
+        except Blocked as refusal:
+            raise refused(refusal.answer) from None
+        except BadArgument as error:
+            raise HTTPException(400, f"Headroom: {error.message}") from error
+        except HeadroomError as error:
+            log.error("Headroom does not answer this proxy, so it refuses every message: %s", error)
+            raise HTTPException(500, f"Headroom: {error.code}; the proxy's log says more") from error
+        metadata(data)[HOLD_KEY] = hold.key
+        # If LiteLLM calls no further hook, the hold expires, and nothing is left of it here either.
+        expiry = asyncio.get_running_loop().call_later(self.settings.hold_seconds + 60, self._held.pop, hold.key, None)
+        self._held[hold.key] = Held(user, hold, context, expiry)
+        return data
+
+    async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> None:
+        """For an answer that is not streamed, also one from LiteLLM's cache."""
+        await self._end(data, is_answered=True, tokens=tokens(response))
+
+    async def async_post_call_failure_hook(
+        self, request_data: dict[str, Any], original_exception: Exception, user_api_key_dict: Any, traceback_str: str | None = None
+    ) -> None:
+        """After the last attempt, and also if another callback has refused the request."""
+        await self._end(request_data, is_answered=False)
+
+    async def async_post_call_streaming_iterator_hook(
+        self, user_api_key_dict: Any, response: AsyncIterator[Any], request_data: dict[str, Any]
+    ) -> AsyncIterator[Any]:
+        """A streamed answer counts as soon as it has begun, if it ends well or the client hangs up. It does not if the model fails."""
+        is_answered, used = False, None
+        try:
+            async for chunk in response:
+                is_answered, used = True, tokens(chunk) or used
+                yield chunk
+        except Exception:
+            is_answered = False
+            raise
+        finally:
+            await self._end(request_data, is_answered, used)
+
+    # Holds --------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _most(self) -> int:
+        """What is held for a message: itself, or the most tokens that it may take."""
+        return 1 if self.settings.count == "messages" else self.settings.hold_tokens
+
+    def _user(self, key: Any, data: dict[str, Any]) -> str:
+        user = {
+            # LiteLLM finds it in `user`, and in what other APIs and chats use in its place.
+            "user": getattr(key, "end_user_id", None) or data.get("user"),
+            "owner": getattr(key, "user_id", None),
+            "team": getattr(key, "team_id", None),
+            "key": getattr(key, "api_key", None),  # its SHA-256
+        }[self.settings.count_by]
+        if not user:
+            raise HTTPException(400, f"Headroom: this request has no {self.settings.count_by} to count it for (HEADROOM_COUNT_BY)")
+        return str(user)
+
+    async def _end(self, data: dict[str, Any], is_answered: bool, tokens: int | None = None) -> None:
+        """Ends the request's hold, if this is the first hook that says how it has ended."""
+        held = self._held.pop(metadata(data).get(HOLD_KEY, ""), None)
+        if held is None:
+            return
+        held.expiry.cancel()
+        if self.settings.count == "tokens":
+            held.hold.amount = tokens
+        # A task of its own, because a client that hangs up cancels the one that runs here.
+        task = asyncio.create_task(self._settle(held, is_answered))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        await asyncio.shield(task)
+
+    async def _settle(self, held: Held, is_answered: bool) -> None:
+        failure = None if is_answered else NotAnswered()
+        try:
+            await held.context.__aexit__(type(failure) if failure else None, failure, None)
+            if isinstance(held.hold.error, Expired) and is_answered:  # otherwise reading slowly would cost nothing
+                amount = self._most if held.hold.amount is None else min(held.hold.amount, self._most)
+                await self._headroom.consume(held.user, max(1, amount), key=f"{held.hold.key}-late")
+        except HeadroomError as error:
+            log.error("a message was answered, and not counted: %s", error)
+
+
+def metadata(data: dict[str, Any]) -> dict[str, Any]:
+    """LiteLLM's own, which for some APIs is not the one that the client sends to the model."""
+    name = "litellm_metadata" if "litellm_metadata" in data else "metadata"
+    if not isinstance(data.get(name), dict):
+        data[name] = {}
+    found: dict[str, Any] = data[name]
+    return found
+
+
+def tokens(answer: Any) -> int | None:
+    """The tokens of an answer, or of the chunk that has them for the whole answer."""
+    usage = getattr(answer, "usage", None)
+    total = getattr(usage, "total_tokens", None)
+    return total if isinstance(total, int) else None
+
+
+def preferred_language(accepted: str) -> str | None:
+    """The first of the most preferred languages in an Accept-Language."""
+    found = [match for part in accepted.split(",") if (match := LANGUAGE.fullmatch(part)) and float(match[2] or 1) > 0]
+    return max(found, key=lambda match: float(match[2] or 1))[1] if found else None
+
+
+def refused(answer: Answer) -> HTTPException:
+    """LiteLLM answers it in OpenAI's format: the banner is the error's message, which chats show."""
+    banner = answer.banner or "You have no messages left."
+    named = {
+        "reason": answer.reason, "plan": answer.plan, "used": answer.used, "limit": answer.limit, "retry_after": answer.retry_after,
+        "resets_at": answer.resets and answer.resets.isoformat().replace("+00:00", "Z"), "notice": answer.notice,
+    }  # fmt: skip
+    # OpenAI's libraries send a refused request three times, without this.
+    headers = {"x-should-retry": "false"}
+    if answer.retry_after is not None:
+        headers["Retry-After"] = str(answer.retry_after)
+    details = {name: value for name, value in named.items() if value is not None}
+    return HTTPException(503 if answer.degraded else 429, {"message": banner, **details}, headers)
+
+
+proxy_handler_instance = HeadroomLimit(Settings.read(os.environ))
