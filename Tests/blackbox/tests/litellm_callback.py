@@ -1,14 +1,11 @@
 """integrations/litellm without LiteLLM, for each run of the tests: two of its names are replaced. litellm_proxies.py has the real one."""
 
 import asyncio
-import importlib.util
 import re
-import sys
-import types
-from unittest import mock
 
 from support.case import Case
 from support.litellm_proxy import CALLBACK
+from support.loading import load, module
 from support.waiting import TIMEOUT_SECONDS
 
 
@@ -17,25 +14,14 @@ class Refused(Exception):
         self.status_code, self.detail, self.headers = status_code, detail, headers
 
 
-def module(name, **names):
-    made = types.ModuleType(name)
-    vars(made).update(names)
-    return made
-
-
-def load():
-    substitutes = {
-        "fastapi": module("fastapi", HTTPException=Refused),
-        "litellm": module("litellm"),
-        "litellm.integrations": module("litellm.integrations"),
-        "litellm.integrations.custom_logger": module("litellm.integrations.custom_logger", CustomLogger=object),
-    }
-    spec = importlib.util.spec_from_file_location("headroom_limit", CALLBACK)
-    loaded = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(CALLBACK.parents[2] / "clients" / "python"))
-    with mock.patch.dict(sys.modules, substitutes):
-        spec.loader.exec_module(loaded)
-    return loaded
+def load_callback():
+    return load(
+        CALLBACK,
+        module("fastapi", HTTPException=Refused),
+        module("litellm"),
+        module("litellm.integrations"),
+        module("litellm.integrations.custom_logger", CustomLogger=object),
+    )
 
 
 class Callback(Case):
@@ -44,7 +30,7 @@ class Callback(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.code = load()
+        cls.code = load_callback()
 
     def limit(self, **settings):
         url = f"headroom://127.0.0.1:{self.service.port}"
