@@ -17,7 +17,8 @@ from .waiting import TIMEOUT_SECONDS, wait_until
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".build" / "litellm" / "bin" / "python3"
 CALLBACK = ROOT / "integrations" / "litellm" / "headroom_limit.py"
-MASTER_KEY = "sk-the-key-of-the-tests"
+EXAMPLE = CALLBACK.with_name("config.yaml")
+MASTER_KEY = "sk-headroom-example"
 
 CONFIG = """
 model_list:
@@ -57,13 +58,11 @@ class LiteLLM:
             ),
         )  # fmt: skip
 
-    def proxy(self, model_url, **settings):
+    def proxy(self, config, **settings):
         """Starts a proxy, and waits until it is ready. `settings` are those of headroom_limit.py, in lower case."""
         directory = Path(processes.directory())
         shutil.copy(CALLBACK, directory)
-        names = {**{name: name for name in ("answers", "fails", "breaks", "pauses", "waits")}, "falls-back": "fails"}
-        models = "".join(MODEL.format(name=name, model=model, url=model_url) for name, model in names.items())
-        (directory / "config.yaml").write_text(CONFIG.format(models=models, master_key=MASTER_KEY))
+        (directory / "config.yaml").write_text(config)
         port, log = processes.free_port(), str(directory / "proxy.log")
         arguments = ["--config", str(directory / "config.yaml"), "--host", "127.0.0.1", "--port", str(port)]
         variables = {f"HEADROOM_{name.upper()}": str(value) for name, value in {"timeout_seconds": TIMEOUT_SECONDS, **settings}.items()}
@@ -105,6 +104,13 @@ class LiteLLMProxy:
     def stop(self):
         os.kill(self.process_id, signal.SIGTERM)
         wait_until(lambda: not processes.is_alive(self.process_id), "the proxy ends")
+
+
+def config(model_url):
+    """The stub's models, and one that falls back to another."""
+    names = {**{name: name for name in ("answers", "fails", "breaks", "pauses", "waits")}, "falls-back": "fails"}
+    models = "".join(MODEL.format(name=name, model=model, url=model_url) for name, model in names.items())
+    return CONFIG.format(models=models, master_key=MASTER_KEY)
 
 
 def read(log):

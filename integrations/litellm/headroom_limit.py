@@ -189,10 +189,16 @@ def metadata(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def tokens(answer: Any) -> int | None:
-    """The tokens of an answer, or of the chunk that has them for the whole answer."""
-    usage = getattr(answer, "usage", None)
-    total = getattr(usage, "total_tokens", None)
-    return total if isinstance(total, int) else None
+    """The tokens of an answer, or of the chunk that has them for the whole answer, by the names of OpenAI and Anthropic."""
+    found = field(answer, "usage")
+    total, given, made = (field(found, name) for name in ("total_tokens", "input_tokens", "output_tokens"))
+    if isinstance(total, int):
+        return total
+    return given + made if isinstance(given, int) and isinstance(made, int) else None
+
+
+def field(record: Any, name: str) -> Any:
+    return record.get(name) if isinstance(record, dict) else getattr(record, name, None)
 
 
 def preferred_language(accepted: str) -> str | None:

@@ -80,3 +80,10 @@ class Callback(Case):
             ("de-DE,de;q=0.9,en;q=0.5", "de-DE"), ("en;q=0.1, fr", "fr"), ("*", None), ("", None), ("fr;q=0", None), ("x, ;q=, é", None),
         ):  # fmt: skip
             self.assertEqual(self.code.preferred_language(accepted), language)
+
+    def test_the_tokens_of_an_answer_are_read_by_the_names_of_each_provider(self):
+        for usage, total in (
+            ({"total_tokens": 12}, 12), ({"input_tokens": 7, "output_tokens": 5}, 12), ({"input_tokens": 7}, None), (None, None),
+        ):  # fmt: skip
+            self.assertEqual(self.code.tokens({"usage": usage}), total)
+        self.assertEqual(self.code.tokens(b"data: {}"), None)

@@ -8,8 +8,10 @@ import uuid
 
 from support import processes
 from support.case import MID_MONTH, Case
-from support.litellm_proxy import PYTHON, LiteLLM, message
+from support.litellm_proxy import EXAMPLE, PYTHON, LiteLLM, message
+from support.litellm_proxy import config as stub_config
 from support.model_stub import ModelStub
+from support.printed import blocks, pattern
 from support.waiting import TIMEOUT_SECONDS, wait_until, wait_until_async
 
 NAMESPACE = "0b1f2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
@@ -38,12 +40,13 @@ class LiteLLMProxies(Case):
         super().tearDownClass()
 
     @classmethod
-    def new_proxy(cls, **settings):
-        return cls.litellm.proxy(cls.model.url, **{"url": f"headroom://127.0.0.1:{cls.service.port}", "count_by": "user", **settings})
+    def new_proxy(cls, config=None, **settings):
+        settings = {"url": f"headroom://127.0.0.1:{cls.service.port}", "count_by": "user", **settings}
+        return cls.litellm.proxy(config or stub_config(cls.model.url), **settings)
 
-    def use(self, **settings):
+    def use(self, config=None, **settings):
         """A proxy of the test's own."""
-        self.proxy = self.new_proxy(**settings)
+        self.proxy = self.new_proxy(config, **settings)
         self.addCleanup(self.proxy.stop)
 
     def setUp(self):
@@ -200,6 +203,35 @@ class LiteLLMProxies(Case):
             self.assertTrue(self.state(body["user"])[1] or after_the_first_word, "it is held while the model is asked")
 
         asyncio.run(hang_up())
+
+    # The page -------------------------------------------------------------------------------------------------------------------
+
+    def test_the_page_leads_to_the_first_refusal(self):
+        self.use(EXAMPLE.read_text())
+        page = blocks("integrations/litellm/README.md")
+        send = next(block.text for block in page if block.text.startswith("for number"))
+        printed = next(block.text for block in page if block.language == "text")
+        self.assertIn(":4000/", send)
+        output = processes.run(["bash", "-c", send.replace("http://127.0.0.1:4000", self.proxy.url)])
+        self.assertRegex(output.strip(), "^" + pattern(printed.strip()) + "$")
+
+    def test_each_api_counts(self):
+        self.use(EXAMPLE.read_text())
+        user = self.limited_user(10)
+        for count, (path, body) in enumerate(
+            (
+                ("/v1/completions", {"prompt": "Hello"}),
+                ("/v1/completions", {"prompt": "Hello", "stream": True}),
+                ("/v1/responses", {"input": "Hello"}),
+                ("/v1/messages", {"messages": message(None)["messages"], "max_tokens": 9}),
+                ("/v1beta/models/example:generateContent", {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}),
+            ),
+            start=791,
+        ):
+            with self.subTest(path=path):
+                answer = self.post({"model": "example", "user": user, "metadata": {"user_id": user}, **body}, path)
+                self.assertEqual(answer.status_code, 200, answer.text)
+                self.wait_for_state(user, count)
 
     # Settings -------------------------------------------------------------------------------------------------------------------
 
