@@ -47,8 +47,7 @@ class Settings:
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "Settings":
         given = {each.name: environment.get(f"HEADROOM_{each.name.upper()}", "") for each in fields(cls)}
-        kinds = {each.name: type(each.default) for each in fields(cls)}
-        settings = cls(**{name: kinds[name](value) for name, value in given.items() if value})
+        settings = cls(**{name: type(getattr(cls, name))(value) for name, value in given.items() if value})
         for name, values in CHOICES.items():
             if getattr(settings, name) not in values:
                 raise ValueError(f"HEADROOM_{name.upper()} is {getattr(settings, name)!r}; it can be {', '.join(values)}")

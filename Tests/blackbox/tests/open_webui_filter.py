@@ -69,6 +69,8 @@ class Filters(Case):
             self.assertTrue(self.is_held(user))
             for event in events:
                 await loaded.stream(event, metadata)
+            if events:  # Open WebUI calls it at the end of a stream, also after an error
+                await loaded.outlet({}, metadata)
 
         async def send_all():
             loaded = self.filter()
