@@ -58,6 +58,19 @@ class Callback(Case):
         self.assertEqual(self.count(user), 800)
         self.assertNotIn(" held=", self.send_command(f"USAGE {user}"))
 
+    def test_a_message_that_another_callback_refuses_is_given_back(self):
+        user = self.subscriber(used=700)
+
+        async def send():
+            limit, data = self.limit(), {"user": user}
+            await limit.async_pre_call_hook(None, None, data, "acompletion")
+            self.assertIn(" held=1 ", self.send_command(f"USAGE {user}"))
+            await limit.async_post_call_failure_hook(data, Exception("refused"), None)
+
+        asyncio.run(send())
+        self.assertEqual(self.count(user), 700)
+        self.assertNotIn(" held=", self.send_command(f"USAGE {user}"))
+
     def test_settings_are_those_of_the_page(self):
         page = CALLBACK.with_name("README.md").read_text()
         printed = dict(re.findall(r"^\| `(HEADROOM_\w+)` \| (.*?) \|", page, re.M))

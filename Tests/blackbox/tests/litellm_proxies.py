@@ -241,6 +241,15 @@ class LiteLLMProxies(Case):
         # LiteLLM's name of the master key; virtual keys need a database of LiteLLM's own.
         self.wait_for_state(str(uuid.uuid5(uuid.UUID(NAMESPACE), "litellm_proxy_master_key")), 1)
 
+    def test_an_answer_from_litellms_cache_counts(self):
+        with_cache = "litellm_settings:\n  cache: true\n  cache_params: {type: local}\n"
+        self.use(stub_config(self.model.url).replace("litellm_settings:\n", with_cache))
+        user = self.limited_user(10)
+        for count, stream in ((791, False), (792, False), (793, True), (794, True)):
+            self.assertEqual(self.post(message(user, stream=stream)).status_code, 200)
+            self.wait_for_state(user, count)
+        self.assertLess(len(self.model.asked), 4, "some come from the cache")
+
     def test_an_answer_may_count_its_tokens(self):
         self.use(count="tokens", hold_tokens=100)
         user = self.limited_user(300)
