@@ -45,8 +45,7 @@ extension ModelSubscription {
     public var accessEndsAt: Instant? {
         switch plan.cycle {
         case .trial(let days): expiresAt ?? startedAt?.advanced(bySeconds: Int64(days) * 86_400)
-        case .lifetime: expiresAt
-        case .monthly, .weekly, .daily: hasBillingIssue ? graceEndsAt : expiresAt
+        case .lifetime, .monthly, .weekly, .daily: hasBillingIssue ? graceEndsAt : expiresAt
         }
     }
 
@@ -68,8 +67,9 @@ extension ModelSubscription {
         let isOver = isOver(at: instant)
         return switch plan.cycle {
         case .trial: isOver && wasEnded ? .expired : .trial
-        case .lifetime: isOver ? .expired : .free
+        // A lifetime plan too, which was another one when it was bought.
         case _ where hasBillingIssue: isOver ? .billingRetry : .gracePeriod
+        case .lifetime: isOver ? .expired : .free
         case _ where isOver: .expired
         case .monthly, .weekly, .daily: unsubscribedAt == nil ? .active : .cancelled
         }
