@@ -149,7 +149,8 @@ class InstalledPackage(Case):
             if shutil.which("npm"):
                 project = Path(processes.directory())
                 run(["npm", "install", "--offline", "--no-audit", "--no-fund", ROOT / "clients/node"], project)
-                run(["node", "--input-type=module", "--eval", 'import { Headroom } from "headroom-client"; new Headroom("http://h")'], project)
+                imports = 'import { Headroom } from "headroom-client"; new Headroom("http://h")'
+                run(["node", "--input-type=module", "--eval", imports], project)
             self.install_tarball(directory)
 
         self.run_page(PAGES["node"], directory, {**os.environ, "HEADROOM_URL": self.service.address}, install)
