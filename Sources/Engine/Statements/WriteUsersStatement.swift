@@ -91,20 +91,19 @@ struct WriteUsersStatement {
 
     private static func usageRows(of users: [UserTransaction]) -> Parameters {
         let count = users.count
-        let maximum = UsageSnapshot.countMaximum
         var parameters = Parameters(capacity: 512 + count * 256)
         parameters.appendTexts(count: count) { users[$0].locked.entitlement }
         parameters.appendNullableInt64s(count: count) { users[$0].locked.generation }
         parameters.appendInt32s(count: count) { Int32(users[$0].snapshot.used) }
-        parameters.appendInt32s(count: count) { Int32(min(users[$0].snapshot.held, maximum)) }
-        parameters.appendInt32s(count: count) { Int32(min(users[$0].released, maximum)) }
+        parameters.appendInt32s(count: count) { Int32(users[$0].snapshot.held) }
+        parameters.appendInt32s(count: count) { Int32(min(users[$0].released, UsageSnapshot.countMaximum)) }
         parameters.appendNullableInt32s(count: count) { users[$0].snapshot.limit.map { Int32($0) } }
         parameters.appendTimestamps(count: count) { users[$0].usableUntil.microsecondsSince1970 }
         let windows = users.contains { $0.snapshot.window != nil } ? count : 0
         parameters.appendTimestamps(count: windows) { users[$0].snapshot.window?.openedAt?.microsecondsSince1970 }
         parameters.appendTimestamps(count: windows) { users[$0].snapshot.window?.endsAt?.microsecondsSince1970 }
         parameters.appendInt32s(count: windows) { Int32(users[$0].snapshot.windowUsed) }
-        parameters.appendInt32s(count: windows) { Int32(min(users[$0].snapshot.windowHeld, maximum)) }
+        parameters.appendInt32s(count: windows) { Int32(users[$0].snapshot.windowHeld) }
         return parameters
     }
 
