@@ -1,5 +1,5 @@
 -- Replaces the words of a language with the shipped ones, and returns the number of rows that changed. Runs with the
--- rights of the caller, whom the audit log then names.
+-- rights of the caller, so that the audit log names that role.
 create or replace function headroom.restore_words(p_lang text) returns integer
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
