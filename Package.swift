@@ -236,8 +236,8 @@ let package = Package(
         .testTarget(
             name: "LineServerTests",
             dependencies: [
-                "Engine", "LineProtocol", "LineServer", "ServiceCore", "TestSupport", "Usage", logging, nioCore,
-                nioEmbedded,
+                "Engine", "LineProtocol", "LineServer", "Postgres", "ServiceCore", "TestSupport", "Usage", logging,
+                nioCore, nioEmbedded,
             ]
         ),
         .testTarget(

@@ -3,8 +3,7 @@ import Usage
 
 /// What an operator can set about the engine. ServiceCore's settings document each.
 public struct EngineConfiguration: Sendable {
-    /// libpq connection string or URI. May hold a password.
-    public var databaseURL: String
+    public var database: DatabaseTopology
     public var unknownUsersPolicy: UnknownUsersPolicy
     /// Where users change a subscription that does not come from the App Store; nil: not known.
     public var manageURL: String?
@@ -23,13 +22,16 @@ public struct EngineConfiguration: Sendable {
     public var requestTimeout: Duration
     /// How long one attempt to connect to the database may take.
     public var connectTimeout: Duration
+    /// Where commits wait for a standby: how long after one the server is taken for the primary, for answers without a
+    /// commit.
+    public var primaryLease: Duration
     /// How long REPORT and TOP may take, which read the whole table.
     public var reportTimeout: Duration
     /// How often subscribed users are checked for changes.
     public var changesPoll: Duration
 
     public init(
-        databaseURL: String,
+        database: DatabaseTopology,
         unknownUsersPolicy: UnknownUsersPolicy = .trial,
         manageURL: String? = nil,
         language: LanguageTag = .english,
@@ -39,10 +41,11 @@ public struct EngineConfiguration: Sendable {
         queueWaitMaximum: Duration = .milliseconds(500),
         requestTimeout: Duration = .seconds(2),
         connectTimeout: Duration = .seconds(2),
+        primaryLease: Duration = .seconds(2),
         reportTimeout: Duration = .seconds(60),
         changesPoll: Duration = .milliseconds(100)
     ) {
-        self.databaseURL = databaseURL
+        self.database = database
         self.unknownUsersPolicy = unknownUsersPolicy
         self.manageURL = manageURL
         self.language = language
@@ -52,6 +55,7 @@ public struct EngineConfiguration: Sendable {
         self.queueWaitMaximum = min(queueWaitMaximum, requestTimeout / 2)
         self.requestTimeout = requestTimeout
         self.connectTimeout = connectTimeout
+        self.primaryLease = primaryLease
         self.reportTimeout = reportTimeout
         self.changesPoll = changesPoll
     }
@@ -62,7 +66,7 @@ extension EngineConfiguration {
     func sessionOptions(_ name: String, readOnly: Bool = false) -> ConnectionOptions {
         .service(
             name,
-            databaseURL,
+            database,
             connectTimeout: connectTimeout,
             settings: LaneSettings.all(unknownUsersPolicy: unknownUsersPolicy, requestTimeout: requestTimeout)
                 + [("headroom.manage_url", manageURL ?? ""), ("headroom.language", language.text)]
@@ -74,7 +78,7 @@ extension EngineConfiguration {
     var readerOptions: ConnectionOptions {
         .service(
             "reader",
-            databaseURL,
+            database,
             connectTimeout: connectTimeout,
             settings: [
                 ("enable_seqscan", "off"),
@@ -94,7 +98,7 @@ extension EngineConfiguration {
 
 /// Printing or dumping the configuration, also as part of something else, shows no password.
 extension EngineConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    public var description: String { "engine at \(redacted(conninfo: databaseURL)), \(lanes) lanes" }
+    public var description: String { "engine at \(database), \(lanes) lanes" }
     public var debugDescription: String { description }
-    public var customMirror: Mirror { Mirror(self, children: ["database": redacted(conninfo: databaseURL)]) }
+    public var customMirror: Mirror { Mirror(self, children: ["database": "\(database)"]) }
 }

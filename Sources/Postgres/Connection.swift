@@ -33,8 +33,15 @@ public final class Connection {
     /// Names that `query(_:_:as:deadline:)` has prepared in this session.
     var preparedStatements: Set<String> = []
 
-    init(handle: OpaquePointer) {
-        self.handle = handle
+    /// What the server was when the connection was opened.
+    public let server: ServerState
+    /// The parameters of the server, with which another connection to it can be opened.
+    private let parameters: ConnectionParameters
+
+    private init(_ found: PrimarySearch.Found) {
+        handle = found.handle
+        server = found.state
+        parameters = found.parameters
         notices = NoticeCollector()
         notices.attach(to: handle)
     }
@@ -49,29 +56,34 @@ public final class Connection {
     ///   a pooler shares the session with other clients.
     public static func connect(_ options: ConnectionOptions) throws(PostgresError) -> Connection {
         let deadline = ContinuousClock.now + options.connectTimeout
-        var attempt = try ConnectionAttempt(options)
-        let connection = Connection(handle: try attempt.run())
-        guard PQsetnonblocking(connection.handle, 1) == 0 else { throw connection.lost() }
-        try connection.begin(options, attempt, deadline: deadline)
+        let connection = Connection(try PrimarySearch(options).run(until: deadline))
+        try connection.begin(options, deadline: deadline)
         if let schema = options.actsAsOwnerOf { try connection.actAsOwner(of: schema, deadline: deadline) }
         return connection
+    }
+
+    /// Opens another connection to a server, with libpq's settings alone.
+    static func open(
+        _ server: ConnectionParameters,
+        until deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> Connection {
+        Connection(try ConnectionAttempt(server).run(until: deadline))
     }
 
     /// Sets up a new session. One round trip if the statements run in the server process that libpq connected to: the
     /// connection is direct, or passes through a plain proxy. Any other process means a pooler.
     private func begin(
         _ options: ConnectionOptions,
-        _ attempt: ConnectionAttempt,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
         do throws(PostgresError) {
             processID = PQbackendPID(handle)
             let own = options.sessionSettings
             if try apply(own, role: options.role, inProcess: processID, deadline: deadline) { return }
-            processID = try ExclusiveSessionCheck(self, attempt, deadline: deadline).verify()
+            processID = try ExclusiveSessionCheck(self, parameters, deadline: deadline).verify()
             // The pooler's previous client may have left settings or prepared statements.
             try execute("discard all", deadline: deadline)
-            let settings = attempt.sessionSettings + own
+            let settings = parameters.sessionSettings + own
             guard try apply(settings, role: options.role, inProcess: processID, deadline: deadline) else {
                 throw PostgresError.sharedSession
             }
@@ -145,6 +157,12 @@ public final class Connection {
 
     /// The form of PG_VERSION_NUM: 150018 is 15.18.
     public var serverVersion: Int { isClosed ? 0 : Int(PQserverVersion(handle)) }
+
+    /// The server in messages: host and port.
+    public var serverName: String { parameters.serverName }
+
+    /// The server as host:port.
+    public var serverAddress: String { parameters.serverAddress }
 
     /// Whether the server is a standby, which takes no writes. PostgreSQL 14 and later report it.
     public var isStandby: Bool {

@@ -54,14 +54,52 @@ struct ConnectionParameters {
 }
 
 extension ConnectionParameters {
-    /// The hosts in the order in which libpq tries them. `host`, `hostaddr` and `port` are parallel lists.
-    struct Host: Equatable {
+    /// The parameters of each server by itself, in the order of the connection string.
+    var servers: [ConnectionParameters] {
+        let hosts = hosts
+        guard hosts.count > 1 else { return [self] }
+        return hosts.map { host in
+            var parameters = self
+            parameters.hosts = [host]
+            return parameters
+        }
+    }
+
+    /// The settings that libpq sends when it connects; a reset session needs them again.
+    var sessionSettings: [(String, String)] {
+        ["client_encoding", "application_name"].compactMap { name in self[name].map { (name, $0) } }
+    }
+
+    /// The only server, in messages.
+    var serverName: String {
+        guard let host = hosts.first else { return "the server of libpq's defaults" }
+        return host.port.isEmpty ? host.name : "\(host.name), port \(host.port)"
+    }
+
+    /// The only server, as host:port.
+    var serverAddress: String {
+        guard let host = hosts.first else { return "default" }
+        return host.port.isEmpty ? host.name : "\(host.name):\(host.port)"
+    }
+
+    /// Host, port, database and user.
+    var redacted: String {
+        let shown = ["host", "hostaddr", "port", "dbname", "user"].compactMap { keyword in
+            self[keyword].map { "\(keyword)=\($0)" }
+        }
+        return shown.isEmpty ? "(libpq's defaults)" : shown.joined(separator: " ")
+    }
+
+    /// `host`, `hostaddr` and `port` are parallel lists.
+    private struct Host {
         var host: String
         var address: String
         var port: String
+
+        var name: String { host.isEmpty ? address : host }
     }
 
-    var hosts: [Host] {
+    private var hosts: [Host] {
         get {
             let names = list("host")
             let addresses = list("hostaddr")

@@ -1,5 +1,3 @@
-import CLibPQ
-
 /// Checks that a pooler does not share this connection's session with other clients.
 ///
 /// PgBouncer with `pool_mode = transaction` or `statement`, and similar poolers, run each transaction in any free
@@ -19,12 +17,13 @@ struct ExclusiveSessionCheck {
     private static let secondConnectionTimeout = Duration.milliseconds(500)
 
     private let connection: Connection
-    private let attempt: ConnectionAttempt
+    private let server: ConnectionParameters
     private let deadline: ContinuousClock.Instant
 
-    init(_ connection: Connection, _ attempt: ConnectionAttempt, deadline: ContinuousClock.Instant) {
+    /// - Parameter server: the parameters of the connection's server.
+    init(_ connection: Connection, _ server: ConnectionParameters, deadline: ContinuousClock.Instant) {
         self.connection = connection
-        self.attempt = attempt
+        self.server = server
         self.deadline = deadline
     }
 
@@ -51,10 +50,8 @@ struct ExclusiveSessionCheck {
         let timeout = min(ExclusiveSessionCheck.secondConnectionTimeout, deadline - ContinuousClock.now)
         guard timeout > .zero else { return nil }
         do throws(PostgresError) {
-            var attempt = attempt.again(like: connection.handle, timeout: timeout)
-            let other = Connection(handle: try attempt.run())
+            let other = try Connection.open(server, until: .now + timeout)
             defer { other.close() }
-            guard PQsetnonblocking(other.handle, 1) == 0 else { return nil }
             return try ServerProcess(of: other, deadline: .now + timeout)
         } catch {
             return nil

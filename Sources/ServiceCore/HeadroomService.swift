@@ -57,13 +57,14 @@ public struct HeadroomService: Sendable {
         let tls = try configuration.tls.map { files throws(TLSFileError) in try TLSContexts(files, logger: logger) }
         switch configuration.database {
         case .url(let url):
-            try await serve(url, psqlCommand: "psql '\(redacted(conninfo: url))'", privateServer: nil, tls, whenReady)
+            let database = DatabaseTopology(url)
+            try await serve(database, psqlCommand: psqlCommand(database), privateServer: nil, tls, whenReady)
         case .privateServer(let directory):
             let server = PrivateServer(dataDirectory: directory, createsCluster: true, logger: logger)
             let running = try await server.start()
             do {
                 try await serve(
-                    running.conninfo,
+                    DatabaseTopology(running.conninfo),
                     psqlCommand: running.psqlCommand,
                     privateServer: server,
                     tls,
@@ -76,21 +77,26 @@ public struct HeadroomService: Sendable {
         }
     }
 
+    private func psqlCommand(_ database: DatabaseTopology) -> String {
+        // psql takes the first server that answers.
+        "psql '\(database)\(database.servers.count > 1 ? " target_session_attrs=read-write" : "")'"
+    }
+
     private func serve(
-        _ databaseURL: String,
+        _ database: DatabaseTopology,
         psqlCommand: String,
         privateServer: PrivateServer?,
         _ tls: TLSContexts?,
         _ whenReady: @escaping @Sendable (Ready) -> Void
     ) async throws {
-        let schema = SchemaSetup(databaseURL: databaseURL, logger: logger)
+        let schema = SchemaSetup(database: database, logger: logger)
         try await schema.prepare(isPrivate: privateServer != nil)
         let access = AccessControl(
             configuration.authentication,
             connectionsPerTokenMaximum: configuration.connectionsPerTokenMaximum,
             logger: logger
         )
-        try await access.load(from: databaseURL)
+        try await access.load(from: database)
         try checkPorts(requiresAuthentication: access.isRequired)
         do {
             try checkPorts(requiresAuthentication: false)
@@ -110,7 +116,7 @@ public struct HeadroomService: Sendable {
         }
         let parts = ServiceParts(
             configuration,
-            databaseURL: databaseURL,
+            database: database,
             access: access,
             tls: tls,
             logger: logger
@@ -125,14 +131,14 @@ public struct HeadroomService: Sendable {
             whenReady(Ready(listen: listen, http: http, speaksTLS: tls != nil, psqlCommand: psqlCommand))
         }
         let housekeeper = Housekeeper(
-            databaseURL: databaseURL,
+            database: database,
             keepDays: configuration.keysKeepDays,
             logger: logger
         )
-        let activity = ActivityRecorder(databaseURL: databaseURL, logger: logger) { parts.engine.activity }
+        let activity = ActivityRecorder(database: database, logger: logger) { parts.engine.activity }
         var services: [any Service] = [
             HousekeeperService(housekeeper: housekeeper, activity: activity),
-            MonitorService(monitor: parts.monitor), EngineService(engine: parts.engine),
+            MonitorService(monitor: parts.monitor, servers: parts.serverWatch), EngineService(engine: parts.engine),
         ]
         // Stops after the line protocol, so that /readyz reports the drain meanwhile, and before the engine, which it
         // uses.
@@ -216,12 +222,16 @@ private struct HousekeeperService: Service, CustomStringConvertible {
 private struct MonitorService: Service, CustomStringConvertible {
     let description = "database monitor"
     let monitor: DatabaseMonitor
+    let servers: ServerWatch
 
     func run() async throws {
         await withGracefulShutdownHandler {
+            async let watched: Void = servers.run()
             await monitor.run()
+            await watched
         } onGracefulShutdown: {
             monitor.close()
+            servers.close()
         }
     }
 }

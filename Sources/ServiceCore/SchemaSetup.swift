@@ -5,13 +5,13 @@ import Usage
 
 /// Migrates the database to this binary's schema, or reports its state.
 public struct SchemaSetup: Sendable {
-    private let databaseURL: String
+    private let database: DatabaseTopology
     private let logger: Logger
     /// How long to retry while the database cannot be reached: an orchestrator may start both at the same time.
     private let retryLimit: Duration
 
-    public init(databaseURL: String, retryLimit: Duration = .seconds(30), logger: Logger) {
-        self.databaseURL = databaseURL
+    public init(database: DatabaseTopology, retryLimit: Duration = .seconds(30), logger: Logger) {
+        self.database = database
         self.retryLimit = retryLimit
         self.logger = logger
     }
@@ -64,12 +64,12 @@ public struct SchemaSetup: Sendable {
     ///
     /// - Throws: if the database has another one, in which the names stand for other users.
     public func claim(_ namespace: UserNamespace) async throws {
-        try await retrying { [databaseURL] in try namespace.claim(databaseURL: databaseURL) }
+        try await retrying { [database] in try namespace.claim(database: database) }
     }
 
     /// The namespace of users' names that another instance has stored; nil if none has.
     public func userNamespace() async throws -> UserNamespace? {
-        try await retrying { [databaseURL] in try UserNamespace.stored(databaseURL: databaseURL) }
+        try await retrying { [database] in try UserNamespace.stored(database: database) }
     }
 
     /// The changes that `migrate` would make.
@@ -89,7 +89,7 @@ public struct SchemaSetup: Sendable {
     private func withConnection<Value: Sendable>(
         _ work: @escaping @Sendable (Connection) throws -> Value
     ) async throws -> Value {
-        let options = ConnectionOptions.migration(databaseURL)
+        let options = ConnectionOptions.migration(database)
         return try await retrying {
             let connection = try Connection.connect(options)
             defer { connection.close() }
@@ -110,7 +110,7 @@ public struct SchemaSetup: Sendable {
             {
                 logger.warning(
                     "the database cannot be reached yet; retrying",
-                    metadata: ["database": "\(redacted(conninfo: databaseURL))", "error": "\(error)"]
+                    metadata: ["database": "\(database)", "error": "\(error)"]
                 )
                 try await Task.sleep(for: pause)
                 pause = min(pause * 2, .seconds(2))

@@ -9,6 +9,7 @@ package struct ServerInfo: Sendable {
     private let startedAt = NIODeadline.now()
     private let engine: BatchingEngine
     private let monitor: DatabaseMonitor
+    private let serverWatch: ServerWatch
     private let access: AccessControl
     private let connectionCounter: ConnectionCounter
     private let metrics: ServiceMetrics
@@ -18,6 +19,7 @@ package struct ServerInfo: Sendable {
         version: String,
         engine: BatchingEngine,
         monitor: DatabaseMonitor,
+        serverWatch: ServerWatch,
         access: AccessControl,
         connectionCounter: ConnectionCounter,
         metrics: ServiceMetrics,
@@ -26,6 +28,7 @@ package struct ServerInfo: Sendable {
         self.version = version
         self.engine = engine
         self.monitor = monitor
+        self.serverWatch = serverWatch
         self.access = access
         self.connectionCounter = connectionCounter
         self.metrics = metrics
@@ -44,7 +47,10 @@ package struct ServerInfo: Sendable {
         "lanes_connected", "queue_depth", "batches", "requests", "reconnects",
     ]
     private static let transportNames = ["tls", "tls_handshakes_failed"]
-    private static let databaseNames = ["database_version", "schema_version", "replication_lag_s", "durability"]
+    private static let databaseNames = [
+        "database_version", "schema_version", "primary", "timeline", "superseded_primaries", "replication",
+        "replication_lag_s", "durability",
+    ]
     private static let trafficNames = ["answers_per_second", "latency_p50_us", "latency_p99_us"]
 
     private static let accessNames = [
@@ -114,7 +120,9 @@ package struct ServerInfo: Sendable {
     private var databaseValues: [String?] {
         let status = monitor.status
         return [
-            status.serverVersion, status.schemaVersion.map { "\($0)" },
+            status.serverVersion, status.schemaVersion.map { "\($0)" }, status.primary,
+            status.timeline.map { "\($0)" }, ServerInfo.unlessNone(UInt64(serverWatch.supersededPrimaries)),
+            status.replication?.rawValue,
             status.replicationLagMilliseconds.map { ServerInfo.decimal($0, places: 3) },
             status.durabilityRisks.map { $0.isEmpty ? "full" : $0.joined(separator: ",") },
         ]

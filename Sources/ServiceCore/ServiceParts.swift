@@ -1,14 +1,15 @@
 import Engine
 import Logging
+import Postgres
 import Synchronization
 
 /// The parts that the ports of the service share: engine, access control and counters.
 package struct ServiceParts: Sendable {
     package let configuration: ServerConfiguration
-    /// libpq connection string or URI; may hold a password.
-    package let databaseURL: String
+    package let database: DatabaseTopology
     package let engine: BatchingEngine
     package let monitor: DatabaseMonitor
+    package let serverWatch: ServerWatch
     package let access: AccessControl
     package let connectionCounter: ConnectionCounter
     package let metrics: ServiceMetrics
@@ -20,24 +21,26 @@ package struct ServiceParts: Sendable {
 
     init(
         _ configuration: ServerConfiguration,
-        databaseURL: String,
+        database: DatabaseTopology,
         access: AccessControl,
         tls: TLSContexts?,
         logger: Logger
     ) {
         self.configuration = configuration
-        self.databaseURL = databaseURL
+        self.database = database
         self.access = access
         self.tls = tls
         self.logger = logger
-        engine = BatchingEngine(configuration.engine(databaseURL: databaseURL), logger: logger)
-        monitor = DatabaseMonitor(databaseURL: databaseURL, tokens: access, logger: logger)
+        engine = BatchingEngine(configuration.engine(database: database), logger: logger)
+        monitor = DatabaseMonitor(database: database, tokens: access, logger: logger)
+        serverWatch = ServerWatch(database, logger: logger)
         connectionCounter = ConnectionCounter()
         metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
         info = ServerInfo(
             version: HeadroomVersion.current,
             engine: engine,
             monitor: monitor,
+            serverWatch: serverWatch,
             access: access,
             connectionCounter: connectionCounter,
             metrics: metrics,

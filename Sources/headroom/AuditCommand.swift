@@ -26,8 +26,9 @@ struct AuditCommand: AsyncParsableCommand {
     func run() async throws {
         let (user, limit) = (user, limit)
         let access = try DatabaseAccess(database)
-        let events = try await access.run(onThreadNamed: "headroom.audit", failingWith: AuditCommand.failure) { url in
-            try AuditTrailReader(databaseURL: url).events(of: user.id(in: url), limit: limit).map { event in
+        let events = try await access.run(onThreadNamed: "headroom.audit", failingWith: AuditCommand.failure) {
+            database in
+            try AuditTrailReader(database: database).events(of: user.id(in: database), limit: limit).map { event in
                 AuditTrail.Event(
                     at: event.at.text,
                     what: event.what,

@@ -4,7 +4,7 @@ import ServiceCore
 
 extension DatabaseOptions {
     func warnAboutPassword(_ logger: Logger) {
-        guard let url = values[Settings.databaseURL.name], holdsPassword(conninfo: url) else { return }
+        guard let url = values[Settings.databaseURL.name], DatabaseTopology(url).holdsPassword else { return }
         logger.warning(
             "every user of this machine can read a password on the command line; set database-url in the environment"
         )
@@ -43,7 +43,7 @@ struct DatabaseAccess {
     /// Runs `work` with the URL of the database.
     ///
     /// - Throws: the exit status if the database cannot be reached, after printing why; else the error of `work`.
-    func run<Value>(_ work: (_ databaseURL: String) async throws -> Value) async throws -> Value {
+    func run<Value>(_ work: (_ database: DatabaseTopology) async throws -> Value) async throws -> Value {
         do {
             return try await runInDatabase(work)
         } catch let error as PrivateServerError {
@@ -53,15 +53,17 @@ struct DatabaseAccess {
         }
     }
 
-    private func runInDatabase<Value>(_ work: (_ databaseURL: String) async throws -> Value) async throws -> Value {
+    private func runInDatabase<Value>(
+        _ work: (_ database: DatabaseTopology) async throws -> Value
+    ) async throws -> Value {
         switch configuration.database {
         case .url(let url):
-            return try await work(url)
+            return try await work(DatabaseTopology(url))
         case .privateServer(let directory):
             let server = PrivateServer(dataDirectory: directory, createsCluster: false, logger: logger)
             let running = try await server.start()
             do {
-                let value = try await work(running.conninfo)
+                let value = try await work(DatabaseTopology(running.conninfo))
                 await server.stop()
                 return value
             } catch {
@@ -77,11 +79,11 @@ struct DatabaseAccess {
     func run<Value: Sendable>(
         onThreadNamed name: String,
         failingWith failure: (PostgresError) -> CommandFailure,
-        _ work: @escaping @Sendable (_ databaseURL: String) throws -> Value
+        _ work: @escaping @Sendable (_ database: DatabaseTopology) throws -> Value
     ) async throws -> Value {
-        try await run { url in
+        try await run { database in
             do {
-                return try await onThread(named: name) { try work(url) }
+                return try await onThread(named: name) { try work(database) }
             } catch let error as PostgresError {
                 throw failure(error).exitCodeAfterPrinting()
             }

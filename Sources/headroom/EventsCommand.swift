@@ -38,8 +38,8 @@ struct EventsListCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (failed, user, limit) = (failed, user, limit)
-        let entries = try await StoreCommands.run(database) { url in
-            try BillingEventLog(databaseURL: url).list(onlyFailed: failed, of: user?.id(in: url), limit: limit)
+        let entries = try await StoreCommands.run(database) { database in
+            try BillingEventLog(database: database).list(onlyFailed: failed, of: user?.id(in: database), limit: limit)
         }
         let table = EventTable(
             entries.map { entry in
@@ -79,7 +79,8 @@ struct EventsShowCommand: AsyncParsableCommand {
 
     func run() async throws {
         let name = BillingEventLog.Name(source: source, id: id)
-        let event = try await StoreCommands.run(database) { url in try BillingEventLog(databaseURL: url).show(name)
+        let event = try await StoreCommands.run(database) { database in
+            try BillingEventLog(database: database).show(name)
         }
         guard let event else {
             throw CommandFailure.notFound("there is no such event; headroom events list shows all")
@@ -115,8 +116,8 @@ struct EventsReplayCommand: AsyncParsableCommand {
     func run() async throws {
         let (failed, json) = (failed, json)
         let name = source.flatMap { source in id.map { BillingEventLog.Name(source: source, id: $0) } }
-        let failures = try await StoreCommands.run(database) { url -> Int? in
-            let register = try BillingEventLog(databaseURL: url)
+        let failures = try await StoreCommands.run(database) { database -> Int? in
+            let register = try BillingEventLog(database: database)
             let names = try register.names(name, onlyFailed: failed)
             guard name == nil || !names.isEmpty else { return nil }
             var failures = 0

@@ -29,8 +29,8 @@ struct MigrateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let access = try DatabaseAccess(database)
-        try await access.run { url in
-            try await work(SchemaSetup(databaseURL: url, retryLimit: .zero, logger: access.logger))
+        try await access.run { database in
+            try await work(SchemaSetup(database: database, retryLimit: .zero, logger: access.logger))
         }
     }
 

@@ -169,6 +169,6 @@ private enum ProductAccess {
         _ database: DatabaseOptions,
         _ work: @escaping @Sendable (ProductCatalog) throws -> Value
     ) async throws -> Value {
-        try await StoreCommands.run(database) { url in try work(ProductCatalog(databaseURL: url)) }
+        try await StoreCommands.run(database) { database in try work(ProductCatalog(database: database)) }
     }
 }

@@ -14,9 +14,9 @@ struct PruneCommand: AsyncParsableCommand {
 
     func run() async throws {
         let access = try DatabaseAccess(database, options)
-        try await access.run { url in
+        try await access.run { database in
             let housekeeper = Housekeeper(
-                databaseURL: url,
+                database: database,
                 keepDays: access.configuration.keysKeepDays,
                 logger: access.logger
             )

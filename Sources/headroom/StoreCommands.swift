@@ -6,7 +6,7 @@ import ServiceCore
 enum StoreCommands {
     static func run<Value: Sendable>(
         _ database: DatabaseOptions,
-        _ work: @escaping @Sendable (_ databaseURL: String) throws -> Value
+        _ work: @escaping @Sendable (_ database: DatabaseTopology) throws -> Value
     ) async throws -> Value {
         try await DatabaseAccess(database).run(onThreadNamed: "headroom.stores", failingWith: failure, work)
     }

@@ -160,8 +160,8 @@ struct UserArgument: ExpressibleByArgument {
     }
 
     /// Blocks.
-    func id(in databaseURL: String) throws(PostgresError) -> UserID {
+    func id(in database: DatabaseTopology) throws(PostgresError) -> UserID {
         if let id = UserID(text) { return id }
-        return try UserNamespace.user(named: text, databaseURL: databaseURL)
+        return try UserNamespace.user(named: text, database: database)
     }
 }

@@ -137,8 +137,8 @@ private enum TokenAccess {
         _ database: DatabaseOptions,
         _ work: @escaping @Sendable (TokenRegistry) throws -> Value
     ) async throws -> Value {
-        try await DatabaseAccess(database).run(onThreadNamed: "headroom.token", failingWith: failure) { url in
-            try work(TokenRegistry(databaseURL: url))
+        try await DatabaseAccess(database).run(onThreadNamed: "headroom.token", failingWith: failure) { database in
+            try work(TokenRegistry(database: database))
         }
     }
 

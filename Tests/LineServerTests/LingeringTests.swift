@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import NIOEmbedded
+import Postgres
 import TestSupport
 import Testing
 
@@ -24,7 +25,7 @@ struct LingeringTests {
         let configuration = try ServerConfiguration(SettingsReader(flags: flags, environment: [:]))
         let parts = ServiceParts(
             configuration,
-            databaseURL: "",
+            database: DatabaseTopology(""),
             access: AccessControl(.off, connectionsPerTokenMaximum: 1, logger: .silent),
             tls: nil,
             logger: .silent

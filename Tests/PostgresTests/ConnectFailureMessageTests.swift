@@ -20,7 +20,10 @@ struct ConnectFailureMessageTests {
             let role = "refused_\(state)"
             let parameter = parameter.replacing("outsider", with: role)
             try administrator.execute("create role \"\(role)\" login connection limit 0", deadline: soon)
-            let options = ConnectionOptions(conninfo: "\(shared) \(parameter)", connectTimeout: waitLimit)
+            let options = ConnectionOptions(
+                database: DatabaseTopology("\(shared) \(parameter)"),
+                connectTimeout: waitLimit
+            )
             let error = try #require(throws: PostgresError.self) { _ = try Connection.connect(options) }
             try administrator.execute("drop role \"\(role)\"", deadline: soon)
             #expect(error.kind == .connectFailed && error.refusal == state && error.sqlState == nil)

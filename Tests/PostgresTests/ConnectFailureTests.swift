@@ -12,7 +12,7 @@ struct ConnectFailureTests {
     ) async throws -> (error: PostgresError, elapsed: Duration) {
         try await onThread {
             let start = ContinuousClock.now
-            let options = ConnectionOptions(conninfo: conninfo, connectTimeout: timeout)
+            let options = ConnectionOptions(database: DatabaseTopology(conninfo), connectTimeout: timeout)
             let error = #expect(throws: PostgresError.self) { _ = try Connection.connect(options) }
             return (try #require(error), ContinuousClock.now - start)
         }
@@ -43,7 +43,7 @@ struct ConnectFailureTests {
         let conninfo = "host=127.0.0.1,127.0.0.1,\(socket) port=\(ports) user=headroom dbname=headroom"
         try await onThread {
             let options = ConnectionOptions(
-                conninfo: conninfo + " target_session_attrs=read-write",
+                database: DatabaseTopology(conninfo + " target_session_attrs=read-write"),
                 connectTimeout: .seconds(9)
             )
             // All of its time would pass if the silent one had more than its share.
@@ -66,14 +66,14 @@ struct ConnectFailureTests {
     func invalidConnectionString(conninfo: String) async throws {
         let (error, _) = try await fail(conninfo)
         #expect(error.kind == .connectFailed && !"\(error)".contains("hunter2"))
-        #expect(redacted(conninfo: conninfo) == "(connection string invalid)")
+        #expect("\(DatabaseTopology(conninfo))" == "(connection string invalid)")
     }
 
     @Test("a redacted connection string has host, port, database and user only") func redaction() {
         let uri = "postgresql://ada:hunter2@db1:5433,db2:5434/usage?sslmode=require&target_session_attrs=primary"
-        #expect(redacted(conninfo: uri) == "host=db1,db2 port=5433,5434 dbname=usage user=ada")
-        #expect(redacted(conninfo: "user=ada password='hunter2 x' host=/run/pg") == "host=/run/pg user=ada")
-        #expect(redacted(conninfo: "") == "(libpq's defaults)")
+        #expect("\(DatabaseTopology(uri))" == "host=db1,db2 port=5433,5434 dbname=usage user=ada")
+        #expect("\(DatabaseTopology("user=ada password='hunter2 x' host=/run/pg"))" == "host=/run/pg user=ada")
+        #expect("\(DatabaseTopology(""))" == "(libpq's defaults)")
     }
 }
 

@@ -29,7 +29,7 @@ struct ConnectionTests {
     @Test("applies session settings and the application name") func sessionSettings() async throws {
         let settings = [("statement_timeout", "1234ms"), ("lock_timeout", "56ms")]
         let options = ConnectionOptions(
-            conninfo: try await TestServer.shared(),
+            database: DatabaseTopology(try await TestServer.shared()),
             connectTimeout: waitLimit,
             applicationName: "lane 1",
             sessionSettings: settings
@@ -47,7 +47,7 @@ struct ConnectionTests {
 
     @Test("a refused session setting is a connect failure") func refusedSetting() async throws {
         let options = ConnectionOptions(
-            conninfo: try await TestServer.shared(),
+            database: DatabaseTopology(try await TestServer.shared()),
             connectTimeout: waitLimit,
             sessionSettings: [("no_such_setting", "1")]
         )
@@ -59,7 +59,7 @@ struct ConnectionTests {
 
     @Test("sets the role after the settings, which stay") func role() async throws {
         let options = ConnectionOptions(
-            conninfo: try await TestServer.shared(),
+            database: DatabaseTopology(try await TestServer.shared()),
             connectTimeout: waitLimit,
             // What the login may set, and the role may not.
             sessionSettings: [("log_min_messages", "error"), ("synchronous_commit", "on")],
@@ -108,7 +108,7 @@ struct ConnectionTests {
             try administrator.execute("CREATE ROLE outsider LOGIN", deadline: soon)
             defer { try? administrator.execute("DROP ROLE outsider", deadline: soon) }
             let options = ConnectionOptions(
-                conninfo: conninfo + " user=outsider",
+                database: DatabaseTopology(conninfo + " user=outsider"),
                 connectTimeout: waitLimit,
                 role: "pg_monitor"
             )

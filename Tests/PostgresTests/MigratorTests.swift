@@ -284,7 +284,7 @@ struct MigratorTests {
         let conninfo = try await TestServer.emptyDatabase()
         try await onThread {
             let options = ConnectionOptions(
-                conninfo: conninfo,
+                database: DatabaseTopology(conninfo),
                 connectTimeout: waitLimit,
                 sessionSettings: [("statement_timeout", "5s")]
             )

@@ -101,7 +101,7 @@ struct PrivateServerTests {
         #expect(try await first.start().wasAdopted)
         // A session in the middle of a statement outlives the postmaster; so does a stopped one, even a SIGQUIT.
         let connection = try await onThread {
-            let options = ConnectionOptions(conninfo: conninfo, connectTimeout: waitLimit)
+            let options = ConnectionOptions(database: DatabaseTopology(conninfo), connectTimeout: waitLimit)
             let connection = try Connection.connect(options)
             let sql = "CREATE TABLE public.kept AS SELECT 42 AS n"
             try connection.execute(sql, deadline: .now + waitLimit)

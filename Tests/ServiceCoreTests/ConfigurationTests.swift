@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Postgres
 import Testing
 import Usage
 
@@ -34,8 +35,8 @@ struct ConfigurationTests {
         #expect(limits.authenticationTimeout == .seconds(10))
         #expect(configuration.authentication == .auto)
         #expect(configuration.connectionsPerTokenMaximum == 4_096)
-        let engine = configuration.engine(databaseURL: "host=db")
-        #expect(engine.databaseURL == "host=db")
+        let engine = configuration.engine(database: DatabaseTopology("host=db"))
+        #expect("\(engine.database)" == "host=db")
         #expect(engine.unknownUsersPolicy == .trial)
         #expect(engine.lanes == 2)
         #expect(engine.queueCapacity == 65_536)
@@ -47,7 +48,7 @@ struct ConfigurationTests {
     func precedence() throws {
         let environment = ["HEADROOM_LANES": "5", "HEADROOM_UNKNOWN_USERS": "deny", "LANES": "9"]
         let configuration = try configuration(flags: ["lanes": "3"], environment: environment)
-        let engine = configuration.engine(databaseURL: "")
+        let engine = configuration.engine(database: DatabaseTopology(""))
         #expect(engine.lanes == 3)
         #expect(engine.unknownUsersPolicy == .deny)
         #expect(engine.batchMaximum == 512)
@@ -170,7 +171,7 @@ struct ConfigurationTests {
     func empty() throws {
         let configuration = try configuration(environment: ["HEADROOM_HTTP": "", "HEADROOM_LANES": ""])
         #expect(configuration.http?.address.port == 6_748 && configuration.http?.isByDefault == true)
-        #expect(configuration.engine(databaseURL: "").lanes == 2)
+        #expect(configuration.engine(database: DatabaseTopology("")).lanes == 2)
     }
 
     @Test("reads several secrets of RevenueCat's, which no dump of it shows")

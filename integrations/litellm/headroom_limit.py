@@ -98,9 +98,11 @@ class HeadroomLimit(CustomLogger):
             hold = await context.__aenter__()
         except Blocked as refusal:
             raise refused(refusal.answer) from None
-        except BadArgument as error:
-            raise HTTPException(400, f"Headroom: {error.message}") from error
         except HeadroomError as error:
+            if isinstance(error, BadArgument) and self.settings.count_by == "user":
+                raise HTTPException(400, f"Headroom: {error.message}") from error
+            if isinstance(error, BadArgument):
+                log.error("hashes of keys and most names are no UUIDs: set the service's user-namespace (docs/user-ids.md)")
             log.error("Headroom does not answer this proxy, so it refuses every message: %s", error)
             raise HTTPException(500, f"Headroom: {error.code}; the proxy's log says more") from error
         metadata(data)[HOLD_KEY] = hold.key

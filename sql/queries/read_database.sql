@@ -1,9 +1,10 @@
--- Reads facts about the database: the newest migration, the lag of the slowest standby in milliseconds, the settings
--- with which an answered commit may be lost, and the server process of this session.
+-- Reads facts about the database: the newest migration, the lag of the slowest standby in milliseconds, for which standbys
+-- commits wait, how many standbys are connected, the settings with which an answered commit may be lost, and the server
+-- process of this session.
 --
 -- The lag is null without a standby, and if this role may not see standbys (pg_read_all_stats allows it). A standby
 -- that has replayed everything reports no lag after a while. synchronous_commit is the default of new sessions; the
--- service's own sessions raise it.
+-- service's own sessions raise it. synchronous_standbys has those of which this role may not see whether commits wait.
 select
     (select max(migrations.number) from headroom.migrations as migrations) as schema_version,
     (
@@ -11,6 +12,12 @@ select
         from pg_catalog.pg_stat_replication as standby
         where standby.state = 'streaming'
     ) as replication_lag_ms,
+    pg_catalog.current_setting('synchronous_standby_names') as synchronous_standby_names,
+    (select count(*) from pg_catalog.pg_stat_replication) as standbys,
+    (
+        select count(*) from pg_catalog.pg_stat_replication as standby
+        where coalesce(standby.sync_state in ('sync', 'quorum'), true)
+    ) as synchronous_standbys,
     array(
         select setting.name || '=' || setting.value
         from (

@@ -20,14 +20,14 @@ public final class ActivityRecorder: Sendable {
     ///   - timeout: of connecting, and of the statement.
     ///   - total: the counts since the start; called on any thread.
     public init(
-        databaseURL: String,
+        database: DatabaseTopology,
         timeout: Duration = .seconds(1),
         logger: Logger,
         total: @escaping @Sendable () -> Activity
     ) {
         options = .service(
             "housekeeper",
-            databaseURL,
+            database,
             connectTimeout: timeout,
             // A lost row is tolerable, so the commit does not wait for a flush.
             settings: [("synchronous_commit", "off")]

@@ -66,7 +66,7 @@ struct CountPath {
         guard result.rowCount == 0, attempt.isRepetition else {
             return .committed(.result(result), isUnreplicated: result.isUnreplicated)
         }
-        guard let receipt = try sender.awaitResult(of: ReceiptStatement.read, connection, part) else {
+        guard let receipt = try sender.awaitResult(of: ReceiptStatement.read, connection, part, .unknown) else {
             return .allExpired
         }
         let counts = try ReceiptStatement.counts(receipt, number: attempt.number)

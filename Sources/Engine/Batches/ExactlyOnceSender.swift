@@ -114,14 +114,21 @@ struct ExactlyOnceSender {
                     if let kind { metrics.record(kind, sentAt: sentAt) }
                     // After a loss it is unknown whether the lost commit reached the standby.
                     if isUnreplicated || losses > 0 {
-                        guard try awaitReplication(connection, requests) else {
+                        guard try awaitReplication(connection, requests, .unknown) else {
                             laneConnection.abandon()
                             return .allExpired
                         }
+                    } else {
+                        laneConnection.confirmPrimary(sentAt: sentAt)
                     }
                     return .value(value)
                 case .rolledBack(let value):
+                    let isConfirmed = try confirmPrimary(connection, requests, current.lateError)
                     laneConnection.takeBack(number)
+                    guard isConfirmed else {
+                        laneConnection.drop(PostgresError(.timedOut, "a commit took longer than the deadline"))
+                        return .allExpired
+                    }
                     return .value(value)
                 case .allExpired:
                     laneConnection.abandon()
@@ -186,7 +193,11 @@ struct ExactlyOnceSender {
             guard let connection = awaitConnection(requests, wasSent: afterEffect) else { return .allExpired }
             if afterEffect, laneConnection.receipt != receipt { return .effectLost }
             do throws(PostgresError) {
-                if let value = try attempt(connection) { return .value(value) }
+                if let value = try attempt(connection),
+                    try confirmPrimary(connection, requests, afterEffect ? .unknown : .late)
+                {
+                    return .value(value)
+                }
                 laneConnection.drop(PostgresError(.timedOut, "a read took longer than its deadline"))
                 return .allExpired
             } catch {
@@ -270,16 +281,20 @@ struct ExactlyOnceSender {
 
     // MARK: Receipts
 
-    /// The result of a statement about the lane's receipt, once the requests may have been committed; nil when all have
-    /// been answered meanwhile. An error here is no refusal of the requests, whose effect has to be found out again.
+    /// The result of a statement about the lane's receipt; nil when all requests have been answered meanwhile. An error
+    /// here is no refusal of the requests, whose effect has to be found out again.
+    ///
+    /// - Parameter error: the answer to requests whose deadline passes.
     func awaitResult(
         of statement: PreparedQuery,
         _ connection: Connection,
-        _ requests: some PendingRequests
+        _ requests: some PendingRequests,
+        _ error: EngineError
     ) throws(PostgresError) -> QueryResult? {
+        let answer = error
         do throws(PostgresError) {
             try connection.send(prepared: statement.name, ReceiptStatement.parameters(lane: laneConnection.receipt))
-            return try awaitResult(connection, requests, .unknown)
+            return try awaitResult(connection, requests, answer)
         } catch {
             throw PostgresError(.connectionLost, error.message)
         }
@@ -289,11 +304,31 @@ struct ExactlyOnceSender {
     /// database is, which waits for all before it. False when every request has been answered meanwhile.
     private func awaitReplication(
         _ connection: Connection,
-        _ requests: some PendingRequests
+        _ requests: some PendingRequests,
+        _ error: EngineError
     ) throws(PostgresError) -> Bool {
-        guard let touched = try awaitResult(of: ReceiptStatement.touch, connection, requests) else { return false }
-        guard touched.isUnreplicated else { return true }
+        let sentAt = ContinuousClock.now
+        guard let touched = try awaitResult(of: ReceiptStatement.touch, connection, requests, error) else {
+            return false
+        }
+        // Without the receipt nothing was written, and the commit waited for nobody.
+        guard touched.rowCount == 1 else { throw PostgresError(.connectionLost, "the lane's receipt is lost") }
+        guard touched.isUnreplicated else {
+            laneConnection.confirmPrimary(sentAt: sentAt)
+            return true
+        }
         logger.warning("commits are not replicated synchronously; nothing is answered before they are")
         throw PostgresError(.connectionLost, "the commit could not be replicated")
+    }
+
+    /// Makes sure that an answer which needed no commit does not come from a server that was superseded long ago. False
+    /// when every request has been answered meanwhile.
+    private func confirmPrimary(
+        _ connection: Connection,
+        _ requests: some PendingRequests,
+        _ error: EngineError
+    ) throws(PostgresError) -> Bool {
+        guard laneConnection.mustConfirmPrimary(at: .now) else { return true }
+        return try awaitReplication(connection, requests, error)
     }
 }

@@ -40,8 +40,8 @@ public struct BillingEventLog: ~Copyable {
     private let connection: Connection
 
     /// - Throws: when the database cannot be reached.
-    public init(databaseURL: String) throws(PostgresError) {
-        connection = try Connection.connect(.command("events", databaseURL))
+    public init(database: DatabaseTopology) throws(PostgresError) {
+        connection = try Connection.connect(.command("events", database))
     }
 
     deinit {

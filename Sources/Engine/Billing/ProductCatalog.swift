@@ -38,8 +38,8 @@ public struct ProductCatalog {
 
     private let options: ConnectionOptions
 
-    public init(databaseURL: String) {
-        options = .command("product", databaseURL)
+    public init(database: DatabaseTopology) {
+        options = .command("product", database)
     }
 
     /// - Returns: the number of recorded events that failed because this product was not mapped.

@@ -21,8 +21,8 @@ public struct AuditTrailReader {
 
     private let options: ConnectionOptions
 
-    public init(databaseURL: String) {
-        options = .command("audit", databaseURL)
+    public init(database: DatabaseTopology) {
+        options = .command("audit", database)
     }
 
     /// The newest `limit` events, in the order in which they happened.

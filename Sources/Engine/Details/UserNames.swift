@@ -6,15 +6,15 @@ extension UserNamespace {
     /// Stores this namespace if the database has none.
     ///
     /// - Throws: if the database has another one.
-    package func claim(databaseURL: String) throws(PostgresError) {
+    package func claim(database: DatabaseTopology) throws(PostgresError) {
         var parameters = Parameters()
         parameters.append(uuid: (id.high, id.low))
-        _ = try ConnectionOptions.service("start", databaseURL).query(EmbeddedSQL.claimUserNamespace, parameters)
+        _ = try ConnectionOptions.service("start", database).query(EmbeddedSQL.claimUserNamespace, parameters)
     }
 
     /// Nil if no instance has stored one.
-    package static func stored(databaseURL: String) throws(PostgresError) -> UserNamespace? {
-        let result = try ConnectionOptions.service("start", databaseURL).query(EmbeddedSQL.readUserNamespace)
+    package static func stored(database: DatabaseTopology) throws(PostgresError) -> UserNamespace? {
+        let result = try ConnectionOptions.service("start", database).query(EmbeddedSQL.readUserNamespace)
         guard result.rowCount > 0 else { return nil }
         return UserNamespace(try result.firstRow.user("id"))
     }
@@ -22,10 +22,10 @@ extension UserNamespace {
     /// The user with this name in the namespace of the database.
     ///
     /// - Throws: if the database has no namespace.
-    package static func user(named name: String, databaseURL: String) throws(PostgresError) -> UserID {
+    package static func user(named name: String, database: DatabaseTopology) throws(PostgresError) -> UserID {
         var parameters = Parameters()
         parameters.append(text: name)
-        let result = try ConnectionOptions.command("user", databaseURL).query(EmbeddedSQL.findUser, parameters)
+        let result = try ConnectionOptions.command("user", database).query(EmbeddedSQL.findUser, parameters)
         return try result.firstRow.user("user_id")
     }
 }

@@ -66,6 +66,7 @@ final class Lane: Sendable {
     func run() {
         let laneConnection = LaneConnection(
             options: configuration.sessionOptions("lane"),
+            primaryLease: configuration.primaryLease,
             words: words,
             wake: wake,
             logger: logger

@@ -6,6 +6,8 @@ import Usage
 /// lane's receipt. Used by the lane's thread alone.
 final class LaneConnection {
     private let session: ReconnectingSession<Setup>
+    private let database: DatabaseTopology
+    private var lease: PrimaryLease
     private let logger: Logger
     private(set) var catalog = PlanCatalog.empty
     private let words: CurrentWords
@@ -28,8 +30,16 @@ final class LaneConnection {
         var observedAt: Instant
     }
 
-    init(options: ConnectionOptions, words: CurrentWords, wake: WakePipe, logger: Logger) {
+    init(
+        options: ConnectionOptions,
+        primaryLease: Duration,
+        words: CurrentWords,
+        wake: WakePipe,
+        logger: Logger
+    ) {
         self.words = words
+        database = options.database
+        lease = PrimaryLease(length: primaryLease)
         session = ReconnectingSession(
             options: options,
             statements: PreparedQuery.lane,
@@ -68,12 +78,12 @@ final class LaneConnection {
 
     /// Opens the connection when it is time, in the background. Never waits.
     func advance() {
-        guard session.connection == nil else { return }
-        let receipt = receipt
+        let (database, receipt) = (database, receipt)
         let setup = session.advance { connection, deadline throws(PostgresError) in
-            try LaneConnection.setUp(connection, receipt, deadline: deadline)
+            try LaneConnection.setUp(connection, database, receipt, deadline: deadline)
         }
         guard let setup else { return }
+        lease.end()
         // The receipt has `receiptNumber` if the newest statement was committed, else `receiptNumber - 1`. With any
         // other number it is not this lane's newest receipt.
         guard (receiptNumber - 1...receiptNumber).contains(setup.receiptNumber) else { return loseReceipt() }
@@ -84,20 +94,54 @@ final class LaneConnection {
 
     private static func setUp(
         _ connection: Connection,
+        _ database: DatabaseTopology,
         _ receipt: ReceiptID,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Setup {
+        let observedAt = try readServer(connection, database, deadline: deadline)
         try connection.requireDurableCommits(deadline: deadline)
         var parameters = Parameters()
         parameters.append(uuid: receipt.uuid)
         let opened = try connection.query(EmbeddedSQL.openLane, parameters, deadline: deadline)
         let plans = try connection.query(EmbeddedSQL.readPlans, deadline: deadline)
-        let now = try connection.query("select headroom.now()", deadline: deadline)
         return Setup(
             receiptNumber: try opened.int64(0, 0),
             catalog: try PlanCatalog(plans),
-            observedAt: Instant(microsecondsSince1970: try now.timestamp(0, 0))
+            observedAt: observedAt
         )
+    }
+
+    /// - Returns: the server's clock.
+    /// - Throws: if another instance has noted on the server that it was superseded.
+    private static func readServer(
+        _ connection: Connection,
+        _ database: DatabaseTopology,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> Instant {
+        let timeline = connection.server.timeline
+        var parameters = Parameters()
+        parameters.append(int64: timeline?.systemIdentifier)
+        let row = try connection.query(EmbeddedSQL.readServer, parameters, deadline: deadline).firstRow
+        if let timeline, let newest = try row.int64OrNil("newest_timeline") {
+            let noted = Timeline(systemIdentifier: timeline.systemIdentifier, number: UInt32(clamping: newest))
+            database.note(noted)
+            if database.isSuperseded(timeline) { throw .superseded(timeline, by: noted) }
+        }
+        database.waitsForStandby = try row.bool("waits_for_standby")
+        return try row.instant("observed_at")
+    }
+
+    // MARK: The primary
+
+    /// Whether an answer that needed no commit may be delivered only after one, because the server may have been
+    /// superseded meanwhile.
+    func mustConfirmPrimary(at now: ContinuousClock.Instant) -> Bool {
+        database.waitsForStandby && !lease.isValid(at: now)
+    }
+
+    /// - Parameter sentAt: when a commit was sent that succeeded without the warning that no standby has confirmed it.
+    func confirmPrimary(sentAt: ContinuousClock.Instant) {
+        lease.confirm(sentAt: sentAt)
     }
 
     /// Closes a connection that broke or cannot be trusted any more. `advance` opens the next one.

@@ -12,6 +12,11 @@ public final class DatabaseMonitor: Sendable {
         public var serverVersion: String?
         /// Number of the newest migration.
         public var schemaVersion: Int?
+        /// The primary, as host:port.
+        public var primary: String?
+        /// Of the primary; nil if it does not report it.
+        public var timeline: UInt32?
+        public var replication: Replication?
         /// Of the slowest standby; nil where there is none.
         public var replicationLagMilliseconds: Int64?
         /// Settings with which a confirmed commit may be lost, as `name=value`: the server's, and the defaults of
@@ -21,6 +26,28 @@ public final class DatabaseMonitor: Sendable {
         public init() {}
     }
 
+    /// What a failover would lose.
+    public enum Replication: String, Sendable, CaseIterable {
+        /// Nothing: commits wait for a standby.
+        case synchronous
+        /// The messages of its last moments, which no standby has yet.
+        case asynchronous
+        /// Commits wait for a standby, and none is connected: nothing is counted.
+        case stopped
+        /// There is no standby.
+        case none
+
+        init(standbys: Int64, names: String, synchronousStandbys: Int64) {
+            self =
+                if names.isEmpty {
+                    standbys > 0 ? .asynchronous : .none
+                } else {
+                    synchronousStandbys > 0 ? .synchronous : .stopped
+                }
+        }
+    }
+
+    private let database: DatabaseTopology
     private let options: ConnectionOptions
     private let interval: Duration
     private let tokens: any TokenObserver
@@ -34,17 +61,19 @@ public final class DatabaseMonitor: Sendable {
         var hasPolled = false
         /// Logged already.
         var reportedRisks: [String] = []
+        var reportedReplication: Replication?
         /// Of the last poll.
         var failure: PostgresError?
     }
 
     public init(
-        databaseURL: String,
+        database: DatabaseTopology,
         interval: Duration = .seconds(2),
         tokens: any TokenObserver,
         logger: Logger
     ) {
-        options = .service("monitor", databaseURL)
+        self.database = database
+        options = .service("monitor", database)
         self.interval = interval
         self.tokens = tokens
         self.logger = logger
@@ -90,7 +119,7 @@ public final class DatabaseMonitor: Sendable {
         }
         var failure: PostgresError?
         do throws(PostgresError) {
-            update(try DatabaseMonitor.readStatus(connection), nil)
+            update(try readStatus(connection), nil)
         } catch {
             failure = error
             logger.debug("the database's state could not be read", metadata: ["error": "\(error)"])
@@ -124,11 +153,39 @@ public final class DatabaseMonitor: Sendable {
         if isNewlyShared, let failure {
             logger.error("the database's sessions are not ours alone", metadata: ["error": "\(failure)"])
         }
+        report(status.replication)
         guard !risks.isEmpty else { return }
         logger.warning(
             "with these settings PostgreSQL may lose messages that were answered; docs/operations.md, Durable answers",
             metadata: ["settings": "\(risks.joined(separator: " "))"]
         )
+    }
+
+    /// Says once what a failover would lose, and again when that changes.
+    private func report(_ replication: Replication?) {
+        let isNews = state.withLock { state in
+            guard let replication, replication != state.reportedReplication else { return false }
+            state.reportedReplication = replication
+            return true
+        }
+        guard isNews else { return }
+        switch replication {
+        case .asynchronous:
+            logger.warning(
+                """
+                a failover loses the messages that the standby does not have yet, although they were answered; set \
+                synchronous_standby_names (docs/high-availability.md)
+                """
+            )
+        case .stopped:
+            logger.error(
+                """
+                every commit waits for a standby, and none is connected: connect one, or to go on without run "alter \
+                system reset synchronous_standby_names" and "select pg_reload_conf()" (under Patroni: patronictl edit-config)
+                """
+            )
+        case .synchronous, .some(.none), nil: break
+        }
     }
 
     @Sendable
@@ -169,12 +226,21 @@ public final class DatabaseMonitor: Sendable {
         }
     }
 
-    private static func readStatus(_ connection: Connection) throws(PostgresError) -> Status {
+    private func readStatus(_ connection: Connection) throws(PostgresError) -> Status {
         let result = try connection.query(EmbeddedSQL.readDatabase, deadline: .now + .seconds(2))
         let row = result.firstRow
         try connection.requireProcess(Int32(try row.int32("process_id")))
         var status = Status()
-        status.serverVersion = versionText(connection.serverVersion)
+        status.serverVersion = DatabaseMonitor.versionText(connection.serverVersion)
+        status.primary = connection.serverAddress
+        status.timeline = connection.server.timeline?.number
+        let names = try row.text("synchronous_standby_names")
+        database.waitsForStandby = !names.isEmpty
+        status.replication = Replication(
+            standbys: try row.int64("standbys"),
+            names: names,
+            synchronousStandbys: try row.int64("synchronous_standbys")
+        )
         status.schemaVersion = try row.int32OrNil("schema_version")
         status.replicationLagMilliseconds = try row.int64OrNil("replication_lag_ms")
         status.durabilityRisks = try row.texts("durability_risks")

@@ -20,8 +20,8 @@ public struct Housekeeper: Sendable {
     private let logs: [MaintenanceTask: RepeatedWorkLog]
 
     /// - Parameter keepDays: how long keys are kept, at least 7.
-    public init(databaseURL: String, keepDays: Int, logger: Logger) {
-        options = .service("housekeeper", databaseURL)
+    public init(database: DatabaseTopology, keepDays: Int, logger: Logger) {
+        options = .service("housekeeper", database)
         self.keepDays = keepDays
         self.logger = logger
         logs = [

@@ -29,6 +29,7 @@ struct ReconnectStateMachine {
     /// How many times the session was reopened after a failure.
     private(set) var reconnects = 0
     private var backoff = Backoff()
+    private var openingSince: ContinuousClock.Instant?
     private var lastSQLState: SQLState?
 
     init(at now: ContinuousClock.Instant) {
@@ -39,6 +40,7 @@ struct ReconnectStateMachine {
     mutating func startOpening(at now: ContinuousClock.Instant) -> Bool {
         guard case .closed(let retryAt) = state, now >= retryAt else { return false }
         state = .opening
+        openingSince = now
         return true
     }
 
@@ -52,7 +54,9 @@ struct ReconnectStateMachine {
         return now - since
     }
 
-    /// The session could not be opened, or broke. The next attempt follows after a pause; further failures lengthen it.
+    /// The session could not be opened, or broke. The next attempt follows after a pause; further failures lengthen it. An
+    /// attempt that took longer than the pause, because it waited for a standby to be promoted or for a silent server, is
+    /// followed by the next one at once.
     mutating func failed(
         _ sqlState: SQLState?,
         at now: ContinuousClock.Instant,
@@ -61,7 +65,8 @@ struct ReconnectStateMachine {
         defer {
             downSince = downSince ?? now
             lastSQLState = sqlState
-            state = .closed(retryAt: now + backoff.pause(using: &generator))
+            let since = state == .opening ? openingSince ?? now : now
+            state = .closed(retryAt: max(now, since + backoff.pause(using: &generator)))
         }
         if downSince == nil { return .first }
         return sqlState != nil && sqlState != lastSQLState ? .refused : .repeated

@@ -57,6 +57,7 @@ final class ReconnectingSession<Setup: Sendable> {
     ///
     /// - Returns: the result of `setUp` if the session was opened just now.
     func advance(_ setUp: @escaping SetUp) -> Setup? {
+        dropIfSuperseded()
         if machine.startOpening(at: .now) {
             let opening = OneShot<Opened>()
             self.opening = opening
@@ -79,6 +80,7 @@ final class ReconnectingSession<Setup: Sendable> {
 
     /// Opens the session unless it is open, whenever the last attempt was. Waits for the connect timeout at most.
     func connect(_ setUp: @escaping SetUp) throws(PostgresError) -> Connection {
+        dropIfSuperseded()
         if let connection { return connection }
         do throws(PostgresError) {
             let opened = try Self.open(options, statements, setUp)
@@ -132,6 +134,12 @@ final class ReconnectingSession<Setup: Sendable> {
         case .refused: logger.warning("database refuses", metadata: metadata)
         case .repeated: logger.debug("database is still away", metadata: metadata)
         }
+    }
+
+    /// Another session may have found the successor of this one's server.
+    private func dropIfSuperseded() {
+        guard let timeline = connection?.server.timeline, options.database.isSuperseded(timeline) else { return }
+        drop(.superseded(timeline, by: options.database.newest(of: timeline)))
     }
 
     /// Closes the connection; the session may be opened again at once.

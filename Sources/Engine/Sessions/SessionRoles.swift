@@ -5,12 +5,12 @@ extension ConnectionOptions {
     /// A session of the service, which acts as the service's role.
     static func service(
         _ name: String,
-        _ databaseURL: String,
+        _ database: DatabaseTopology,
         connectTimeout: Duration = .seconds(2),
         settings: [(String, String)] = []
     ) -> ConnectionOptions {
         ConnectionOptions(
-            conninfo: databaseURL,
+            database: database,
             connectTimeout: connectTimeout,
             applicationName: "headroom \(name)",
             sessionSettings: settings,
@@ -21,11 +21,11 @@ extension ConnectionOptions {
     /// A session of a command. It has the rights of its login; for a superuser, the rights of the schema's owner.
     package static func command(
         _ name: String,
-        _ databaseURL: String,
+        _ database: DatabaseTopology,
         connectTimeout: Duration = .seconds(5)
     ) -> ConnectionOptions {
         ConnectionOptions(
-            conninfo: databaseURL,
+            database: database,
             connectTimeout: connectTimeout,
             applicationName: "headroom \(name)",
             actsAsOwnerOf: Schema.name
@@ -33,8 +33,8 @@ extension ConnectionOptions {
     }
 
     /// A session that migrates. It has the rights of its login.
-    package static func migration(_ databaseURL: String) -> ConnectionOptions {
-        ConnectionOptions(conninfo: databaseURL, connectTimeout: .seconds(2), applicationName: "headroom migrate")
+    package static func migration(_ database: DatabaseTopology) -> ConnectionOptions {
+        ConnectionOptions(database: database, connectTimeout: .seconds(2), applicationName: "headroom migrate")
     }
 
     /// Runs one statement in a session of its own. Blocks.

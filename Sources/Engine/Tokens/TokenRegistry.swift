@@ -21,8 +21,8 @@ public struct TokenRegistry {
 
     private let options: ConnectionOptions
 
-    public init(databaseURL: String) {
-        options = .command("token", databaseURL)
+    public init(database: DatabaseTopology) {
+        options = .command("token", database)
     }
 
     /// - Parameters:

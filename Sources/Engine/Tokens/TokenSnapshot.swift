@@ -115,8 +115,8 @@ public struct TokenSnapshot: Sendable {
     /// Reads the tokens on a connection of its own.
     ///
     /// - Throws: when the database cannot be reached, or has no such table yet.
-    public static func read(databaseURL: String) async throws -> TokenSnapshot {
-        let options = ConnectionOptions.service("tokens", databaseURL, connectTimeout: .seconds(10))
+    public static func read(database: DatabaseTopology) async throws -> TokenSnapshot {
+        let options = ConnectionOptions.service("tokens", database, connectTimeout: .seconds(10))
         return try await onThread(named: "headroom.tokens") {
             let connection = try Connection.connect(options)
             defer { connection.close() }

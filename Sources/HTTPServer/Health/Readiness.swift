@@ -5,7 +5,7 @@ import ServiceCore
 /// no content of the database.
 struct Readiness: Encodable, Equatable {
     struct Checks: Encodable, Equatable {
-        /// A lane is connected, and the database answered the last probe, at most some seconds ago.
+        /// A lane is connected, the database answered the last probe, at most some seconds ago, and commits end.
         var database: Bool
         /// The schema is at least as new as this binary requires.
         var schema: Bool
@@ -21,6 +21,9 @@ struct Readiness: Encodable, Equatable {
         var databaseAnswers: Bool
         /// Why it does not, if that is known.
         var databaseProblem: String?
+        /// Nil before the first probe.
+        var replication: DatabaseMonitor.Replication?
+        var supersededPrimaries = 0
         /// Nil before the first probe. The service has checked the schema at its start, so nil counts as new enough.
         var schemaVersion: Int?
         /// Nil if there is none.
@@ -32,10 +35,12 @@ struct Readiness: Encodable, Equatable {
     let checks: Checks
     /// A sentence for each check that is false.
     let reasons: [String]
+    /// What an operator should know, although the instance can answer.
+    let warnings: [String]
 
     init(_ observed: Observations) {
         let checks = Checks(
-            database: observed.lanesConnected > 0 && observed.databaseAnswers,
+            database: observed.lanesConnected > 0 && observed.databaseAnswers && observed.replication != .stopped,
             schema: observed.schemaVersion.map { $0 >= Schema.newestMigration } ?? true,
             tokens: observed.tokensProblem == nil,
             accepting: !observed.isDraining
@@ -43,7 +48,12 @@ struct Readiness: Encodable, Equatable {
         self.checks = checks
         ready = checks.database && checks.schema && checks.tokens && checks.accepting
         var reasons: [String] = []
-        if !checks.database {
+        if observed.replication == .stopped {
+            reasons.append(
+                "database: every commit waits for a standby, and none is connected: connect one, or run \"alter system "
+                    + "reset synchronous_standby_names\" and \"select pg_reload_conf()\" on the primary"
+            )
+        } else if !checks.database {
             let cause =
                 observed.lanesConnected > 0 ? "the database did not answer the last probe" : "no lane is connected"
             reasons.append("database: " + cause + (observed.databaseProblem.map { "; \($0)" } ?? ""))
@@ -57,6 +67,20 @@ struct Readiness: Encodable, Equatable {
         if let problem = observed.tokensProblem { reasons.append("tokens: \(problem)") }
         if !checks.accepting { reasons.append("accepting: the service is shutting down") }
         self.reasons = reasons
+        warnings = Readiness.warnings(observed)
+    }
+
+    private static func warnings(_ observed: Observations) -> [String] {
+        var warnings: [String] = []
+        if observed.replication == .asynchronous {
+            warnings.append(
+                "replication: standbys replicate asynchronously, so a failover loses messages that were answered"
+            )
+        }
+        if observed.supersededPrimaries > 0 {
+            warnings.append("replication: a superseded server takes writes; the log names it")
+        }
+        return warnings
     }
 
     init(_ parts: ServiceParts) {
@@ -65,6 +89,8 @@ struct Readiness: Encodable, Equatable {
                 lanesConnected: parts.engine.snapshot.lanesConnected,
                 databaseAnswers: parts.monitor.databaseAnswers,
                 databaseProblem: parts.monitor.problem,
+                replication: parts.monitor.status.replication,
+                supersededPrimaries: parts.serverWatch.supersededPrimaries,
                 schemaVersion: parts.monitor.status.schemaVersion,
                 tokensProblem: parts.access.tokensProblem,
                 isDraining: parts.draining.isSet

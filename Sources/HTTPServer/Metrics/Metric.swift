@@ -31,7 +31,9 @@ extension Metric {
         lanes, lanesConnected, laneQueue, queueWait, batchRequests, statementDuration, reconnects, outcomesUnknown,
         messagesCounted, requestsBlocked,
     ]
-    private static let database = [databaseUp, databaseInfo, schemaVersion, replicationLag]
+    private static let database = [
+        databaseUp, databaseInfo, schemaVersion, timeline, supersededPrimaries, replication, replicationLag,
+    ]
     private static let http = [httpRequests, httpDuration, httpConnections, httpRejections, webhookRequests]
     private static let process = [
         cpuSeconds, residentMemory, virtualMemory, openDescriptors, descriptorsMaximum, threads, startTime,
@@ -173,6 +175,23 @@ extension Metric {
         "headroom_schema_version",
         .gauge,
         "Number of the newest migration in the database; absent while it cannot be reached."
+    )
+    static let timeline = Metric(
+        "headroom_database_timeline",
+        .gauge,
+        "The primary's timeline, which each failover increases; absent while it cannot be reached or does not report it."
+    )
+    static let supersededPrimaries = Metric(
+        "headroom_database_superseded_primaries",
+        .gauge,
+        "Servers of the connection string that take writes although another one has succeeded them: their writes will be lost."
+    )
+    static let replication = Metric(
+        "headroom_replication",
+        .gauge,
+        ["mode"],
+        "1 for the present mode. synchronous: commits wait for a standby; asynchronous: a failover loses answered messages; "
+            + "stopped: commits wait for a standby that is not there; none: there is no standby."
     )
     static let replicationLag = Metric(
         "headroom_replication_lag_seconds",

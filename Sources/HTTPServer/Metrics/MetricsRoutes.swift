@@ -101,6 +101,9 @@ struct MetricsRoutes: RouteProvider {
         encoder.write(.databaseUp, .init(status.serverVersion != nil))
         encoder.write(.databaseInfo, status.serverVersion.map { [([$0], 1)] } ?? [])
         encoder.write(.schemaVersion, status.schemaVersion.map { [([], .init($0))] } ?? [])
+        encoder.write(.timeline, status.timeline.map { [([], .init(UInt64($0)))] } ?? [])
+        encoder.write(.supersededPrimaries, .init(parts.serverWatch.supersededPrimaries))
+        encoder.write(.replication, status.replication.map { [([$0.rawValue], 1)] } ?? [])
         encoder.write(
             .replicationLag,
             status.replicationLagMilliseconds.map { [([], .init(microseconds: UInt64(max(0, $0)) * 1_000))] } ?? []

@@ -179,7 +179,7 @@ public actor PrivateServer {
     }
 
     private func ensureDatabase(_ directory: DataDirectory) async throws {
-        let options = ConnectionOptions(conninfo: conninfo(directory, database: "postgres"))
+        let options = ConnectionOptions(database: DatabaseTopology(conninfo(directory, database: "postgres")))
         try await onThread(named: "postgres.start") {
             let connection = try Connection.connect(options)
             defer { connection.close() }

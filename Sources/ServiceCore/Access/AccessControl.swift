@@ -46,9 +46,9 @@ package final class AccessControl: TokenObserver, Sendable {
 
     /// Reads the tokens for the first time. If they cannot be read, the service starts all the same, and refuses every
     /// client until the monitor has read them; with `off` it accepts every client.
-    func load(from databaseURL: String) async throws {
+    func load(from database: DatabaseTopology) async throws {
         do {
-            let reading = try await TokenSnapshot.read(databaseURL: databaseURL)
+            let reading = try await TokenSnapshot.read(database: database)
             update(reading)
             if isRequired, reading.tokens.isEmpty {
                 logger.warning("a token is required and none is live; create one with headroom token create")

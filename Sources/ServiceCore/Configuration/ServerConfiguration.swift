@@ -17,7 +17,7 @@ public struct ServerConfiguration: Sendable {
 
         public var description: String {
             switch self {
-            case .url(let url): redacted(conninfo: url)
+            case .url(let url): "\(DatabaseTopology(url))"
             case .privateServer(let directory): "private PostgreSQL in \(directory)"
             }
         }
@@ -63,7 +63,7 @@ public struct ServerConfiguration: Sendable {
         connectionsPerTokenMaximum =
             try settings.value(Settings.connectionsPerTokenMaximum) ?? connectionLimits.connectionsMaximum
         engine = EngineConfiguration(
-            databaseURL: "",
+            database: DatabaseTopology(""),
             unknownUsersPolicy: try settings.value(Settings.unknownUsers),
             manageURL: try settings.value(Settings.manageURL),
             language: try settings.value(Settings.language),
@@ -73,6 +73,7 @@ public struct ServerConfiguration: Sendable {
             queueWaitMaximum: try settings.value(Settings.queueWait),
             requestTimeout: try settings.value(Settings.requestTimeout),
             connectTimeout: try settings.value(Settings.connectTimeout),
+            primaryLease: try settings.value(Settings.primaryLease),
             reportTimeout: try settings.value(Settings.reportTimeout),
             changesPoll: try settings.value(Settings.changesPoll)
         )
@@ -97,9 +98,9 @@ public struct ServerConfiguration: Sendable {
         return .privateServer(dataDirectory: try settings.value(Settings.dataDirectory))
     }
 
-    public func engine(databaseURL: String) -> EngineConfiguration {
+    public func engine(database: DatabaseTopology) -> EngineConfiguration {
         var engine = engine
-        engine.databaseURL = databaseURL
+        engine.database = database
         return engine
     }
 }

@@ -95,6 +95,13 @@ extension Settings {
         100...60_000,
         "maximum time for one attempt to connect to the database"
     )
+    static let primaryLease = Setting<Duration>(
+        "primary-lease-ms",
+        default: 2_000,
+        100...60_000,
+        "where commits wait for a synchronous standby: CHECK, USAGE and refusals come from a server that was the primary "
+            + "at most this long ago. If nothing was committed for longer, such an answer waits for one commit"
+    )
     static let reportTimeout = Setting<Duration>(
         "report-timeout-ms",
         default: 60_000,
@@ -125,6 +132,7 @@ extension Settings {
 
     public static let ofDatabase: [any SettingDefinition] = [
         unknownUsers, userNamespace, manageURL, language, allowsWhenUnavailable, lanes, batchMaximum, queueMaximum,
-        queueWait, requestTimeout, connectTimeout, reportTimeout, changesPoll, keysKeepDays, billingSessions,
+        queueWait, requestTimeout, connectTimeout, primaryLease, reportTimeout, changesPoll, keysKeepDays,
+        billingSessions,
     ]
 }

@@ -20,7 +20,7 @@ struct ActivityTests {
     }
 
     private func recorder(_ conninfo: String, _ counted: Counts) -> ActivityRecorder {
-        ActivityRecorder(databaseURL: conninfo, timeout: waitLimit, logger: .silent) {
+        ActivityRecorder(database: DatabaseTopology(conninfo), timeout: waitLimit, logger: .silent) {
             counted.activity
         }
     }

@@ -55,12 +55,13 @@ struct ExactlyOnceSenderTests {
 
         init(_ conninfo: String) {
             let configuration = EngineConfiguration(
-                databaseURL: conninfo,
+                database: DatabaseTopology(conninfo),
                 requestTimeout: waitLimit,
                 connectTimeout: waitLimit
             )
             laneConnection = LaneConnection(
                 options: configuration.sessionOptions("lane"),
+                primaryLease: configuration.primaryLease,
                 words: CurrentWords(),
                 wake: wake,
                 logger: .silent

@@ -135,7 +135,7 @@ struct UnconfirmedCommitTests {
     private func expectRisks(_ conninfo: String, _ risks: [String]) async throws {
         let log = RecordingLog()
         let monitor = DatabaseMonitor(
-            databaseURL: conninfo,
+            database: DatabaseTopology(conninfo),
             interval: .milliseconds(50),
             tokens: NoTokens(),
             logger: log.logger

@@ -55,7 +55,7 @@ struct DatabaseMonitorTests {
     ) async throws {
         let observer = RecordingObserver()
         let monitor = DatabaseMonitor(
-            databaseURL: database.conninfo,
+            database: DatabaseTopology(database.conninfo),
             interval: interval,
             tokens: observer,
             logger: log.logger

@@ -42,7 +42,7 @@ struct HousekeeperTests {
         let psql = database.psql
         try await psql.execute("alter function headroom.\(broken) rename to renamed")
         let log = RecordingLog()
-        let housekeeper = Housekeeper(databaseURL: database.conninfo, keepDays: 7, logger: log.logger)
+        let housekeeper = Housekeeper(database: DatabaseTopology(database.conninfo), keepDays: 7, logger: log.logger)
         let run = Task { await housekeeper.run(every: .milliseconds(1)) }
         func failures(_ level: Logger.Level) -> [RecordingLog.Event] {
             log.events.filter { $0.level == level && $0.message.hasSuffix("failed; it is tried again") }

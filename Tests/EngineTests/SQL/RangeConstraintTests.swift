@@ -13,6 +13,8 @@ struct RangeConstraintTests {
         "headroom.customers.customer_id": "generated, and used as a name only",
         "headroom.customer_names.customer_id": "the same",
         "headroom.billing_events.customer_id": "the same",
+        "headroom.newest_timelines.system_identifier": "any 64 bits, and only compared",
+        "headroom.newest_timelines.noted_at": "not read",
         "headroom.migrations.number": "written by the migrator, which compares it",
         "headroom.migrations.applied_at": "written by the migrator, and shown as text only",
         "headroom.definitions.applied_at": "written by the migrator, and shown as text only",

@@ -40,6 +40,16 @@ struct ReconnectStateMachineTests {
         #expect(machine.downSince == nil && machine.reconnects == 1)
     }
 
+    @Test("tries again at once after an attempt that took longer than the pause")
+    func longAttempt() {
+        var machine = ReconnectStateMachine(at: start)
+        #expect(machine.startOpening(at: start) == true)
+        #expect(fail(&machine, at: start + .seconds(2)) == .first)
+        #expect(machine.startOpening(at: start + .seconds(2)) == true)
+        #expect(fail(&machine, at: start + .seconds(2)) == .repeated)
+        #expect(machine.startOpening(at: start + .seconds(2)) == false)
+    }
+
     @Test("distinguishes a new error of the server from a repeated one")
     func refusal() {
         var machine = ReconnectStateMachine(at: start)

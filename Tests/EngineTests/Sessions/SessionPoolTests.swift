@@ -17,7 +17,11 @@ struct SessionPoolTests {
     ) -> SessionPool {
         SessionPool(
             name: "test",
-            EngineConfiguration(databaseURL: conninfo, requestTimeout: waitLimit, connectTimeout: waitLimit),
+            EngineConfiguration(
+                database: DatabaseTopology(conninfo),
+                requestTimeout: waitLimit,
+                connectTimeout: waitLimit
+            ),
             sessions: sessions,
             capacity: capacity,
             readOnly: readOnly,

@@ -24,7 +24,7 @@ final class EngineHarness: Sendable {
         requestTimeout: Duration = waitLimit
     ) {
         let configuration = EngineConfiguration(
-            databaseURL: conninfo,
+            database: DatabaseTopology(conninfo),
             unknownUsersPolicy: unknownUsersPolicy,
             manageURL: manageURL,
             lanes: lanes,

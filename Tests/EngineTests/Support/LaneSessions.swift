@@ -9,7 +9,7 @@ extension Session {
         let session = try await Session.open(
             .service(
                 "lane",
-                database.conninfo,
+                DatabaseTopology(database.conninfo),
                 connectTimeout: waitLimit,
                 settings: LaneSettings.all(unknownUsersPolicy: .trial, requestTimeout: waitLimit * 4)
             )

@@ -62,7 +62,7 @@ struct InvalidTokenTests {
         #expect(snapshot.tokens.last?.scopes == ["chat", "dashboard"])
         // The list shows all tokens, and which of them are invalid.
         let conninfo = database.conninfo
-        let entries = try await onThread { try TokenRegistry(databaseURL: conninfo).list() }
+        let entries = try await onThread { try TokenRegistry(database: DatabaseTopology(conninfo)).list() }
         let states = entries.reversed().map(\.state)
         // The row with a duplicate digest is invalid only beside the other one.
         #expect(states == ["live"] + Array(repeating: "invalid", count: last - 3) + ["live", "live"])

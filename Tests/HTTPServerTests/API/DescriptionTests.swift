@@ -2,6 +2,7 @@ import Engine
 import Foundation
 import Hummingbird
 import Logging
+import Postgres
 import TestSupport
 import Testing
 
@@ -28,7 +29,7 @@ struct DescriptionTests {
         let logger = Logger.silent
         let parts = ServiceParts(
             configuration,
-            databaseURL: "",
+            database: DatabaseTopology(""),
             access: AccessControl(.off, connectionsPerTokenMaximum: 1, logger: logger),
             tls: nil,
             logger: logger

@@ -47,6 +47,24 @@ struct ReadinessTests {
         #expect(draining.reasons == ["accepting: the service is shutting down"])
     }
 
+    @Test("the service is not ready while commits wait for a standby that is not there, and says what to run")
+    func stoppedReplication() {
+        let stopped = readiness { $0.replication = .stopped }
+        #expect(!stopped.ready && !stopped.checks.database && stopped.reasons.count == 1)
+        #expect(stopped.reasons.first?.contains("reset synchronous_standby_names") == true)
+        // No lane can be opened then, because opening one commits.
+        #expect(readiness { ($0.replication, $0.lanesConnected) = (.stopped, 0) }.reasons == stopped.reasons)
+    }
+
+    @Test("warns of what a failover would lose, and of a superseded server that takes writes")
+    func warnings() {
+        #expect(Readiness(healthy).warnings.isEmpty)
+        let asynchronous = readiness { $0.replication = .asynchronous }
+        #expect(asynchronous.ready && asynchronous.warnings.count == 1)
+        let superseded = readiness { ($0.replication, $0.supersededPrimaries) = (.synchronous, 1) }
+        #expect(superseded.ready && superseded.warnings.first?.contains("superseded") == true)
+    }
+
     @Test("an unread schema version and a newer schema count as ready")
     func unknown() {
         #expect(readiness { $0.schemaVersion = nil }.ready)

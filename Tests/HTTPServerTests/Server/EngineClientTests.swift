@@ -13,7 +13,11 @@ struct EngineClientTests {
     func outcomes() async throws {
         let conninfo = try await TestServer.migratedDatabase()
         let engine = BatchingEngine(
-            EngineConfiguration(databaseURL: conninfo, requestTimeout: waitLimit, connectTimeout: waitLimit),
+            EngineConfiguration(
+                database: DatabaseTopology(conninfo),
+                requestTimeout: waitLimit,
+                connectTimeout: waitLimit
+            ),
             logger: .silent
         )
         let client = EngineClient(engine)

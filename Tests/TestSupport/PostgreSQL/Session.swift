@@ -19,7 +19,7 @@ public final class Session: @unchecked Sendable {
     public static func open(_ conninfo: String) async throws -> Session {
         try await open(
             ConnectionOptions(
-                conninfo: conninfo,
+                database: DatabaseTopology(conninfo),
                 connectTimeout: waitLimit,
                 applicationName: "psql",
                 // PostgreSQL's default, as in psql.

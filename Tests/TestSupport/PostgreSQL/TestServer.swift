@@ -95,6 +95,6 @@ public enum TestServer {
 extension Connection {
     /// Connects with a timeout for a machine that is busy with tests.
     public static func connect(_ conninfo: String) throws(PostgresError) -> Connection {
-        try connect(ConnectionOptions(conninfo: conninfo, connectTimeout: waitLimit))
+        try connect(ConnectionOptions(database: DatabaseTopology(conninfo), connectTimeout: waitLimit))
     }
 }

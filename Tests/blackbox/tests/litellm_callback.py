@@ -71,6 +71,19 @@ class Callback(Case):
         self.assertEqual(self.count(user), 700)
         self.assertNotIn(" held=", self.send_command(f"USAGE {user}"))
 
+    def test_a_key_that_is_no_uuid_is_an_error_of_the_operator_and_the_log_names_the_setting(self):
+        key = type("Key", (), {"api_key": "0123456789abcdef" * 4})
+
+        async def send():
+            url = f"headroom://127.0.0.1:{self.service.port}"
+            limit = self.code.HeadroomLimit(self.code.Settings(url=url, timeout_seconds=TIMEOUT_SECONDS))
+            await limit.async_pre_call_hook(key, None, {}, "acompletion")
+
+        with self.assertLogs("headroom_limit", "ERROR") as logged, self.assertRaises(Refused) as raised:
+            asyncio.run(send())
+        self.assertEqual(raised.exception.status_code, 500)
+        self.assertIn("set the service's user-namespace", "\n".join(logged.output))
+
     def test_settings_are_those_of_the_page(self):
         page = CALLBACK.with_name("README.md").read_text()
         printed = dict(re.findall(r"^\| `(HEADROOM_\w+)` \| (.*?) \|", page, re.M))

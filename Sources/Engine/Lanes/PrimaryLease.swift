@@ -1,0 +1,29 @@
+/// When the lane's server was last certainly the primary.
+///
+/// A synchronous standby confirms a commit only while it follows the server. So the server was not yet superseded when
+/// the commit was sent. Answers that need no commit (CHECK, USAGE, refusals) are delivered as long as this is not long
+/// ago; after that the lane commits something first. Without it, a primary that was cut off from its standbys would
+/// answer with old counts for as long as the service reaches it.
+struct PrimaryLease {
+    private let length: Duration
+    private var confirmedAt: ContinuousClock.Instant?
+
+    /// - Parameter length: how old the confirmation may be.
+    init(length: Duration) {
+        self.length = length
+    }
+
+    /// - Parameter sentAt: when a commit was sent that a standby has confirmed.
+    mutating func confirm(sentAt: ContinuousClock.Instant) {
+        confirmedAt = max(sentAt, confirmedAt ?? sentAt)
+    }
+
+    /// The next connection may be to another server.
+    mutating func end() {
+        confirmedAt = nil
+    }
+
+    func isValid(at now: ContinuousClock.Instant) -> Bool {
+        confirmedAt.map { now - $0 <= length } ?? false
+    }
+}

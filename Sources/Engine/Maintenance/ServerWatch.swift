@@ -1,0 +1,100 @@
+import Logging
+import Postgres
+import Synchronization
+
+/// Looks at every server of the database once a second, if there are several.
+///
+/// So a promoted standby is found although the sessions of this process still reach the old primary: they are dropped
+/// when they are next used (`DatabaseTopology.isSuperseded`). On a superseded primary it leaves a note for instances
+/// that do not reach the successor.
+public final class ServerWatch: Sendable {
+    private struct State {
+        var isClosed = false
+        var superseded: Set<String> = []
+    }
+
+    private let database: DatabaseTopology
+    private let interval: Duration
+    private let logger: Logger
+    private let wake = WakePipe()
+    private let state = Mutex(State())
+
+    public init(_ database: DatabaseTopology, interval: Duration = .seconds(1), logger: Logger) {
+        self.database = database
+        self.interval = interval
+        self.logger = logger
+    }
+
+    /// How many servers take writes although they were superseded.
+    public var supersededPrimaries: Int { state.withLock { $0.superseded.count } }
+
+    /// Runs until `close()` was called.
+    public func run() async {
+        guard database.servers.count > 1 else { return }
+        await runThread(named: "headroom.servers") { self.watchUntilClosed() }
+    }
+
+    public func close() {
+        state.withLock { $0.isClosed = true }
+        wake.wake()
+    }
+
+    private func watchUntilClosed() {
+        let sessions = database.servers.map { server in
+            // A note is for this server alone, whose standbys may be gone.
+            let settings = [("synchronous_commit", "local")]
+            let options = ConnectionOptions.service("watch", server, settings: settings)
+            return ReconnectingSession<Void>(options: options, wake: wake, logger: logger)
+        }
+        while !state.withLock({ $0.isClosed }) {
+            for session in sessions { look(session) }
+            _ = wake.sleep(orUntilReadable: -1, until: .now + interval)
+        }
+        for session in sessions { session.close() }
+    }
+
+    private func look(_ session: ReconnectingSession<Void>) {
+        session.advance()
+        guard let connection = session.connection else { return }
+        do throws(PostgresError) {
+            let server = try connection.serverState(deadline: .now + interval)
+            guard let timeline = server.timeline else { return }
+            database.note(timeline)
+            let isSuperseded = !server.isStandby && database.isSuperseded(timeline)
+            report(connection.serverName, timeline, isSuperseded: isSuperseded)
+            if isSuperseded { try leaveNote(connection) }
+        } catch {
+            session.drop(error)
+        }
+    }
+
+    private func leaveNote(_ connection: Connection) throws(PostgresError) {
+        guard let timeline = connection.server.timeline else { return }
+        let newest = database.newest(of: timeline)
+        var parameters = Parameters()
+        parameters.append(int64: newest.systemIdentifier)
+        parameters.append(int64: Int64(newest.number))
+        do throws(PostgresError) {
+            _ = try connection.query(EmbeddedSQL.noteTimeline, parameters, deadline: .now + interval)
+        } catch let error where connection.isUsable {
+            logger.debug("a superseded server took no note", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func report(_ server: String, _ timeline: Timeline, isSuperseded: Bool) {
+        let isNews = state.withLock { state in
+            isSuperseded ? state.superseded.insert(server).inserted : state.superseded.remove(server) != nil
+        }
+        guard isNews, isSuperseded else { return }
+        logger.error(
+            """
+            a superseded server takes writes, which will be lost: stop it, and make it a standby of the new primary \
+            (docs/high-availability.md, An old primary)
+            """,
+            metadata: [
+                "server": "\(server)", "timeline": "\(timeline.number)",
+                "timeline.newest": "\(database.newest(of: timeline).number)",
+            ]
+        )
+    }
+}

@@ -1,0 +1,76 @@
+import Synchronization
+
+/// Where a database is: the servers of its connection string, one of which is the primary, and what was seen of them.
+///
+/// A promoted standby begins a new timeline. A primary whose timeline is older than the newest was superseded: what it
+/// commits is lost as soon as it follows its successor. Whichever server comes first in the connection string, a
+/// connection is opened to the primary of the newest timeline alone. Whoever has an open connection asks `isSuperseded`
+/// before using it.
+///
+/// Everything in a process that uses the database shares one object, because a newer timeline that one connection finds
+/// matters to all.
+public final class DatabaseTopology: Sendable {
+    private struct State {
+        var timelines = NewestTimelines()
+        var waitsForStandby = false
+    }
+
+    /// Of the connection string; an error if it cannot be parsed, which connecting then throws.
+    let parameters: Result<ConnectionParameters, PostgresError>
+    private let state = Mutex(State())
+
+    /// - Parameter connectionString: of libpq, or a URI. It may name several hosts, and may hold a password.
+    public init(_ connectionString: String) {
+        parameters = Result { () throws(PostgresError) in try ConnectionParameters(parsing: connectionString) }
+    }
+
+    /// Each server by itself, in the order of the connection string; none if it cannot be parsed.
+    public var servers: [DatabaseTopology] {
+        guard let parameters = try? parameters.get() else { return [] }
+        return parameters.servers.map { DatabaseTopology($0) }
+    }
+
+    private init(_ parameters: ConnectionParameters) {
+        self.parameters = .success(parameters)
+    }
+
+    // MARK: Timelines
+
+    /// Remembers a timeline of this database that was seen at one of its servers.
+    public func note(_ timeline: Timeline) {
+        state.withLock { $0.timelines.note(timeline) }
+    }
+
+    /// Whether a newer timeline of the same cluster was seen. False for a server that does not report its timeline.
+    public func isSuperseded(_ timeline: Timeline?) -> Bool {
+        timeline.map { timeline in state.withLock { $0.timelines.isSuperseded(timeline) } } ?? false
+    }
+
+    /// The newest timeline that was seen of the same cluster.
+    public func newest(of timeline: Timeline) -> Timeline {
+        state.withLock { $0.timelines.newest(of: timeline) }
+    }
+
+    var timelines: NewestTimelines { state.withLock { $0.timelines } }
+
+    // MARK: Replication
+
+    /// Whether commits wait for a standby, as the primary's settings were last read. Only then does a commit prove that
+    /// the server is still the primary.
+    public var waitsForStandby: Bool {
+        get { state.withLock { $0.waitsForStandby } }
+        set { state.withLock { $0.waitsForStandby = newValue } }
+    }
+}
+
+/// Host, port, database and user, for logs: no password, no other setting.
+extension DatabaseTopology: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { (try? parameters.get())?.redacted ?? "(connection string invalid)" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: ["database": description]) }
+
+    public var holdsPassword: Bool {
+        guard let parameters = try? parameters.get() else { return false }
+        return parameters["password"] != nil || parameters["sslpassword"] != nil
+    }
+}

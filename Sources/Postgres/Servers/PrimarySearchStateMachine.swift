@@ -1,0 +1,91 @@
+/// Chooses the primary among the servers of a database, which are asked at the same time. No I/O and no clock inside:
+/// `PrimarySearch` runs it.
+struct PrimarySearchStateMachine {
+    enum Answer: Equatable {
+        /// Can transition to: the others.
+        case none
+        /// The server is connected, and said what it is. Can transition to: another state, when it is asked again; failed.
+        case state(ServerState)
+        /// The server cannot be reached, or refuses the connection. Final.
+        case failed
+    }
+
+    enum Action: Equatable {
+        /// Wait for more answers, until this instant at most; nil: until the search's own deadline. Ask standbys again from
+        /// time to time: one of them may be promoted.
+        case wait(until: ContinuousClock.Instant?)
+        /// Use the connection to this server.
+        case take(Int)
+        /// No server will do.
+        case fail
+    }
+
+    /// How long a primary waits for the answers of the other servers, one of which may be its successor. Only a primary
+    /// of a timeline that nobody here has seen waits: each timeline has one primary.
+    static let grace = Duration.milliseconds(250)
+
+    private(set) var answers: [Answer]
+    private let acceptsStandby: Bool
+    /// What was seen before the search.
+    private let known: NewestTimelines
+    /// `known`, and what the servers have answered.
+    private(set) var newest: NewestTimelines
+    private var primaryFoundAt: ContinuousClock.Instant?
+
+    /// - Parameter acceptsStandby: of an only server, whose standby serves commands that read.
+    init(servers: Int, acceptsStandby: Bool, known: NewestTimelines) {
+        answers = Array(repeating: .none, count: servers)
+        self.acceptsStandby = acceptsStandby
+        self.known = known
+        newest = known
+    }
+
+    mutating func answered(_ server: Int, _ state: ServerState, at now: ContinuousClock.Instant) {
+        answers[server] = .state(state)
+        if let timeline = state.timeline { newest.note(timeline) }
+        if isCandidate(server) { primaryFoundAt = primaryFoundAt ?? now }
+    }
+
+    mutating func failed(_ server: Int) {
+        answers[server] = .failed
+    }
+
+    func action(at now: ContinuousClock.Instant) -> Action {
+        let waiting = answers.contains(.none)
+        guard let best = bestCandidate else {
+            return waiting || !standbys.isEmpty ? .wait(until: nil) : .fail
+        }
+        guard waiting, !isKnown(best), let primaryFoundAt else { return .take(best) }
+        let until = primaryFoundAt + Self.grace
+        return now < until ? .wait(until: until) : .take(best)
+    }
+
+    /// The connected servers that are standbys.
+    var standbys: [Int] {
+        answers.indices.filter { if case .state(let state) = answers[$0] { state.isStandby } else { false } }
+    }
+
+    func isSuperseded(_ server: Int) -> Bool {
+        timeline(server).map(newest.isSuperseded) ?? false
+    }
+
+    private func timeline(_ server: Int) -> Timeline? {
+        if case .state(let state) = answers[server] { state.timeline } else { nil }
+    }
+
+    private func isCandidate(_ server: Int) -> Bool {
+        guard case .state(let state) = answers[server] else { return false }
+        return (acceptsStandby || !state.isStandby) && !isSuperseded(server)
+    }
+
+    private func isKnown(_ server: Int) -> Bool {
+        timeline(server).map(known.isNewest) ?? false
+    }
+
+    /// Of a cluster that is known, if there is one; else the first in the connection string. Candidates of one cluster
+    /// have the same timeline.
+    private var bestCandidate: Int? {
+        let candidates = answers.indices.filter(isCandidate)
+        return candidates.first { timeline($0).map(known.hasCluster(of:)) ?? false } ?? candidates.first
+    }
+}
