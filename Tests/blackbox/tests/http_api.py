@@ -305,7 +305,7 @@ class Health(Case):
         well = {"database": True, "schema": True, "tokens": True, "accepting": True}
 
         def is_ready():
-            return self.ready() == (200, {"ready": True, "checks": well, "reasons": []})
+            return self.ready() == (200, {"ready": True, "checks": well, "reasons": [], "warnings": []})
 
         def is_without(check):
             """That check alone, or one that it brings with it, and the reason is said."""
