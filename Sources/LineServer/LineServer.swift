@@ -9,8 +9,8 @@ import Synchronization
 
 /// The TCP port of the line protocol.
 ///
-/// Drains on graceful shutdown: closes the port, answers accepted requests, refuses later ones with `-DRAINING`, and
-/// closes silent connections.
+/// Drains on graceful shutdown: accepts the connections that wait, closes the port, answers accepted requests, refuses
+/// later ones with `-DRAINING`, and closes silent connections.
 package final class LineServer: LinePort, CustomStringConvertible {
     package let description = "line server"
     private let configuration: ServerConfiguration
@@ -21,7 +21,7 @@ package final class LineServer: LinePort, CustomStringConvertible {
     private let connectionCounter: ConnectionCounter
     private let draining: DrainingFlag
     private let groups: [ConnectionGroup]
-    private let listener = Mutex<(any Channel)?>(nil)
+    private let port = Mutex<OpenPort?>(nil)
     private let logger: Logger
 
     package init(_ parts: ServiceParts) {
@@ -34,6 +34,7 @@ package final class LineServer: LinePort, CustomStringConvertible {
         draining = parts.draining
         logger = parts.logger
         eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
+        parts.watchedEventLoops.add(eventLoops)
         groups = zip(eventLoops.makeIterator(), parts.metrics.loops).map { eventLoop, loopMetrics in
             ConnectionGroup(
                 eventLoop: eventLoop,
@@ -88,26 +89,20 @@ package final class LineServer: LinePort, CustomStringConvertible {
                     )
                 }
             }
-        let (channel, address) = (try await open(bootstrap), configuration.listen)
-        listener.withLock { $0 = channel }
-        return ListenAddress(host: address.host, port: channel.localAddress?.port ?? 0)
-    }
-
-    private func open(_ bootstrap: ServerBootstrap) async throws(PortUnavailable) -> any Channel {
-        let address = configuration.listen
         do {
-            return try await bootstrap.bind(host: address.host, port: address.port).get()
+            let open = try await configuration.linePort.open(bootstrap)
+            port.withLock { $0 = open }
+            return open.address
         } catch {
-            throw PortUnavailable(error, address: address, setting: Settings.listen)
+            throw PortUnavailable(error, address: configuration.listen, setting: Settings.listen)
         }
     }
 
     package func run() async throws {
         try await gracefulShutdown()
-        draining.set()
-        let channel = listener.withLock { $0 }
+        draining.begin(timeout: configuration.drainTimeout)
         do {
-            try await channel?.close()
+            try await port.withLock { $0 }?.close().get()
         } catch {
             logger.debug("the port was closed already", metadata: ["error": "\(error)"])
         }

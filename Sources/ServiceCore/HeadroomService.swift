@@ -20,18 +20,23 @@ public struct HeadroomService: Sendable {
     private let configuration: ServerConfiguration
     private let lineServer: LineServerMaker
     private let httpServer: HTTPServerMaker?
+    private let manager: ServiceManager?
     private let logger: Logger
 
     /// Both ports are parameters, so that this module needs nothing of them.
     ///
-    /// - Parameter httpServer: called if the setting `http` names an address.
+    /// - Parameters:
+    ///   - httpServer: called if the setting `http` names an address.
+    ///   - manager: is told when the service is ready, reloads and stops.
     package init(
         _ configuration: ServerConfiguration,
         lineServer: @escaping LineServerMaker,
         httpServer: HTTPServerMaker?,
+        manager: ServiceManager? = nil,
         logger: Logger
     ) {
         self.configuration = configuration
+        self.manager = manager
         self.lineServer = lineServer
         self.httpServer = configuration.http == nil ? nil : httpServer
         self.logger = logger
@@ -124,22 +129,14 @@ public struct HeadroomService: Sendable {
         let server = lineServer(parts)
         // Signals are trapped before the port is open: a peer that sees it open may end the service at once.
         let terminationSignals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        let reloadSignals = tls == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
+        let reloadSignals = tls == nil && manager == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
         let listen = try await server.bind()
         let (httpAddresses, httpOpened) = AsyncStream.makeStream(of: ListenAddress?.self)
         let announcement = ReadyAnnouncement(parts.engine, httpAddresses: httpAddresses) { http in
             whenReady(Ready(listen: listen, http: http, speaksTLS: tls != nil, psqlCommand: psqlCommand))
+            manager?.ready()
         }
-        let housekeeper = Housekeeper(
-            database: database,
-            keepDays: configuration.keysKeepDays,
-            logger: logger
-        )
-        let activity = ActivityRecorder(database: database, logger: logger) { parts.engine.activity }
-        var services: [any Service] = [
-            HousekeeperService(housekeeper: housekeeper, activity: activity),
-            MonitorService(monitor: parts.monitor, servers: parts.serverWatch), EngineService(engine: parts.engine),
-        ]
+        var services = databaseServices(parts, privateServer: privateServer)
         // Stops after the line protocol, so that /readyz reports the drain meanwhile, and before the engine, which it
         // uses.
         if let httpServer {
@@ -147,14 +144,47 @@ public struct HeadroomService: Sendable {
         } else {
             httpOpened.yield(nil)
         }
-        services += [server, announcement]
-        if let tls, let reloadSignals {
-            services.append(TLSReloadService(contexts: tls, signals: reloadSignals))
+        services += [server, drainDelay(parts), announcement]
+        if let reloadSignals {
+            services.append(ReloadService(contexts: tls, manager: manager, signals: reloadSignals))
         }
-        if let privateServer {
-            services.insert(PrivateServerService(server: privateServer, engine: parts.engine, logger: logger), at: 0)
-        }
+        if let watchdog = watchdog(parts) { services.append(watchdog) }
         try await run(services, until: terminationSignals)
+    }
+
+    /// Those that stop after the ports.
+    private func databaseServices(_ parts: ServiceParts, privateServer: PrivateServer?) -> [any Service] {
+        let housekeeper = Housekeeper(
+            database: parts.database,
+            keepDays: configuration.keysKeepDays,
+            logger: logger
+        )
+        let activity = ActivityRecorder(database: parts.database, logger: logger) { parts.engine.activity }
+        let services: [any Service] = [
+            HousekeeperService(housekeeper: housekeeper, activity: activity),
+            MonitorService(monitor: parts.monitor, servers: parts.serverWatch), EngineService(engine: parts.engine),
+        ]
+        guard let privateServer else { return services }
+        return [PrivateServerService(server: privateServer, engine: parts.engine, logger: logger)] + services
+    }
+
+    private func drainDelay(_ parts: ServiceParts) -> DrainDelayService {
+        DrainDelayService(
+            delay: configuration.drainDelay,
+            draining: parts.draining,
+            manager: manager,
+            logger: logger
+        )
+    }
+
+    private func watchdog(_ parts: ServiceParts) -> WatchdogService? {
+        guard let manager, let timeout = manager.watchdogTimeout else { return nil }
+        return WatchdogService(
+            timeout: timeout,
+            manager: manager,
+            eventLoops: parts.watchedEventLoops,
+            engine: parts.engine
+        )
     }
 
     private func run(_ services: [any Service], until terminationSignals: UnixSignalsSequence) async throws {
@@ -163,7 +193,8 @@ public struct HeadroomService: Sendable {
             services: services.map { .init(service: $0, failureTerminationBehavior: .gracefullyShutdownGroup) },
             logger: logger
         )
-        configured.maximumGracefulShutdownDuration = configuration.drainTimeout + .milliseconds(1_500)
+        configured.maximumGracefulShutdownDuration =
+            configuration.drainDelay + configuration.drainTimeout + .milliseconds(1_500)
         let group = ServiceGroup(configuration: configured)
         async let _: Void = {
             for await _ in terminationSignals { await group.triggerGracefulShutdown() }

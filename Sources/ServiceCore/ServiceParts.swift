@@ -17,6 +17,7 @@ package struct ServiceParts: Sendable {
     /// nil: in plain text.
     package let tls: TLSContexts?
     package let draining = DrainingFlag()
+    package let watchedEventLoops = WatchedEventLoops()
     package let logger: Logger
 
     init(
@@ -52,8 +53,20 @@ package struct ServiceParts: Sendable {
 /// Set when shutdown begins, before any request is refused: load balancers see it at `/readyz` and stop sending.
 package final class DrainingFlag: Sendable {
     private let flag = Atomic(false)
+    private let end = Mutex<ContinuousClock.Instant?>(nil)
+
+    package init() {}
 
     package var isSet: Bool { flag.load(ordering: .acquiring) }
 
     package func set() { flag.store(true, ordering: .releasing) }
+
+    /// The ports are being closed, and the connections have this much time to end.
+    package func begin(timeout: Duration) {
+        end.withLock { $0 = .now + timeout }
+        set()
+    }
+
+    /// When connections that are still open are closed; nil before `begin`.
+    package var deadline: ContinuousClock.Instant? { end.withLock { $0 } }
 }

@@ -31,10 +31,13 @@ struct ServeCommand: AsyncParsableCommand {
     private var options: [any SettingsOptions] { [database, connections, access, counting, http, webhooks] }
 
     func run() async throws {
-        var configuration = try ServerConfiguration(SettingsReader(options))
+        let environment = SettingsReader.environment()
+        let sockets = try InheritedSocket.all(in: environment)
+        var configuration = try ServerConfiguration(SettingsReader(options), sockets: sockets)
         let logger = LogSetup.start(level: configuration.logLevel)
         ProcessSetup.preventCoreFiles()
         ProcessSetup.keepMemoryOutOfCrashReports()
+        ProcessSetup.keepFromChildren(sockets)
         let allowed = ProcessSetup.raiseDescriptorLimit(
             connections: configuration.connectionsMaximum,
             httpConnections: configuration.http?.descriptorsMaximum ?? 0,
@@ -53,6 +56,7 @@ struct ServeCommand: AsyncParsableCommand {
             configuration,
             lineServer: { LineServer($0) },
             httpServer: httpServer,
+            manager: ServiceManager(environment: environment),
             logger: logger
         )
         try await service.run { ready in
@@ -116,6 +120,12 @@ enum ProcessSetup {
         defer { free(path) }
         execv(path, CommandLine.unsafeArgv)
         // If this fails, the process continues with full crash reports.
+    }
+
+    /// A private PostgreSQL would keep the sockets open, and report its own state to the service manager.
+    static func keepFromChildren(_ sockets: [InheritedSocket]) {
+        for socket in sockets { socket.closeOnExecute() }
+        for name in ServiceManager.variables { unsetenv(name) }
     }
 
     /// A core file would put the database's password, and all else in memory, on disk.

@@ -99,7 +99,7 @@ extension SettingsReader {
         self.init(flags: flags, environment: SettingsReader.environment())
     }
 
-    private static func environment() -> [String: String] {
+    static func environment() -> [String: String] {
         var variables: [String: String] = [:]
         var entry = environ
         while let text = entry.pointee {

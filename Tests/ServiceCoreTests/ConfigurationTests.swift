@@ -21,7 +21,7 @@ struct ConfigurationTests {
         #expect(configuration.listen == ListenAddress(host: "127.0.0.1", port: 6747))
         #expect(configuration.database == .privateServer(dataDirectory: ".headroom"))
         #expect(configuration.logLevel == .info)
-        #expect(configuration.drainTimeout == .seconds(8))
+        #expect(configuration.drainTimeout == .seconds(8) && configuration.drainDelay == .zero)
         let limits = configuration.connectionLimits
         #expect(limits.connectionsMaximum == 4_096)
         #expect(limits.inFlightMaximum == 1_024)

@@ -23,12 +23,13 @@ class Service:
 
     With the URL of the schema's owner it runs as in production: the database is migrated, and the service logs in with a role that
     is granted only headroom_service. With `as_owner` the service logs in as the owner, and migrates. Its output is in
-    `directory`, by default a temporary one.
+    `directory`, by default a temporary one. With a `manager` (`support.service_manager`) it inherits that one's sockets.
     """
 
     def __init__(
-        self, *flags, database_url=None, as_owner=False, wait=True, cwd="/", env=None, binary=None, directory=None, **options
-    ):
+        self, *flags, database_url=None, as_owner=False, wait=True, cwd="/", env=None, binary=None, directory=None, manager=None,
+        **options,
+    ):  # fmt: skip
         if database_url and not as_owner:
             database_url = least_privileged(database_url)
         self.directory = str(directory) if directory else processes.directory()
@@ -36,13 +37,19 @@ class Service:
         self.stdout, self.stderr = self.directory + "/ready", self.directory + "/headroom.log"
         # The default port would be shared by all concurrent tests.
         http_flags = [] if "--http" in flags or "HEADROOM_HTTP" in (env or {}) else ["--http", "127.0.0.1:0"]
+        line_flags = ["--listen", "127.0.0.1:0"]
+        if manager is not None:
+            line_flags = [] if "line" in manager.sockets else line_flags
+            http_flags = [] if "http" in manager.sockets else http_flags
+            binary, env = manager.launcher, {**manager.environment, **(env or {})}
+            options = {"pass_fds": manager.descriptors, **options}
         # In the environment, as in production, because the URL may contain a password.
         variables = {"DATABASE_URL": database_url} if database_url else {}
         # The directory may have the log of an ended service.
         open(self.stderr, "wb").close()
         with open(self.stdout, "wb") as out:
             self.process = processes.start(
-                [binary or settings.binary, "serve", "--listen", "127.0.0.1:0", *http_flags, *flags], log=self.stderr, stdout=out,
+                [binary or settings.binary, "serve", *line_flags, *http_flags, *flags], log=self.stderr, stdout=out,
                 cwd=cwd, env=environment(**variables, **(env or {})), **options,
             )  # fmt: skip
         self.port = None

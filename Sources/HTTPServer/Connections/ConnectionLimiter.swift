@@ -63,6 +63,9 @@ final class ConnectionLimiter: @unchecked Sendable {
         metrics.update(connections)
     }
 
+    /// Whether there is no connection.
+    var isEmpty: Bool { handlers.isEmpty }
+
     /// For shutdown: closes idle connections now and the others after their response.
     func quiesce() {
         for handler in Array(handlers.values) { handler.quiesce() }

@@ -78,9 +78,13 @@ final class RequestAdmissionHandler: ChannelDuplexHandler {
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        guard case .end = unwrapOutboundIn(data) else {
-            context.write(data, promise: promise)
-            return
+        switch unwrapOutboundIn(data) {
+        case .head(var head) where health.isDraining:
+            // A client that reads this opens another connection, and so does not meet the end of this one.
+            head.headers.replaceOrAdd(name: "Connection", value: "close")
+            return context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .head, .body: return context.write(data, promise: promise)
+        case .end: break
         }
         connection.responseWritten()
         let sent = promise ?? context.eventLoop.makePromise(of: Void.self)

@@ -34,12 +34,17 @@ struct HealthResponder: Sendable {
 
     let date = DateField()
     private let metrics: HTTPMetrics
+    private let draining: DrainingFlag
     private let readiness: @Sendable () -> Readiness
 
-    init(metrics: HTTPMetrics, readiness: @escaping @Sendable () -> Readiness) {
+    init(metrics: HTTPMetrics, draining: DrainingFlag, readiness: @escaping @Sendable () -> Readiness) {
         self.metrics = metrics
+        self.draining = draining
         self.readiness = readiness
     }
+
+    /// The service is shutting down, so no connection should be used for a further request.
+    var isDraining: Bool { draining.isSet }
 
     func reply(to check: HealthCheck) -> Reply {
         switch check {

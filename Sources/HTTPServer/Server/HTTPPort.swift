@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import ServiceCore
 import ServiceLifecycle
+import Synchronization
 
 /// The listening socket of the HTTP server.
 ///
@@ -23,6 +24,9 @@ struct HTTPPort: Service {
     }
 
     private static let tasksExecutor = ThreadTaskExecutor()
+    /// How long requests are answered after the port is closed: those of clients whose connection was accepted just
+    /// then, and those that were sent before the client knew that its connection ends.
+    private static let lastRequestsTime = TimeAmount.milliseconds(100)
 
     let configuration: HTTPConfiguration
     let transport: HTTPTransport
@@ -36,11 +40,13 @@ struct HTTPPort: Service {
     /// - Throws: `IOError` if the address is in use or not an address of this machine.
     func run() async throws {
         let (stream, accepted) = AsyncStream.makeStream(of: HTTPTransport.Accepted.self)
-        let address = configuration.address
-        let port = try await bootstrap(accepted).bind(host: address.host, port: address.port).get()
-        whenOpen(ListenAddress(host: address.host, port: port.localAddress?.port ?? 0))
+        let port = try await configuration.port.open(bootstrap(accepted))
+        whenOpen(port.address)
         // If the port fails later, the service has to end.
-        port.closeFuture.whenComplete { _ in accepted.finish() }
+        let isStopping = Atomic(false)
+        port.channel.closeFuture.whenComplete { _ in
+            if !isStopping.load(ordering: .relaxed) { accepted.finish() }
+        }
         await withGracefulShutdownHandler {
             await withDiscardingTaskGroup { tasks in
                 for await connection in stream {
@@ -48,9 +54,13 @@ struct HTTPPort: Service {
                 }
             }
         } onGracefulShutdown: {
-            port.eventLoop.execute {
-                port.close(promise: nil)
-                limiter.quiesce()
+            isStopping.store(true, ordering: .relaxed)
+            port.close().whenComplete { _ in
+                let pause = limiter.isEmpty ? .zero : HTTPPort.lastRequestsTime
+                port.channel.eventLoop.scheduleTask(in: pause) {
+                    accepted.finish()
+                    limiter.quiesce()
+                }
             }
         }
     }

@@ -34,7 +34,7 @@ struct HTTPServerDependencies: Sendable {
         self.configuration = configuration
         self.webhookEndpoints = webhookEndpoints
         self.logger = logger
-        health = HealthResponder(metrics: metrics) { Readiness(parts) }
+        health = HealthResponder(metrics: metrics, draining: parts.draining) { Readiness(parts) }
         engine = EngineClient(parts.engine)
         webhookSessions = SessionPool(
             name: "webhooks",

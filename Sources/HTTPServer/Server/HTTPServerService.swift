@@ -13,8 +13,9 @@ import ServiceLifecycle
 package struct HTTPServerService: Service, CustomStringConvertible {
     package let description = "HTTP server"
 
-    /// The time that open requests get when the service shuts down.
-    private static let drainTimeout = Duration.milliseconds(500)
+    /// The time that open requests get at least when the service shuts down, if the line protocol has used up the time
+    /// to drain.
+    private static let drainTimeoutMinimum = Duration.milliseconds(500)
 
     private let parts: ServiceParts
     private let configuration: HTTPConfiguration
@@ -55,6 +56,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
 
     package func run() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        parts.watchedEventLoops.add(group)
         do {
             try await serve(on: group)
         } catch {
@@ -76,7 +78,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
         for pool in dependencies.pools { Task { await pool.run() } }
         defer { for pool in dependencies.pools { pool.close() } }
         do {
-            try await HTTPServerService.runBounded(port)
+            try await runBounded(port)
         } catch let error as IOError where error.errnoCode == EADDRINUSE && configuration.isByDefault {
             logger.warning(
                 "the HTTP server stays off, because its port is taken; set http to another address, or to off",
@@ -90,12 +92,13 @@ package struct HTTPServerService: Service, CustomStringConvertible {
     }
 
     /// Ends after the drain time even if a peer keeps a request open.
-    private static func runBounded(_ port: HTTPPort) async throws {
+    private func runBounded(_ port: HTTPPort) async throws {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await port.run() }
-            tasks.addTask {
+            tasks.addTask { [draining = parts.draining] in
                 try await gracefulShutdown()
-                try await Task.sleep(for: drainTimeout)
+                let earliest = ContinuousClock.now + HTTPServerService.drainTimeoutMinimum
+                try await Task.sleep(until: max(earliest, draining.deadline ?? earliest), clock: .continuous)
             }
             try await tasks.next()
             tasks.cancelAll()

@@ -31,6 +31,8 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     }
 
     private(set) var policy = AccessPolicy.open
+    /// The port is closed. Connections that it accepted before may still be added.
+    private(set) var isDraining = false
     private var mailboxIndex = 0
     private var connections = ConnectionTable<ConnectionHandler>()
     private var replyBuffers = ReplyBufferPool()
@@ -98,6 +100,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     func drain() async {
         await withCheckedContinuation { continuation in
             eventLoop.execute {
+                self.isDraining = true
                 for connection in self.connections.all { connection.drain() }
                 continuation.resume()
             }

@@ -62,6 +62,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         input.admit()
         permit(&decoder, machine.identity)
         schedule(context)
+        if group.isDraining { drain() }
         context.fireChannelActive()
     }
 

@@ -1,6 +1,8 @@
 /// The HTTP server's settings, checked.
 public struct HTTPConfiguration: Sendable {
     package var address: ListenAddress
+    /// How the port of `address` is opened.
+    package var port: ListeningPort
     /// The address is the default: if its port is in use, the service runs without HTTP.
     package var isByDefault: Bool
     package var usesTLS: Bool
@@ -15,7 +17,7 @@ public struct HTTPConfiguration: Sendable {
     package var billingSessions: Int
 
     /// nil if HTTP is off; the other settings are checked all the same.
-    init?(_ settings: SettingsReader) throws(InvalidSetting) {
+    init?(_ settings: SettingsReader, inherited: InheritedSocket?, reusesPort: Bool) throws(InvalidSetting) {
         usesTLS = try settings.value(Settings.httpTLS)
         origins = try settings.value(Settings.httpOrigins)
         connectionsMaximum = try settings.value(Settings.httpConnectionsMaximum)
@@ -25,8 +27,10 @@ public struct HTTPConfiguration: Sendable {
         idleTimeout = try settings.value(Settings.httpIdleTimeout)
         billingSessions = try settings.value(Settings.billingSessions)
         isByDefault = !settings.isSet(Settings.http)
-        guard let address = try settings.value(Settings.http) else { return nil }
+        let set = try settings.value(Settings.http)
+        guard let address = inherited?.address ?? set else { return nil }
         self.address = address
+        port = ListeningPort(address, inherited: inherited, isReusable: reusesPort)
     }
 }
 

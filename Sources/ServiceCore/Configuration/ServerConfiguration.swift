@@ -33,7 +33,10 @@ public struct ServerConfiguration: Sendable {
     public var database: Database
     public var logLevel: Logger.Level
     public var eventLoops: Int
+    var drainDelay: Duration
     public var drainTimeout: Duration
+    /// How the port of `listen` is opened.
+    package var linePort: ListeningPort
     public var keysKeepDays: Int
     public var authentication: Authentication
     var connectionsPerTokenMaximum: Int
@@ -46,13 +49,19 @@ public struct ServerConfiguration: Sendable {
     /// Without its database URL, which is unknown until a private PostgreSQL runs.
     private var engine: EngineConfiguration
 
-    public init(_ settings: SettingsReader) throws(InvalidSetting) {
-        listen = try settings.value(Settings.listen)
-        http = try HTTPConfiguration(settings)
+    /// - Parameter sockets: those that the service manager has opened.
+    public init(_ settings: SettingsReader, sockets: [InheritedSocket] = []) throws(InvalidSetting) {
+        let sockets = try PortSockets(sockets, settings)
+        let set = try settings.value(Settings.listen)
+        listen = sockets.line?.address ?? set
+        let reusesPort = try settings.value(Settings.reusesPort)
+        linePort = ListeningPort(listen, inherited: sockets.line, isReusable: reusesPort)
+        http = try HTTPConfiguration(settings, inherited: sockets.http, reusesPort: reusesPort)
         webhooks = try WebhookConfiguration(settings)
         database = try ServerConfiguration.database(settings)
         logLevel = try settings.value(Settings.logLevel)
         eventLoops = try settings.value(Settings.eventLoops)
+        drainDelay = try settings.value(Settings.drainDelay)
         drainTimeout = try settings.value(Settings.drainTimeout)
         keysKeepDays = try settings.value(Settings.keysKeepDays)
         authentication = try settings.value(Settings.authentication)

@@ -7,6 +7,14 @@ extension Settings {
         "the address and port of the line protocol. With port 0 the system chooses a free port, which is printed at "
             + "the start"
     )
+    static let reusesPort = Setting<Bool>(
+        "reuse-port",
+        (false, "off"),
+        (true, "on"),
+        "whether another instance that the same user runs on this machine may open listen and http as well "
+            + "(SO_REUSEPORT), so that it serves before this one ends. Both must have it on. The kernel distributes new "
+            + "connections among the instances"
+    )
     static let eventLoops = Setting<Int>(
         "event-loops",
         default: 1,
@@ -87,17 +95,24 @@ extension Settings {
         100...3_600_000,
         "a connection is closed if a request that has begun (over HTTP: its headers) is not complete within this time"
     )
+    static let drainDelay = Setting<Duration>(
+        "drain-delay-ms",
+        default: 0,
+        0...600_000,
+        "after SIGTERM or SIGINT, /readyz answers 503 at once, and the ports stay open and serve for this long, until "
+            + "load balancers have seen it. Then they are closed, and drain-timeout-ms begins"
+    )
     static let drainTimeout = Setting<Duration>(
         "drain-timeout-ms",
         default: 8_000,
         100...600_000,
-        "after SIGTERM or SIGINT, the service waits at most this long for its connections to end, then closes the "
+        "once the ports are closed, the service waits at most this long for its connections to end, then closes the "
             + "rest. It also limits how long a connection stays open after its last reply if the client goes on sending"
     )
 
     public static let ofConnections: [any SettingDefinition] = [
-        listen, eventLoops, connectionsMaximum, connectionsPerAddressMaximum, inFlightMaximum, subscriptionsMaximum,
-        requestBytesMaximum, requestArgumentsMaximum, outputBytesMaximum, outputTimeout, idleTimeout,
-        firstRequestTimeout, incompleteRequestTimeout, drainTimeout,
+        listen, reusesPort, eventLoops, connectionsMaximum, connectionsPerAddressMaximum, inFlightMaximum,
+        subscriptionsMaximum, requestBytesMaximum, requestArgumentsMaximum, outputBytesMaximum, outputTimeout,
+        idleTimeout, firstRequestTimeout, incompleteRequestTimeout, drainDelay, drainTimeout,
     ]
 }

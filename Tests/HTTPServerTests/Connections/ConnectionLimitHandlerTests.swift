@@ -50,6 +50,20 @@ struct ConnectionLimitHandlerTests {
         #expect(busy[0].isActive && next.isActive)
     }
 
+    @Test("answers tell the client to open another connection once the service is shutting down")
+    func draining() throws {
+        let port = EmbeddedPort()
+        let client = try port.connect()
+        for isDraining in [false, true] {
+            if isDraining { port.draining.set() }
+            try client.send(Sent.readiness)
+            #expect(try client.sent().contains("\r\nConnection: close\r\n") == isDraining)
+            try client.send(Sent.metrics)
+            try client.answer()
+            #expect(try client.sent().contains("\r\nConnection: close\r\n") == isDraining)
+        }
+    }
+
     @Test(
         "only GET and HEAD of /healthz or /readyz, without a body, are health checks",
         arguments: [

@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
+import ServiceCore
 import TestSupport
 
 @testable import HTTPServer
@@ -12,6 +13,7 @@ final class EmbeddedPort {
     let metrics = ConnectionMetrics()
     let log = RecordingLog()
     let httpMetrics = HTTPMetrics()
+    let draining = DrainingFlag()
     let limiter: ConnectionLimiter
     /// Connections that have received a byte.
     var built = 0
@@ -50,7 +52,7 @@ final class EmbeddedPort {
         try pipeline.addHandler(pacing)
         try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: false)
         let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-        let health = HealthResponder(metrics: httpMetrics) {
+        let health = HealthResponder(metrics: httpMetrics, draining: draining) {
             Readiness(
                 .init(lanesConnected: 0, databaseAnswers: true, tokensProblem: nil, isDraining: false)
             )

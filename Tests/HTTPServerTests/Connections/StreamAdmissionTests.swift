@@ -2,6 +2,7 @@ import HTTPTypes
 import NIOCore
 import NIOEmbedded
 import NIOHTTPTypes
+import ServiceCore
 import Testing
 
 @testable import HTTPServer
@@ -20,7 +21,7 @@ private struct MultiplexedConnection {
     }
 
     func stream(starts: @escaping () -> Bool = { true }) throws -> EmbeddedChannel {
-        let health = HealthResponder(metrics: port.httpMetrics) {
+        let health = HealthResponder(metrics: port.httpMetrics, draining: DrainingFlag()) {
             Readiness(.init(lanesConnected: 0, databaseAnswers: true, tokensProblem: nil, isDraining: false))
         }
         let admission = StreamAdmissionHandler(handler, health: health) { _ in starts() }

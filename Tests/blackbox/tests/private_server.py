@@ -8,6 +8,7 @@ import unittest
 from support import processes, settings
 from support.case import LONG_TIMEOUTS, Case
 from support.service import Service, command, environment
+from support.service_manager import ServiceManager
 from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer
 
@@ -28,8 +29,8 @@ class PrivateServer(unittest.TestCase):
         if pid and processes.is_alive(pid):
             os.kill(pid, signal.SIGQUIT)
 
-    def start(self, wait=True):
-        service = Service("--data-dir", self.directory, wait=False, env=LONG_TIMEOUTS)
+    def start(self, wait=True, **options):
+        service = Service("--data-dir", self.directory, wait=False, env=LONG_TIMEOUTS, **options)
         self.started.append(service)
         return service.ready() if wait else service
 
@@ -55,6 +56,17 @@ class PrivateServer(unittest.TestCase):
         self.assertEqual(service.wait(), 0, service.log())
         self.assertFalse(processes.is_alive(pid), "it is stopped before the service ends")
         self.assertEqual(Answer(self.start().send_command(f"CONSUME {self.user}")).used, 2)
+
+    def test_it_has_neither_the_sockets_nor_the_variables_of_the_service_manager(self):
+        manager = ServiceManager()
+        self.addCleanup(manager.close)
+        self.start(manager=manager)
+        pid = self.postmaster()
+        descriptors = f"/proc/{pid}/fd"
+        sockets = {os.stat(each).st_ino for each in manager.descriptors}
+        self.assertEqual(sockets & {os.stat(f"{descriptors}/{number}").st_ino for number in os.listdir(descriptors)}, set())
+        with open(f"/proc/{pid}/environ") as file:
+            self.assertNotRegex(file.read(), "LISTEN_|NOTIFY_SOCKET")
 
     def test_a_service_that_was_killed_finds_its_postgres_again_with_every_count(self):
         service = self.start()

@@ -8,7 +8,7 @@ final class LiveStream: Sendable {
     /// Open streams at most. Each keeps a connection and costs one INFO a second.
     static let maximum = 64
     private static let interval = Duration.seconds(1)
-    /// The end is checked more often than numbers are sent: a stream must end within the drain time of 0.5 s.
+    /// The end is checked more often than numbers are sent: a stream must end within the drain time of 0.5 s at least.
     private static let checksPerInterval = 5
 
     private let openCount = Mutex(0)

@@ -1,0 +1,81 @@
+import Engine
+import Logging
+import NIOCore
+import ServiceLifecycle
+import Synchronization
+import UnixSignals
+
+/// Lets the ports accept and serve for a while after `/readyz` reports the end, until load balancers have seen it.
+struct DrainDelayService: Service, CustomStringConvertible {
+    let description = "drain delay"
+    let delay: Duration
+    let draining: DrainingFlag
+    let manager: ServiceManager?
+    let logger: Logger
+
+    func run() async throws {
+        try await gracefulShutdown()
+        draining.set()
+        manager?.stopping()
+        guard delay > .zero else { return }
+        logger.notice("not ready; the ports stay open for the drain delay", metadata: ["delay": "\(delay)"])
+        try await Task.sleep(for: delay)
+    }
+}
+
+/// Reads the TLS files again on SIGHUP.
+struct ReloadService: Service, CustomStringConvertible {
+    let description = "reloading"
+    /// nil: there is nothing to reload, and the service manager is told that it is done.
+    let contexts: TLSContexts?
+    let manager: ServiceManager?
+    /// Trapped before the service reports that it is ready: an untrapped SIGHUP ends a process.
+    let signals: UnixSignalsSequence
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            for await _ in signals {
+                manager?.reloading()
+                contexts?.reload()
+                manager?.ready()
+            }
+        }
+    }
+}
+
+/// The threads that must answer for the service to count as alive.
+package final class WatchedEventLoops: Sendable {
+    private let loops = Mutex<[any EventLoop]>([])
+
+    package func add(_ group: some EventLoopGroup) {
+        loops.withLock { $0 += group.makeIterator() }
+    }
+
+    /// Returns once each has executed a task.
+    func ping() async {
+        for loop in loops.withLock({ $0 }) { try? await loop.submit {}.get() }
+    }
+}
+
+/// Reports to the service manager that the service is alive: that its event loops execute tasks, and that the queues of
+/// its lanes can be entered. A lane that waits for the database is alive, because a restart would not help.
+struct WatchdogService: Service, CustomStringConvertible {
+    let description = "watchdog"
+    let timeout: Duration
+    let manager: ServiceManager
+    let eventLoops: WatchedEventLoops
+    let engine: BatchingEngine
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while true {
+                await eventLoops.ping()
+                _ = engine.snapshot
+                manager.alive()
+                do { try await Task.sleep(for: timeout / 2) } catch { return }
+            }
+        }
+        // A service that returns ends the others. The manager watches no longer once the service stops.
+        try? await gracefulShutdown()
+    }
+}
