@@ -12,9 +12,12 @@ public enum UnreachablePolicy: String, Sendable, CaseIterable {
 extension HeadroomClient {
     /// Where the service is, and how to send requests to it.
     public struct Configuration: Sendable {
-        /// Instances of one service, which share a database; at least one. The first reachable one is used, and the
-        /// next one when it fails. To spread load, give backends different orders.
+        /// Instances of one service, which share a database; at least one, the nearest first. The first reachable one
+        /// is used, the next one when it fails or drains, and the first again once it answers.
         public var endpoints: [Endpoint]
+        /// Whether each client prefers the endpoints in an order of its own, chosen at random, so that many backends
+        /// with one configuration spread over all instances.
+        public var spread = false
         #if TLS
         /// How to connect with TLS; nil is plain text.
         public var tls: TLS?
@@ -92,6 +95,13 @@ extension HeadroomClient {
 }
 
 extension HeadroomClient.Configuration {
+    /// With the endpoints in the order in which this client prefers them.
+    var ordered: Self {
+        var configuration = self
+        if spread { configuration.endpoints.shuffle() }
+        return configuration
+    }
+
     var withOneConnection: Self {
         var configuration = self
         configuration.connectionsPerEndpoint = 1

@@ -31,6 +31,7 @@ public final class HeadroomClient: Sendable {
     /// - Parameter factory: the one that the process has bootstrapped, except in tests.
     init(_ configuration: Configuration, logger: Logger, metrics factory: any MetricsFactory) {
         configuration.check()
+        let configuration = configuration.ordered
         self.configuration = configuration
         self.logger = logger
         language = nil

@@ -8,17 +8,23 @@ struct Connector: Sendable {
     let configuration: HeadroomClient.Configuration
     let group: any EventLoopGroup
 
-    /// - Parameter notify: called for each event of the connection, also while it is being opened.
+    /// - Parameters:
+    ///   - mustAnswer: whether the service must answer a request on it first.
+    ///   - notify: called for each event of the connection, also while it is being opened.
     /// - Returns: an authenticated connection.
     /// - Throws: within `connectTimeout`; `HeadroomError` when the service refuses the token, or cannot take it now.
     func connect(
         to endpoint: HeadroomClient.Endpoint,
+        mustAnswer: Bool,
         notify: @escaping @Sendable (Connection.Event) -> Void
     ) async throws -> Connection {
         let deadline = NIODeadline.now() + TimeAmount(configuration.connectTimeout)
         let connection = try await open(endpoint, until: deadline, notify: notify)
         do {
-            try await authenticate(connection, until: deadline)
+            if let credentials = try configuration.credentials?.current() {
+                try await exchange(.authenticate(credentials), on: connection, until: deadline)
+            }
+            if mustAnswer { try await exchange(.ping(text: nil), on: connection, until: deadline) }
             return connection
         } catch {
             connection.close(because: error)
@@ -78,9 +84,8 @@ struct Connector: Sendable {
         handshake.succeed()
     }
 
-    private func authenticate(_ connection: Connection, until deadline: NIODeadline) async throws {
-        guard let credentials = try configuration.credentials?.current() else { return }
-        switch await connection.exchange(.authenticate(credentials), id: 0, deadline: deadline) {
+    private func exchange(_ command: Command, on connection: Connection, until deadline: NIODeadline) async throws {
+        switch await connection.exchange(command, id: 0, deadline: deadline) {
         case .reply(.error(let error)):
             // The service requires no token. If BADARG means something else, the first request fails with the reason.
             if error.code == ReplyError.Code.badArg.rawValue { return }

@@ -71,9 +71,11 @@ final class ConnectionPool: Sendable {
 
     /// A connection, as soon as one is open.
     func connection(id: UInt64, until deadline: NIODeadline) async -> Access {
-        let (connection, isComplete) = state.withLock { ($0.endpoints.choose(), $0.endpoints.isComplete) }
+        let (connection, isSettled) = state.withLock {
+            ($0.endpoints.choose(), $0.endpoints.isSettled(now: .now()))
+        }
         if let connection {
-            if !isComplete { proceed() }
+            if !isSettled { proceed() }
             return .connection(connection)
         }
         return await withTaskCancellationHandler {
@@ -161,7 +163,10 @@ final class ConnectionPool: Sendable {
         let endpoint = configuration.endpoints[attempt.endpoint]
         Task { [weak self, connector, onChange] in
             do {
-                let connection = try await connector.connect(to: endpoint) { [weak self] event in
+                let connection = try await connector.connect(
+                    to: endpoint,
+                    mustAnswer: attempt.isReturn
+                ) { [weak self] event in
                     switch event {
                     case .answered: self?.state.withLock { $0.endpoints.answered(attempt) }
                     case .changed(let status): onChange(status)
@@ -179,11 +184,16 @@ final class ConnectionPool: Sendable {
     }
 
     private func opened(_ attempt: Endpoints.Attempt, _ connection: Connection) {
-        let (isAccepted, waiters) = state.withLock { state in
-            guard !state.isClosed, state.endpoints.opened(attempt, connection) else { return (false, [Waiter]()) }
-            return (true, state.takeWaiters())
+        let (opened, waiters) = state.withLock { state -> (EndpointsStateMachine<Connection>.Opened, [Waiter]) in
+            guard !state.isClosed else { return (.closed, []) }
+            let opened = state.endpoints.opened(attempt, connection)
+            if case .closed = opened { return (opened, []) }
+            return (opened, state.takeWaiters())
         }
-        guard isAccepted else {
+        switch opened {
+        case .accepted: break
+        case .returned(let left): for connection in left { connection.retire() }
+        case .closed:
             connection.close()
             return failed(attempt, cause: nil)
         }

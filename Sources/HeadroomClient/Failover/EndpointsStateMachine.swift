@@ -2,12 +2,16 @@ import NIOCore
 
 /// Decides which endpoint to connect to, and when to retry one that failed.
 ///
-/// One endpoint is in use at a time, the first reachable one; another one replaces it when it fails.
+/// One endpoint is in use at a time, the first reachable one. Another one replaces it when it fails, until an earlier
+/// one answers again.
 struct EndpointsStateMachine<Connection> {
     struct Attempt: Equatable {
         var id: UInt64
         /// Its index in the configuration.
         var endpoint: Int
+        /// Requests have another endpoint, so this one must answer a request before it is used: a socket may be open
+        /// although nobody serves it yet.
+        var isReturn = false
     }
 
     private struct Endpoint {
@@ -15,6 +19,11 @@ struct EndpointsStateMachine<Connection> {
         var failures = 0
         /// No attempt begins before this. Nil if nothing has failed since a connection was last opened.
         var retryAt: NIODeadline?
+        /// While another endpoint is in use, no attempt begins before this. Later than `retryAt`: a service that drains
+        /// needs about a second to be back, and requests do not wait for it.
+        var returnAt: NIODeadline?
+        /// The attempt to return to it is under way.
+        var isReturning = false
         /// Attempts under way, and whether the connection of each has closed already.
         var opening: [UInt64: Bool] = [:]
         var open: [(id: UInt64, connection: Connection)] = []
@@ -49,8 +58,18 @@ struct EndpointsStateMachine<Connection> {
         return open[turn].connection
     }
 
-    /// Whether the endpoint in use has all its connections.
-    var isComplete: Bool { endpoints[current].open.count >= connectionsPerEndpoint }
+    /// Whether the endpoint in use has all its connections, and no earlier one is to be tried again.
+    func isSettled(now: @autoclosure () -> NIODeadline) -> Bool {
+        guard endpoints[current].open.count >= connectionsPerEndpoint else { return false }
+        return current == 0 || endpointToReturnTo(now: now()) == nil
+    }
+
+    private func endpointToReturnTo(now: NIODeadline) -> Int? {
+        guard !endpoints[..<current].contains(where: \.isReturning) else { return nil }
+        return endpoints[..<current].firstIndex { endpoint in
+            endpoint.opening.isEmpty && endpoint.returnAt.map { $0 <= now } ?? true
+        }
+    }
 
     enum Next: Equatable {
         case nothing
@@ -63,33 +82,56 @@ struct EndpointsStateMachine<Connection> {
     mutating func next(now: NIODeadline) -> Next {
         let inUse = endpoints[current]
         if !inUse.open.isEmpty {
+            var attempts: [Attempt] = []
+            if let earlier = endpointToReturnTo(now: now) { attempts.append(attempt(earlier, isReturn: true)) }
             let missing = connectionsPerEndpoint - inUse.open.count - inUse.opening.count
             // Requests have a connection, so missing ones wait for the retry time.
-            guard missing > 0, inUse.retryAt.map({ $0 <= now }) ?? true else { return .nothing }
-            return .connect((0..<missing).map { _ in attempt(current) })
+            if missing > 0, inUse.retryAt.map({ $0 <= now }) ?? true {
+                attempts += (0..<missing).map { _ in attempt(current) }
+            }
+            return attempts.isEmpty ? .nothing : .connect(attempts)
         }
-        guard endpoints.allSatisfy({ $0.opening.isEmpty }) else { return .nothing }
+        guard endpoints.allSatisfy({ $0.opening.isEmpty || $0.isReturning }) else { return .nothing }
         for offset in endpoints.indices {
             let index = (current + offset) % endpoints.count
-            if endpoints[index].retryAt.map({ $0 <= now }) ?? true { return .connect([attempt(index)]) }
+            guard endpoints[index].opening.isEmpty, endpoints[index].retryAt.map({ $0 <= now }) ?? true else {
+                continue
+            }
+            return .connect([attempt(index)])
         }
-        return endpoints.compactMap(\.retryAt).min().map { .wait(until: $0) } ?? .nothing
+        let waiting = endpoints.filter { $0.opening.isEmpty }
+        return waiting.compactMap(\.retryAt).min().map { .wait(until: $0) } ?? .nothing
     }
 
-    private mutating func attempt(_ endpoint: Int) -> Attempt {
+    private mutating func attempt(_ endpoint: Int, isReturn: Bool = false) -> Attempt {
         lastID += 1
         endpoints[endpoint].opening[lastID] = false
-        return Attempt(id: lastID, endpoint: endpoint)
+        endpoints[endpoint].isReturning = isReturn
+        return Attempt(id: lastID, endpoint: endpoint, isReturn: isReturn)
     }
 
-    /// - Returns: false when the connection has closed already; call `failed` then.
-    mutating func opened(_ attempt: Attempt, _ connection: Connection) -> Bool {
-        guard endpoints[attempt.endpoint].opening[attempt.id] == false else { return false }
+    enum Opened {
+        case accepted
+        /// The client has returned to an earlier endpoint, and no longer needs these connections to others.
+        case returned(from: [Connection])
+        /// The connection has closed already; call `failed`.
+        case closed
+    }
+
+    mutating func opened(_ attempt: Attempt, _ connection: Connection) -> Opened {
+        guard endpoints[attempt.endpoint].opening[attempt.id] == false else { return .closed }
         endpoints[attempt.endpoint].opening[attempt.id] = nil
         endpoints[attempt.endpoint].retryAt = nil
+        endpoints[attempt.endpoint].returnAt = nil
+        if attempt.isReturn { endpoints[attempt.endpoint].isReturning = false }
         endpoints[attempt.endpoint].open.append((attempt.id, connection))
-        if endpoints[current].open.isEmpty { current = attempt.endpoint }
-        return true
+        if endpoints[current].open.isEmpty || attempt.endpoint < current { current = attempt.endpoint }
+        var left: [Connection] = []
+        for index in endpoints.indices where index != current {
+            left += endpoints[index].open.map(\.connection)
+            endpoints[index].open = []
+        }
+        return left.isEmpty ? .accepted : .returned(from: left)
     }
 
     /// The service has answered a request. An open connection alone proves little: a proxy, or a service with too many
@@ -141,12 +183,14 @@ struct EndpointsStateMachine<Connection> {
         using generator: inout some RandomNumberGenerator
     ) -> Failure {
         let wasOpening = endpoints[attempt.endpoint].opening.removeValue(forKey: attempt.id) != nil
+        if attempt.isReturn, wasOpening { endpoints[attempt.endpoint].isReturning = false }
         let index = endpoints[attempt.endpoint].open.firstIndex { $0.id == attempt.id }
         if let index { endpoints[attempt.endpoint].open.remove(at: index) }
         guard wasOpening || index != nil else { return .nothingToReport }
         let failures = endpoints[attempt.endpoint].failures
         endpoints[attempt.endpoint].failures = failures + 1
         endpoints[attempt.endpoint].retryAt = now + TimeAmount(backoff.pause(after: failures, using: &generator))
+        endpoints[attempt.endpoint].returnAt = now + TimeAmount(backoff.returnPause(after: failures, using: &generator))
         return wasOpening ? .notOpened : .lost
     }
 }

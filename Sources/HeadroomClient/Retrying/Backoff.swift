@@ -9,4 +9,10 @@ struct Backoff: Sendable {
         let whole = min(range.lowerBound * (1 << min(max(failures, 0), 20)), range.upperBound)
         return whole / 2 + whole / 2 * Double.random(in: 0..<1, using: &generator)
     }
+
+    /// The pause before an attempt to return to an endpoint, while another one answers: the upper bound, doubled by
+    /// each failure five times at most, and up to half more at random.
+    func returnPause(after failures: Int, using generator: inout some RandomNumberGenerator) -> Duration {
+        range.upperBound * (1 << min(max(failures, 0), 5)) * Double.random(in: 1..<1.5, using: &generator)
+    }
 }

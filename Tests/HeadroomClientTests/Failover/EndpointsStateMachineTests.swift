@@ -24,6 +24,10 @@ struct EndpointsStateMachineTests {
         if case .connect(let attempts) = next { attempts } else { [] }
     }
 
+    private static func isAccepted(_ opened: Machine.Opened) -> Bool {
+        if case .accepted = opened { true } else { false }
+    }
+
     @Test("The first endpoint is used while it is reachable")
     func first() throws {
         var machine = Self.machine(2)
@@ -31,8 +35,7 @@ struct EndpointsStateMachineTests {
         #expect(attempt.endpoint == 0)
         #expect(machine.next(now: Self.at(0)) == .nothing)
         #expect(machine.choose() == nil)
-        let isWanted = machine.opened(attempt, "a")
-        #expect(isWanted && machine.choose() == "a")
+        #expect(Self.isAccepted(machine.opened(attempt, "a")) && machine.choose() == "a")
         #expect(machine.next(now: Self.at(1)) == .nothing)
     }
 
@@ -75,26 +78,72 @@ struct EndpointsStateMachineTests {
         let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
         #expect(machine.closed(attempt, now: Self.at(0), using: &generator) == .nothingToReport)
         #expect(machine.next(now: Self.at(10_000)) == .nothing)
-        let isWanted = machine.opened(attempt, "a")
-        #expect(!isWanted && machine.choose() == nil)
+        #expect(!Self.isAccepted(machine.opened(attempt, "a")) && machine.choose() == nil)
         #expect(machine.failed(attempt, now: Self.at(0), using: &generator) == .notOpened)
         let other = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
-        let isOtherWanted = machine.opened(other, "b")
-        #expect(isOtherWanted && machine.choose() == "b")
+        #expect(Self.isAccepted(machine.opened(other, "b")) && machine.choose() == "b")
         #expect(machine.closed(other, now: Self.at(0), using: &generator) == .lost)
     }
 
-    @Test("The endpoint in use stays in use when the first one is reachable again")
-    mutating func sticky() throws {
+    /// With two endpoints, the first of which has failed at 0 ms, so that the second one is in use.
+    private mutating func machineAwayFromTheFirst() throws -> Machine {
         var machine = Self.machine(2)
         let first = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
         _ = machine.opened(first, "a")
         #expect(machine.closed(first, now: Self.at(0), using: &generator) == .lost)
         let second = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
-        #expect(second.endpoint == 1)
+        #expect(second.endpoint == 1 && !second.isReturn)
         _ = machine.opened(second, "b")
         #expect(machine.choose() == "b")
-        #expect(machine.next(now: Self.at(10_000)) == .nothing)
+        return machine
+    }
+
+    @Test("The client returns to an earlier endpoint after a pause, once that answers, and leaves the later one")
+    mutating func returns() throws {
+        var machine = try machineAwayFromTheFirst()
+        #expect(machine.isSettled(now: Self.at(399)) && machine.next(now: Self.at(399)) == .nothing)
+        #expect(!machine.isSettled(now: Self.at(600)))
+        let attempt = try #require(Self.attempts(machine.next(now: Self.at(600))).first)
+        #expect(attempt.endpoint == 0 && attempt.isReturn)
+        // Requests use the later one meanwhile, and there is no second attempt.
+        #expect(machine.isSettled(now: Self.at(600)) && machine.next(now: Self.at(600)) == .nothing)
+        #expect(machine.choose() == "b")
+        guard case .returned(from: ["b"]) = machine.opened(attempt, "c") else {
+            Issue.record("the later endpoint is still in use")
+            return
+        }
+        #expect(machine.choose() == "c" && machine.connections == ["c"])
+        #expect(machine.isSettled(now: Self.at(600)))
+    }
+
+    @Test("Failed attempts to return double the pause, and do not disturb the endpoint in use")
+    mutating func returnFails() throws {
+        var machine = try machineAwayFromTheFirst()
+        var now = Self.at(600)
+        for whole in [800, 1_600, 3_200, 6_400, 12_800, 12_800] as [Int64] {
+            let attempt = try #require(Self.attempts(machine.next(now: now)).first)
+            #expect(attempt.isReturn && machine.failed(attempt, now: now, using: &generator) == .notOpened)
+            #expect(machine.next(now: now + .milliseconds(whole - 1)) == .nothing && machine.choose() == "b")
+            now = now + .milliseconds(whole * 3 / 2)
+        }
+    }
+
+    @Test("An attempt to return does not delay the way to another endpoint when the one in use fails")
+    mutating func failureWhileReturning() throws {
+        var machine = try machineAwayFromTheFirst()
+        let attempt = try #require(Self.attempts(machine.next(now: Self.at(600))).first)
+        _ = machine.closed(Machine.Attempt(id: 2, endpoint: 1), now: Self.at(600), using: &generator)
+        guard case .wait(let until) = machine.next(now: Self.at(600)) else {
+            Issue.record("there is nothing to wait for")
+            return
+        }
+        let other = try #require(Self.attempts(machine.next(now: until)).first)
+        #expect(other.endpoint == 1 && !other.isReturn)
+        guard case .accepted = machine.opened(attempt, "c") else {
+            Issue.record("the first connection is not used")
+            return
+        }
+        #expect(machine.choose() == "c")
     }
 
     @Test("Failures in a row double the pause up to its bound, and a success resets it")
@@ -155,7 +204,6 @@ struct EndpointsStateMachineTests {
         var machine = Self.machine(1)
         let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
         _ = machine.failed(attempt, now: Self.at(0), using: &generator)
-        let isWanted = machine.opened(attempt, "a")
-        #expect(!isWanted && machine.choose() == nil)
+        #expect(!Self.isAccepted(machine.opened(attempt, "a")) && machine.choose() == nil)
     }
 }
