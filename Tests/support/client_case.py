@@ -51,17 +51,18 @@ class ClientCase(Case):
             self.skipTest("the client for Node.js was left out: node is not installed; script/bootstrap --test installs it on Debian")
 
     @staticmethod
-    def url(driver, port):
-        return f"{'http' if driver.is_http else 'headroom'}://127.0.0.1:{port}"
+    def url(driver, *ports):
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        return f"{'http' if driver.is_http else 'headroom'}://{hosts}"
 
     def failure(self, work, *arguments, **options):
         with self.assertRaises(Failed) as raised:
             work(*arguments, **options)
         return raised.exception
 
-    def instead(self, code, text="", retry_ms=None):
-        """An error in place of the next answer."""
-        if not self.line.is_http:
+    def instead(self, code, text="", retry_ms=None, line=None):
+        """An error in place of the next answer of `line`."""
+        if not (line or self.line).is_http:
             advice = f"retry_ms={retry_ms} " if retry_ms else ""
             return f"-{code} {advice}{text}\r\n".encode()
         status = {"UNKNOWN": 504, "EXPIRED": 410}.get(code, 503)

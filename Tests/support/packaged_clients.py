@@ -193,9 +193,12 @@ class NodeClient:
             self.process.stdin.write(json.dumps(request) + "\n")
         return future
 
-    def connect(self, url, token=None, seconds=TIMEOUT_SECONDS, attempt_seconds=TIMEOUT_SECONDS, when_away="raise"):
+    def connect(
+        self, url, token=None, seconds=TIMEOUT_SECONDS, attempt_seconds=TIMEOUT_SECONDS, when_away="raise", spread=False
+    ):  # fmt: skip
         session = NodeSession(self)
-        options = {"timeout": seconds * 1000, "attemptTimeout": attempt_seconds * 1000, "whenAway": when_away}
+        timeouts = {"timeout": seconds * 1000, "attemptTimeout": attempt_seconds * 1000}
+        options = {**timeouts, "whenAway": when_away, "spread": spread}
         session.result(create={"url": url, **options, **({"token": token} if token else {})})
         return session
 

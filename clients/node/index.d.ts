@@ -48,6 +48,8 @@ export type Away = "raise" | "allow" | "refuse" | (Partial<Answer> & Pick<Answer
 export interface Options {
   /** Else the URL's password or user name. */
   token?: string;
+  /** Prefers the instances in an order of this client's own, chosen at random, so that many clients spread over all (false). */
+  spread?: boolean;
   /** Milliseconds for a call with all its attempts (3000), and for one attempt (1000). */
   timeout?: number; attemptTimeout?: number;
   /** What consume, check, reserve and hold do when there is no answer ("raise"). */
@@ -70,7 +72,9 @@ export interface Hold {
 }
 
 export class Headroom {
-  constructor(url: string | URL, options?: Options);
+  /** Of several instances of a service name all, the nearest first: in one URL, https://TOKEN@HOST:PORT,HOST:PORT, or in an array. A
+   * call asks the first that answers. One that drains or is away is left at once, and asked again after a pause. */
+  constructor(url: string | URL | readonly (string | URL)[], options?: Options);
   /** Counts n messages if they fit, all or none. Calls with the same key count once; without one, each call counts. */
   consume(user: string, options?: { n?: number; key?: string; lang?: string }): Promise<Answer>;
   /** What `consume` would answer now; counts nothing. */

@@ -31,6 +31,7 @@ const TYPES = {
 const failure = (code, detail, retryAfter) => new (TYPES[code] ?? HeadroomError)(code, detail, retryAfter);
 // The codes with which Node.js, Deno and Bun say that there was no connection. Other failures may come after the request was sent.
 const NOT_SENT = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|CONNECT_TIMEOUT|ConnectionRefused/;
+const LOST = new WeakSet(); // errors that this module has made because there was no answer
 const AWAY = "I couldn't check your usage right now";
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 // Doubles up to a second. Random, so that clients that failed together do not retry together.
@@ -43,16 +44,51 @@ function answerOf({ allowed, unlimited, ...body }) {
 }
 const decided = (status, fields) => ({ replayed: false, degraded: false, ...fields, status, allowed: status === "allowed" });
 
+// Where the instances of a service are. A URL may have several hosts, as in "https://TOKEN@a:6748,b:6748".
+function endpoints(urls) {
+  return [urls].flat().flatMap((each) => {
+    const [, start, hosts, path] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/.exec(each) ?? [, "", String(each), ""];
+    return hosts.split(",").map((host) => new URL(start + host + path));
+  });
+}
+
+// An instance. One that drains or is away is left at once, and asked again after a pause.
+class Endpoint {
+  failures = 0;
+  restsUntil = 0;
+
+  constructor({ origin, pathname, username, password }, givenToken) {
+    const token = givenToken ?? decodeURIComponent(password || username);
+    this.url = `${origin}${pathname.replace(/\/$/, "")}/v1/usage/`;
+    this.headers = { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) };
+  }
+  rest() {
+    // One second, doubled by each failure in a row; random, so that clients that left together do not return together.
+    this.restsUntil = Date.now() + 1000 * 2 ** Math.min(Math.max(this.failures - 1, 0), 5) * (1 + Math.random() / 2);
+  }
+  // Calls that were under way when it was left, with fewer failures, say nothing about now.
+  answered(failures) {
+    if (failures === this.failures) Object.assign(this, { failures: 0, restsUntil: 0 });
+  }
+  failed(failures) {
+    if (failures !== this.failures) return;
+    this.failures += 1;
+    this.rest();
+  }
+}
+
 export class Headroom {
-  #url; #headers; #options;
+  #endpoints; #options;
   #pending = new Set();
   #isClosed = false;
 
   constructor(url, options = {}) {
-    const { origin, pathname, username, password } = new URL(url);
-    const token = options.token ?? decodeURIComponent(password || username);
-    this.#url = `${origin}${pathname.replace(/\/$/, "")}/v1/usage/`;
-    this.#headers = { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) };
+    this.#endpoints = endpoints(url).map((address) => new Endpoint(address, options.token));
+    // An order of its own, so that many clients spread over all instances.
+    if (options.spread) {
+      const drawn = this.#endpoints.map((endpoint) => ({ endpoint, number: Math.random() }));
+      this.#endpoints = drawn.sort((a, b) => a.number - b.number).map(({ endpoint }) => endpoint);
+    }
     const defaults = { timeout: 3000, attemptTimeout: 1000, whenAway: "raise", log: console.warn, waitUntil: () => {} };
     const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
     this.#options = { ...defaults, fetch: (...request) => globalThis.fetch(...request), ...given };
@@ -153,19 +189,36 @@ export class Headroom {
     return decided(verdict.status, { ...common, ...verdict });
   }
 
+  #rested() {
+    return this.#endpoints.filter(({ restsUntil }) => restsUntil <= Date.now());
+  }
+
+  // The first instance that does not rest, or the one whose rest ends first.
+  #choose() {
+    const [first, other] = this.#rested();
+    if (first === undefined) return this.#endpoints.reduce((a, b) => (b.restsUntil < a.restsUntil ? b : a));
+    if (first.failures && other) first.rest(); // one call finds out whether it is back, while others ask the next one
+    return first;
+  }
+
   async #call(request) {
     const { timeout, attemptTimeout } = this.#options;
     const end = Date.now() + timeout;
     let unsure = false;
     for (let failures = 0; ; failures++) {
+      const endpoint = this.#choose();
+      const before = endpoint.failures;
       try {
-        const answer = await this.#attempt(request, Math.max(1, Math.min(attemptTimeout, end - Date.now())));
+        const answer = await this.#attempt(endpoint, request, Math.max(1, Math.min(attemptTimeout, end - Date.now())));
+        endpoint.answered(before);
         // After a lost answer it repeats this call's own attempt, whose answer nobody has received.
         return unsure && answer.status === "repeated" ? { ...answer, status: "allowed", allowed: true, replayed: false } : answer;
       } catch (caught) {
         let error = caught;
         unsure ||= error instanceof Unknown;
-        const pause = Math.max(backoff(failures), error.retryAfter * 1000 * (1 + Math.random() / 2));
+        const isAway = error.code === "DRAINING" || LOST.has(error);
+        if (isAway) endpoint.failed(before);
+        const pause = isAway && this.#rested().length ? 0 : Math.max(backoff(failures), error.retryAfter * 1000 * (1 + Math.random() / 2));
         if (error instanceof Unavailable && Date.now() + pause < end) {
           await sleep(pause);
           continue;
@@ -176,14 +229,18 @@ export class Headroom {
     }
   }
 
-  async #attempt({ verb, user, key, body, query = "" }, ms) {
+  async #attempt(endpoint, { verb, user, key, body, query = "" }, ms) {
     if (key !== undefined && !/^[!#-~]{1,128}$/.test(key)) {
       throw failure("BADARG", "a key is 1 to 128 visible ASCII characters without spaces and quotes");
     }
     // Without a key a request only reads.
-    const lost = (cause, isSent = true) => failure(isSent && key !== undefined ? "UNKNOWN" : "UNREACHABLE", `no answer: ${cause}`);
-    const url = this.#url + encodeURIComponent(user) + (body ? `/${verb}` : query);
-    const headers = { ...this.#headers, ...(key !== undefined && { "Idempotency-Key": key }) };
+    const lost = (cause, isSent = true) => {
+      const error = failure(isSent && key !== undefined ? "UNKNOWN" : "UNREACHABLE", `no answer: ${cause}`);
+      LOST.add(error);
+      return error;
+    };
+    const url = endpoint.url + encodeURIComponent(user) + (body ? `/${verb}` : query);
+    const headers = { ...endpoint.headers, ...(key !== undefined && { "Idempotency-Key": key }) };
     const sent = { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(ms) };
     let response, text;
     try {

@@ -78,6 +78,7 @@ class HeadroomError(Exception):
         super().__init__(f"{code} {message}")
         self.code, self.message, self.retry_seconds, self.user = code, message, retry_seconds, ""
         self.key: str | None = None
+        self.is_of_instance = code == "DRAINING"  # this instance is away, and another one may answer
 
 class Unavailable(HeadroomError):
     """Nothing was counted; a later attempt may succeed."""

@@ -10,14 +10,14 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
-from urllib.parse import unquote, urlsplit
 
 from .answers import Answer, Blocked, HeadroomError, NotFound, Repeated, Unavailable, Unknown
-from .transports import OverHTTP, OverTCP, Request
+from .endpoints import Endpoints
+from .transports import Request
 
 Away = Literal["raise", "allow", "refuse"] | Answer
 T = TypeVar("T")
@@ -37,17 +37,17 @@ class Hold:
 
 
 class AsyncHeadroom:
-    """Create one for the whole process. The URL is headroom://TOKEN@HOST:PORT, headrooms:// with TLS, or http(s):// over HTTP."""
+    """Create one for the whole process. The URL is headroom://TOKEN@HOST:PORT, headrooms:// with TLS, or http(s):// over HTTP. Of
+    several instances name all, the nearest first: headroom://TOKEN@HOST:PORT,HOST:PORT, or a list of URLs."""
 
     def __init__(
-        self, url: str, token: str | None = None, *, timeout: float = 3.0, attempt_timeout: float = 1.0,
-        when_away: Away | Callable[[HeadroomError], Away] = "raise", **options: Any,
+        self, url: str | Sequence[str], token: str | None = None, *, timeout: float = 3.0, attempt_timeout: float = 1.0,
+        spread: bool = False, when_away: Away | Callable[[HeadroomError], Away] = "raise", **options: Any,
     ) -> None:  # fmt: skip
-        """`timeout` is for a call with all its attempts, in seconds. `options` are those of redis-py's connections, or of httpx."""
+        """`timeout` is for a call with all its attempts, in seconds. With `spread` each client prefers the instances in an order of
+        its own, so that many spread over all. `options` are those of redis-py's connections, or of httpx."""
         self._timeout, self._attempt_timeout, self._when_away = timeout, attempt_timeout, when_away
-        address = urlsplit(url)
-        token = token or unquote(address.password or address.username or "")
-        self._transport = (OverHTTP if address.scheme in ("http", "https") else OverTCP)(address, token, options)
+        self._endpoints = Endpoints(url, token, options, spread)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def consume(self, user: str, n: int = 1, *, key: str | None = None, lang: str | None = None) -> Answer:
@@ -136,8 +136,11 @@ class AsyncHeadroom:
         end, failures, unsure = time.monotonic() + self._timeout, 0, False
         while True:
             seconds, request.sent = min(self._attempt_timeout, end - time.monotonic()), False
+            endpoint = self._endpoints.choose()
+            before = endpoint.failures
             try:
-                answer = await asyncio.wait_for(self._transport.send(request), seconds)
+                answer = await asyncio.wait_for(endpoint.transport.send(request), seconds)
+                endpoint.answered(before)
                 # After a lost answer it repeats this call's own attempt, whose answer nobody has received.
                 is_own = unsure and answer.status == "repeated"
                 return replace(answer, status="allowed", replayed=False) if is_own else answer
@@ -145,8 +148,12 @@ class AsyncHeadroom:
                 error = request.lost(f"within {seconds:.1f} s")
             except HeadroomError as caught:
                 error = caught
+            if error.is_of_instance:
+                endpoint.failed(before)
             unsure = unsure or isinstance(error, Unknown)
             pause = max(_backoff(failures), error.retry_seconds * random.uniform(1, 1.5))
+            if self._endpoints.may_ask_another(error):
+                pause = 0
             if not isinstance(error, Unavailable) or time.monotonic() + pause >= end:
                 if unsure and isinstance(error, Unavailable):
                     error = Unknown("UNKNOWN", f"an attempt was not answered; the last: {error}")
@@ -174,7 +181,7 @@ class AsyncHeadroom:
             await asyncio.wait(self._tasks, timeout=end - time.monotonic())
         for task in self._tasks:
             task.cancel()
-        await self._transport.close()
+        await self._endpoints.close()
 
     async def __aenter__(self) -> AsyncHeadroom:
         return self
@@ -200,12 +207,12 @@ class Headroom:
     """`AsyncHeadroom` for any number of threads. All of them wait for one that runs it, so every wait has its time limit."""
 
     def __init__(
-        self, url: str, token: str | None = None, *, timeout: float = 3.0, attempt_timeout: float = 1.0,
-        when_away: Away | Callable[[HeadroomError], Away] = "raise", **options: Any,
+        self, url: str | Sequence[str], token: str | None = None, *, timeout: float = 3.0, attempt_timeout: float = 1.0,
+        spread: bool = False, when_away: Away | Callable[[HeadroomError], Away] = "raise", **options: Any,
     ) -> None:  # fmt: skip
         """As of `AsyncHeadroom`."""
         self._make: Callable[[], AsyncHeadroom] = lambda: AsyncHeadroom(
-            url, token, timeout=timeout, attempt_timeout=attempt_timeout, when_away=when_away, **options
+            url, token, timeout=timeout, attempt_timeout=attempt_timeout, spread=spread, when_away=when_away, **options
         )
         self._lock, self._process = threading.Lock(), 0
         self._ready()

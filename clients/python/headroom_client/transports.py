@@ -29,7 +29,9 @@ class Request:
     def lost(self, cause: object) -> HeadroomError:
         # A request without a key only reads.
         code = "UNKNOWN" if self.sent and self.key is not None else "UNREACHABLE"
-        return failure(code, f"no answer: {str(cause) or type(cause).__name__}")
+        error = failure(code, f"no answer: {str(cause) or type(cause).__name__}")
+        error.is_of_instance = True
+        return error
 
 
 class OverTCP:
