@@ -8,4 +8,5 @@ public final class Flag: Sendable {
 
     public var isSet: Bool { flag.load(ordering: .relaxed) }
     public func set() { flag.store(true, ordering: .relaxed) }
+    public func clear() { flag.store(false, ordering: .relaxed) }
 }
