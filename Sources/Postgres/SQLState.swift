@@ -19,6 +19,8 @@ extension SQLState {
     /// The code of a WARNING without a code of its own, such as "canceling wait for synchronous replication": the
     /// statement succeeds, but its commit is local only.
     public static let warning = SQLState(rawValue: "01000")
+    /// Also "cached plan must not change result type": a prepared statement is older than what it uses.
+    public static let featureNotSupported = SQLState(rawValue: "0A000")
     public static let divisionByZero = SQLState(rawValue: "22012")
     public static let invalidParameterValue = SQLState(rawValue: "22023")
     public static let foreignKeyViolation = SQLState(rawValue: "23503")

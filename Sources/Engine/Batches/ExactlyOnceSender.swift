@@ -80,6 +80,7 @@ struct ExactlyOnceSender {
         var receipt = laneConnection.receipt
         var losses = 0
         var rollbacks = 0
+        var hasRenewedSession = false
         while true {
             guard let connection = awaitConnection(requests, wasSent: losses > 0) else {
                 if losses > 0 {
@@ -145,10 +146,13 @@ struct ExactlyOnceSender {
                     laneConnection.drop(error)
                 case .readOnlyServer:
                     laneConnection.drop(error)
+                case .outdatedSession where !hasRenewedSession:
+                    hasRenewedSession = true
+                    laneConnection.drop(error)
                 case .receiptLost:
                     laneConnection.loseReceipt()
                 case .rolledBack where rollbacks < ExactlyOnceSender.rollbacksMaximum || losses > 0,
-                    .refused where losses > 0:
+                    .refused where losses > 0, .outdatedSession where losses > 0:
                     rollbacks += 1
                     // The number is free for the next attempt. A refusal after a loss is most likely because the lost
                     // transaction still holds the receipt. Only the next attempts show what becomes of it, and an
@@ -159,7 +163,7 @@ struct ExactlyOnceSender {
                         if losses == 0 { laneConnection.takeBack(number) } else { laneConnection.abandon() }
                         return .allExpired
                     }
-                case .rolledBack, .refused:
+                case .rolledBack, .refused, .outdatedSession:
                     laneConnection.takeBack(number)
                     return .rejected(error)
                 }
@@ -189,6 +193,7 @@ struct ExactlyOnceSender {
         attempt: (Connection) throws(PostgresError) -> Value?
     ) -> ReadReply<Value> {
         let receipt = laneConnection.receipt
+        var hasRenewedSession = false
         while true {
             guard let connection = awaitConnection(requests, wasSent: afterEffect) else { return .allExpired }
             if afterEffect, laneConnection.receipt != receipt { return .effectLost }
@@ -203,9 +208,12 @@ struct ExactlyOnceSender {
             } catch {
                 switch StatementEffect(of: error) {
                 case .unknown, .readOnlyServer, .receiptLost: laneConnection.drop(error)
+                case .outdatedSession where !hasRenewedSession:
+                    hasRenewedSession = true
+                    laneConnection.drop(error)
                 case .rolledBack:
                     guard delivery.expire(requests, afterEffect ? .unknown : .late) != nil else { return .allExpired }
-                case .refused: return .rejected(error)
+                case .refused, .outdatedSession: return .rejected(error)
                 }
             }
         }

@@ -8,6 +8,9 @@ enum StatementEffect {
     case rolledBack
     /// It had no effect; this server takes no writes, another may.
     case readOnlyServer
+    /// It had no effect; a new session can execute it. A release that is being installed has changed the columns that a
+    /// prepared statement returns.
+    case outdatedSession
     /// It had no effect; the database has no receipt of the lane, or one with another number.
     case receiptLost
     /// It had no effect; the same statement would most likely fail again at once.
@@ -21,6 +24,7 @@ enum StatementEffect {
             // attempt.
             case .server(.deadlockDetected), .server(.serializationFailure), .server(.uniqueViolation): .rolledBack
             case .server(.readOnlySQLTransaction): .readOnlyServer
+            case .server(.featureNotSupported): .outdatedSession
             case .server(StatementEffect.receiptUnknown): .receiptLost
             case .server: .refused
             }

@@ -27,6 +27,11 @@ struct StatementEffectTests {
         #expect(StatementEffect(of: PostgresError(.server(.readOnlySQLTransaction), "")) == .readOnlyServer)
     }
 
+    @Test("is none when the session's statements are older than what they use, and a new session may execute them")
+    func outdatedSession() {
+        #expect(StatementEffect(of: PostgresError(.server(.featureNotSupported), "")) == .outdatedSession)
+    }
+
     @Test(
         "is none after any other refusal",
         arguments: ["22003", "23514", "P0001", "55P03", "57014", "53100", "42P01", "XX000"]

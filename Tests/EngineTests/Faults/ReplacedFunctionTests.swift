@@ -100,4 +100,24 @@ struct ReplacedFunctionTests {
             #expect(try await database.psql.number("select count(*) from message_usage") == 0)
         }
     }
+
+    @Test("a result with further columns, as a later release may return: everything is counted as before")
+    func furtherColumn() async throws {
+        let database = try await TestDatabase.fresh()
+        let person = user(1)
+        try await database.psql.execute("select set_plan('\(person)', 'paid')")
+        let harness = EngineHarness(database.conninfo, lanes: 1)
+        try await harness.running {
+            #expect(try await harness.execute(person, .consume(1)).isAllowed)
+            try await database.psql.execute("alter type headroom.count_batch_row add attribute later integer")
+            try await database.psql.execute("alter type headroom.locked_user add attribute later integer")
+            for used in 2...3 {
+                let answer = try await harness.execute(person, .consume(1)).answer
+                #expect(answer?.snapshot.used == used)
+            }
+            #expect(try await harness.execute(person, .consume(1, key: messageKey("k"))).isAllowed)
+            #expect(try await harness.execute(user(2), .consume(1)).isAllowed)
+        }
+        #expect(try await database.psql.number("select sum(message_count) from message_usage") == 5)
+    }
 }
