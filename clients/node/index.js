@@ -42,12 +42,17 @@ function answerOf({ allowed, unlimited, ...body }) {
   const yes = body.replayed ? "repeated" : "allowed";
   return decided(allowed === undefined ? "ok" : allowed ? yes : "blocked", Object.fromEntries(fields));
 }
+function given(options) {
+  if (typeof options === "object" && options !== null) return options;
+  throw failure("BADARG", "options are an object, as in { n: 2, key: message.id }");
+}
 const decided = (status, fields) => ({ replayed: false, degraded: false, ...fields, status, allowed: status === "allowed" });
 
 // Where the instances of a service are. A URL may have several hosts, as in "https://TOKEN@a:6748,b:6748".
 function endpoints(urls) {
   return [urls].flat().flatMap((each) => {
-    const [, start, hosts, path] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/.exec(each) ?? [, "", String(each), ""];
+    const [, start, hosts, path] = /^(https?:\/\/(?:[^/?#]*@)?)([^/?#@]+)(.*)$/i.exec(each) ?? [];
+    if (!hosts) throw new TypeError("the address of the service must begin with http:// or https://, and name a host");
     return hosts.split(",").map((host) => new URL(start + host + path));
   });
 }
@@ -90,31 +95,38 @@ export class Headroom {
       this.#endpoints = drawn.sort((a, b) => a.number - b.number).map(({ endpoint }) => endpoint);
     }
     const defaults = { timeout: 3000, attemptTimeout: 1000, whenAway: "raise", log: console.warn, waitUntil: () => {} };
-    const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-    this.#options = { ...defaults, fetch: (...request) => globalThis.fetch(...request), ...given };
+    const chosen = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+    this.#options = { ...defaults, fetch: (...request) => globalThis.fetch(...request), ...chosen };
   }
 
-  consume(user, { n, key = crypto.randomUUID(), lang } = {}) {
+  async consume(user, options = {}) {
+    const { n, key = crypto.randomUUID(), lang } = given(options);
     return this.#decide({ verb: "consume", user, key, body: { n, lang } });
   }
-  check(user, { n, lang } = {}) {
+  async check(user, options = {}) {
+    const { n, lang } = given(options);
     return this.#decide({ verb: "check", user, body: { n, lang } });
   }
-  reserve(user, { n, key, ttl, lang } = {}) {
+  async reserve(user, options) {
+    const { n, key, ttl, lang } = given(options);
     return this.#decide({ verb: "reserve", user, key: `${key ?? ""}`, body: { n, ttl, lang } });
   }
-  commit(user, { n, key, lang } = {}) {
+  async commit(user, options) {
+    const { n, key, lang } = given(options);
     return this.#call({ verb: "commit", user, key: `${key ?? ""}`, body: { n, lang } });
   }
-  release(user, { key, lang } = {}) {
+  async release(user, options) {
+    const { key, lang } = given(options);
     return this.#call({ verb: "release", user, key: `${key ?? ""}`, body: { lang } });
   }
-  usage(user, { period, lang } = {}) {
-    const given = Object.entries({ period, lang }).filter(([, value]) => value !== undefined);
-    return this.#call({ verb: "usage", user, query: given.length ? `?${new URLSearchParams(given)}` : "" });
+  async usage(user, options = {}) {
+    const { period, lang } = given(options);
+    const query = Object.entries({ period, lang }).filter(([, value]) => value !== undefined);
+    return this.#call({ verb: "usage", user, query: query.length ? `?${new URLSearchParams(query)}` : "" });
   }
 
-  async hold(user, { n = 1, key, ttl = 120, lang } = {}, body) {
+  async hold(user, options, body) {
+    const { n = 1, key, ttl = 120, lang } = given(options);
     const hold = { key: key ?? crypto.randomUUID(), amount: undefined, outcome: undefined, error: undefined };
     const until = Date.now() + ttl * 1000;
     const release = { verb: "release", user, key: hold.key, body: {} };
@@ -202,6 +214,7 @@ export class Headroom {
   }
 
   async #call(request) {
+    if (typeof request.user !== "string" || request.user === "") throw failure("BADARG", "a user is a text that is not empty");
     const { timeout, attemptTimeout } = this.#options;
     const end = Date.now() + timeout;
     let unsure = false;

@@ -1,10 +1,15 @@
 """The clients of clients/python and clients/node against the service: each case for each client, over TCP and over HTTP."""
 
+import shutil
+import unittest
+import uuid
+
+from support import processes
 from support.case import Case
 from support.certificates import Authority
 from support.client_case import LIMIT, SILENT, ClientCase
 from support.faulty_port import LOST, http_answer
-from support.packaged_clients import Failed, PythonClient
+from support.packaged_clients import ROOT, Failed, PythonClient, Session
 from support.tokens import token
 from support.waiting import wait_until
 
@@ -162,6 +167,42 @@ class Retries(ClientCase):
             self.assertEqual((self.count(user), self.line.faults), (701, []))
 
         self.each(check)
+
+
+class Arguments(ClientCase):
+    def test_what_is_no_user_is_a_mistake_and_not_an_outage(self):
+        def check(client):
+            for user in (None, "", 5):
+                for method in ("consume", "check", "usage"):
+                    self.assertEqual(self.failure(client.call, method, user).name, "BadArgument", (method, user))
+
+        self.each(check, when_away="allow")
+
+    def test_uuids_of_python_are_users_and_keys(self):
+        def check(client):
+            if isinstance(client, Session):
+                user, key = uuid.uuid4(), uuid.uuid4()
+                self.assertEqual(client.call("consume", user, key=key)["user"], str(user))
+                self.assertEqual(client.call("consume", str(user), key=str(key))["status"], "repeated")
+                self.assertEqual(client.hold(user, key=uuid.uuid4())["outcome"]["used"], 2)
+
+        self.each(check)
+
+    def test_an_address_of_another_kind_is_refused_when_the_client_is_made(self):
+        for driver in self.drivers:
+            for url in ("ftp://127.0.0.1:6748", "127.0.0.1:6748", "http://"):
+                with self.subTest(client=driver.name, url=url), self.assertRaises((Failed, ValueError)) as raised:
+                    driver.connect(url)
+                self.assertNotEqual(getattr(raised.exception, "name", ""), "Unknown")
+
+    @unittest.skipUnless(shutil.which("node"), "node is not installed")
+    def test_a_number_in_place_of_options_is_refused_in_node(self):
+        program = (
+            f"import {{ Headroom }} from '{ROOT}/clients/node/index.js';"
+            "await new Headroom('http://127.0.0.1:2').consume('ada', 5).catch((error) => console.log(error.name, error.message))"
+        )
+        output = processes.run(["node", "--input-type=module", "-e", program])
+        self.assertIn("BadArgument BADARG options are an object", output)
 
 
 class Errors(ClientCase):

@@ -17,7 +17,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from .answers import Answer, Blocked, HeadroomError, NotFound, Repeated, Unavailable, Unknown
 from .endpoints import Endpoints
-from .transports import Request
+from .transports import Name, Request
 
 Away = Literal["raise", "allow", "refuse"] | Answer
 T = TypeVar("T")
@@ -50,37 +50,37 @@ class AsyncHeadroom:
         self._endpoints = Endpoints(url, token, options, spread)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def consume(self, user: str, n: int = 1, *, key: str | None = None, lang: str | None = None) -> Answer:
+    async def consume(self, user: Name, n: int = 1, *, key: Name | None = None, lang: str | None = None) -> Answer:
         """Counts n messages if they fit, all or none. Calls with the same key count once; without one, each call counts."""
         return await self._decide(Request("CONSUME", user, n, uuid.uuid4().hex if key is None else key, lang=lang))
 
-    async def check(self, user: str, n: int = 1, *, lang: str | None = None) -> Answer:
+    async def check(self, user: Name, n: int = 1, *, lang: str | None = None) -> Answer:
         """What `consume` would answer now; counts nothing."""
         return await self._decide(Request("CHECK", user, n, lang=lang))
 
-    async def reserve(self, user: str, n: int = 1, *, key: str, ttl: int = 120, lang: str | None = None) -> Answer:
+    async def reserve(self, user: Name, n: int = 1, *, key: Name, ttl: int = 120, lang: str | None = None) -> Answer:
         """Holds n messages for ttl seconds. `hold` commits or releases them as well."""
         return await self._decide(Request("RESERVE", user, n, key, ttl, lang))
 
-    async def commit(self, user: str, n: int | None = None, *, key: str, lang: str | None = None) -> Answer:
+    async def commit(self, user: Name, n: int | None = None, *, key: Name, lang: str | None = None) -> Answer:
         """Counts n of the messages that the key holds, or all, and gives back the rest."""
         return await self._call(Request("COMMIT", user, n, key, lang=lang))
 
-    async def release(self, user: str, *, key: str, lang: str | None = None) -> Answer:
+    async def release(self, user: Name, *, key: Name, lang: str | None = None) -> Answer:
         """Gives back the messages that the key holds or has counted, once."""
         return await self._call(Request("RELEASE", user, key=key, lang=lang))
 
-    async def usage(self, user: str, period: str | None = None, *, lang: str | None = None) -> Answer:
+    async def usage(self, user: Name, period: str | None = None, *, lang: str | None = None) -> Answer:
         """Usage in the present period or a past one, with the plan's label and a sentence for screen readers."""
         return await self._call(Request("USAGE", user, lang=lang, period=period))
 
     @asynccontextmanager
     async def hold(
-        self, user: str, n: int = 1, *, key: str | None = None, ttl: int = 120, lang: str | None = None
+        self, user: Name, n: int = 1, *, key: Name | None = None, ttl: int = 120, lang: str | None = None
     ) -> AsyncIterator[Hold]:
         """Holds n messages while the body runs, then counts them, or gives them back if it raises. Instead of running the body it
         raises `Blocked`, or `Repeated` if the key was used before. A body that takes longer than ttl seconds is not counted."""
-        hold, until = Hold(Answer("ok"), uuid.uuid4().hex if key is None else key), time.monotonic() + ttl
+        hold, until = Hold(Answer("ok"), uuid.uuid4().hex if key is None else str(key)), time.monotonic() + ttl
         release = Request("RELEASE", user, key=hold.key)
         try:
             hold.answer = await self._call(Request("RESERVE", user, n, hold.key, ttl, lang))
@@ -183,6 +183,8 @@ class AsyncHeadroom:
             task.cancel()
         await self._endpoints.close()
 
+    close = aclose
+
     async def __aenter__(self) -> AsyncHeadroom:
         return self
 
@@ -225,7 +227,7 @@ class Headroom:
     usage = _waiting(AsyncHeadroom.usage)
 
     @contextmanager
-    def hold(self, user: str, n: int = 1, *, key: str | None = None, ttl: int = 120, lang: str | None = None) -> Iterator[Hold]:
+    def hold(self, user: Name, n: int = 1, *, key: Name | None = None, ttl: int = 120, lang: str | None = None) -> Iterator[Hold]:
         """As of `AsyncHeadroom`."""
         held = self._ready().hold(user, n, key=key, ttl=ttl, lang=lang)
         hold = self._wait(held.__aenter__())

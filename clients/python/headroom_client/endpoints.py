@@ -17,8 +17,8 @@ def addresses(url: str | Sequence[str]) -> list[SplitResult]:
     for each in [url] if isinstance(url, str) else url:
         address = urlsplit(each)
         login, at, hosts = address.netloc.rpartition("@")
-        if address.netloc and not all(hosts.split(",")):
-            raise ValueError("the address of the service names no host")
+        if not all(hosts.split(",")):
+            raise ValueError("the address of the service names no host; it begins with headroom://, headrooms:// (TLS) or https://")
         found += [address._replace(netloc=login + at + host) for host in hosts.split(",")]
     return found
 

@@ -6,22 +6,31 @@ import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, quote
+from uuid import UUID
 
 from .answers import Answer, BadArgument, HeadroomError, failure
 
+Name = str | UUID
 FIELD = re.compile(r' ([a-z_]+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
 
 
 @dataclass
 class Request:
     verb: str
-    user: str
+    user: Any  # a text, also if a UUID was given; so is the key
     n: int | None = None
-    key: str | None = None
+    key: Any = None
     ttl: int | None = None
     lang: str | None = None
     period: str | None = None
     sent: bool = False  # whether this attempt may have reached the service
+
+    def __post_init__(self) -> None:
+        # Drivers of databases and web frameworks have UUIDs. Anything else must not be taken for a service that is away.
+        self.user = str(self.user) if isinstance(self.user, UUID) else self.user
+        self.key = str(self.key) if isinstance(self.key, UUID) else self.key
+        if not (isinstance(self.user, str) and self.user and isinstance(self.key, str | None)):
+            raise BadArgument("BADARG", "a user is a text that is not empty, or a UUID; a key is a text or a UUID")
 
     def given(self, *names: str) -> dict[str, Any]:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
@@ -84,8 +93,10 @@ class OverTCP:
 
 class OverHTTP:
     def __init__(self, address: SplitResult, token: str, options: dict[str, Any]) -> None:
-        import httpx
-
+        try:
+            import httpx
+        except ImportError as error:
+            raise ImportError("addresses over HTTP need httpx: pip install 'headroom-client[http]'") from error
         base = address._replace(netloc=address.netloc.rpartition("@")[2]).geturl()
         self._httpx, self._client = httpx, httpx.AsyncClient(base_url=base, timeout=None, **options)
         if token:
