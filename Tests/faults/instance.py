@@ -13,15 +13,15 @@ from support.waiting import WaitTimeout, wait_until_async
 class Instance:
     """One `headroom serve`, restarted after it was ended."""
 
-    def __init__(self, index: int, directory: Path, url: str) -> None:
-        self.index, self.directory, self.url = index, directory, url
+    def __init__(self, index: int, directory: Path, url: str, flags: tuple[str, ...] = ("--http", "off")) -> None:
+        self.index, self.directory, self.url, self.flags = index, directory, url, flags
         self.service: Service | None = None
         self.starts = 0
 
     async def start(self) -> None:
         self.starts += 1
         self.service = service = Service(
-            "--http", "off", database_url=self.url, as_owner=True, wait=False, cwd=self.directory,
+            *self.flags, database_url=self.url, as_owner=True, wait=False, cwd=self.directory,
             directory=self.directory / f"instance-{self.index}-{self.starts}",
         )  # fmt: skip
         await wait_until_async(service.is_ready, lambda: f"instance {self.index} is ready; its log says\n{service.log()[-1500:]}")

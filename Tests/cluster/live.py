@@ -1,0 +1,177 @@
+"""A high-availability cluster with two instances of the service and a load, for people. Started by script/cluster."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import screen
+from clusters import DATABASE, prepare
+from instance import Instance
+from load import LiveRecorder
+from support import processes, settings
+from support.patroni import LEAST_TTL, Node, PatroniCluster
+from support.residence import Residence
+from workload import Workload
+
+INSTANCES = 2
+# Between two bursts of a client, so that the load leaves the processors to the cluster.
+PAUSE_SECONDS = 0.2
+# A dead node returns this long after another can have taken the lead, as a machine that is started again.
+RETURNS_AFTER = 10
+
+
+class LiveCluster:
+    def __init__(self, arguments: argparse.Namespace, residence: Residence) -> None:
+        self.arguments = arguments
+        self.home = residence.path
+        self.cluster = PatroniCluster(
+            self.home, prepare(self.home / "prepared"), arguments.programs, arguments.nodes, arguments.ttl, not arguments.is_async
+        )
+        self.recorder = LiveRecorder(INSTANCES)
+        self.workload: Workload | None = None
+        self.instances: list[Instance] = []
+        self.died: dict[str, float] = {}
+        self.events: list[str] = []
+        self.leader = ""
+        self.timeline = 0
+
+    async def run(self) -> None:
+        say("starting the nodes")
+        self.cluster.start()
+        leader = await self.cluster.ready()
+        url = self.cluster.url(DATABASE, first=leader)
+        self.instances = [Instance(index, self.home, url, flags=()) for index in range(INSTANCES)]
+        await asyncio.gather(*(instance.start() for instance in self.instances))
+        if self.arguments.has_load:
+            self.workload = Workload(self.recorder, seed=1, port_of=lambda index: self.instances[index].port)
+            self.workload.pause = PAUSE_SECONDS
+            self.workload.start()
+        about = screen.addresses(self.cluster, self.instances, DATABASE, str(self.arguments.binary))
+        is_terminal = sys.stdout.isatty()
+        if is_terminal:
+            sys.stdout.write(screen.CLEAR)
+        else:
+            print("\n".join([*about, "", *(f"To {line}" for line in screen.proposals(self.cluster, leader.name)), ""]), flush=True)
+        until = time.monotonic() + self.arguments.seconds
+        while time.monotonic() < until:
+            moment = await self.next_moment()
+            if is_terminal:
+                sys.stdout.write(screen.screen(moment, self.recorder, self.cluster, self.instances, about))
+            else:
+                for event in moment.events:
+                    print(event)
+                self.events.clear()
+                print(screen.one_line(moment, self.recorder))
+            sys.stdout.flush()
+            await self.start_again()
+
+    async def next_moment(self) -> screen.Moment:
+        before, began = dict(self.recorder.allowed), time.monotonic()
+        await asyncio.sleep(1)
+        members = await self.cluster.members()
+        allowed = [self.recorder.allowed[index] - before.get(index, 0) for index in range(INSTANCES)]
+        led = next((member for member in members if member["role"] == "leader"), None)
+        if led and led["name"] != self.leader:
+            if self.leader:
+                self.say_event(f"{led['name']} leads; the gap before was {self.recorder.overall.longest:.1f} s")
+            self.leader = led["name"]
+            self.recorder.forget_gaps()
+        if led:
+            self.timeline = int(led.get("timeline") or self.timeline)
+        return screen.Moment(
+            members, led["name"] if led else "", self.timeline, allowed, time.monotonic() - began, list(self.events)
+        )
+
+    async def start_again(self) -> None:
+        """What a service manager does: starts what has ended, a node only after its lead can have passed to another."""
+        for instance in self.instances:
+            if instance.status is not None:
+                self.say_event(f"instance {instance.index} ended with {instance.status} and is started again")
+                await instance.start()
+        for node in self.cluster.nodes:
+            if not self.has_died(node):
+                continue
+            after = self.cluster.ttl + RETURNS_AFTER
+            if node.name not in self.died:
+                self.died[node.name] = time.monotonic()
+                self.say_event(f"{node.name} has died; it is started again in {after} s")
+            elif time.monotonic() - self.died[node.name] >= after:
+                self.say_event(f"{node.name} is started again")
+                node.kill()
+                node.start()
+                del self.died[node.name]
+
+    def has_died(self, node: Node) -> bool:
+        """Without its Patroni a node is not managed, whether its PostgreSQL still runs or not."""
+        return node.patroni is not None and node.patroni.poll() is not None
+
+    def say_event(self, text: str) -> None:
+        self.events.append(f"{time.strftime('%H:%M:%S')} {text}")
+
+
+def say(text: str) -> None:
+    print(f"cluster: {text}", file=sys.stderr, flush=True)
+
+
+def summary(live: LiveCluster) -> str:
+    recorder = live.recorder
+    return (
+        f"{sum(recorder.allowed.values())} messages allowed, longest gap since the lead changed"
+        f" {recorder.overall.longest:.1f} s, errors: {screen.errors(recorder)}"
+    )
+
+
+def end_by_signal(_number: int, _: FrameType | None) -> NoReturn:
+    # As an exception, so that everything is cleaned up; only once.
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.SIG_IGN)
+    sys.exit(0)
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="cluster", add_help=False)
+    parser.add_argument("--binary", type=Path, required=True)
+    parser.add_argument("--programs", type=Path, required=True)
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--ttl", type=int, default=LEAST_TTL)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--no-load", dest="has_load", action="store_false")
+    parser.add_argument("--async", dest="is_async", action="store_true")
+    arguments = parser.parse_args()
+    if not 2 <= arguments.nodes <= 9:
+        parser.error("--nodes must be 2 to 9")
+    if arguments.ttl < LEAST_TTL:
+        parser.error(f"--ttl must be at least {LEAST_TTL}, the least that Patroni accepts")
+    return arguments
+
+
+def main() -> int:
+    arguments = parsed()
+    settings.binary = str(arguments.binary.resolve())
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, end_by_signal)
+    # On a disk, because the temporary directory may be in memory.
+    residence = Residence("headroom-cluster-", "/var/tmp")
+    live = None
+    try:
+        live = LiveCluster(arguments, residence)
+        asyncio.run(live.run())
+        print(summary(live))
+    except (AssertionError, RuntimeError, processes.Failure) as error:
+        say(str(error))
+        return 1
+    finally:
+        residence.close()
+        processes.stop_all()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
