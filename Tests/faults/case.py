@@ -6,17 +6,20 @@ import asyncio
 import contextlib
 import json
 import random
+import re
 import shutil
+import subprocess
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import availability
 import checker
 from clusters import DATABASE, FaultedCluster, SmallDisk, psql, synchronous_standby
 from faults import FAULTS, Fault, Scene, happens
-from history import Violation
+from history import Violation, read_file
 from instance import Instance
 from plants import PLANTS, Plant
 from recorder import Recorder
@@ -36,6 +39,10 @@ delete from headroom.installed_objects;
 """
 # Requests that each instance must serve after the fault, to show that it has recovered.
 SERVED_AFTERWARDS = 200
+# Seconds after the load in which each request with a key must be answered.
+SETTLED_WITHIN = 20
+# Runs SQL; with another number of seconds as its limit.
+Query = Callable[..., Awaitable[subprocess.CompletedProcess[str]]]
 FINAL_SQL = """
 select json_build_object('t', 'row', 'user', user_id, 'period', billing_period, 'count', message_count, 'held', held,
     'limit', "limit", 'generation', generation) from message_usage;
@@ -60,6 +67,8 @@ class Assignment:
     clusters: Path
     # The name of a bug to plant.
     plant: str | None = None
+    # Where Patroni is, for a fault of a high-availability cluster.
+    patroni: Path | None = None
 
 
 @dataclass
@@ -78,37 +87,85 @@ class Result:
 
 
 class Case:
-    """Runs an assignment, with a PostgreSQL and two instances of its own."""
+    """Runs an assignment, with two instances of the service."""
+
+    # Without the fault itself.
+    limit_seconds = 150.0
 
     def __init__(self, assignment: Assignment) -> None:
         self.assignment = assignment
-        self.fault: Fault = next(fault for fault in FAULTS if fault.name == assignment.fault)
-        self.plant: Plant | None = next((plant for plant in PLANTS if plant.name == assignment.plant), None)
         self.seed, self.seconds, self.directory = assignment.seed, assignment.seconds, assignment.directory
         self.result = Result(assignment.fault, assignment.seed)
         self.instances: list[Instance] = []
-        self.proxies: list[DisturbedProxy] = []
-        self.clusters: list[FaultedCluster] = []
-        self.disk: SmallDisk | None = None
         settings.binary = assignment.binary
 
     async def run(self) -> Result:
         history = self.directory / "history.jsonl"
         try:
             with open(history, "w", encoding="utf-8") as out:
-                await asyncio.wait_for(self.run_scenario(Recorder(out)), self.seconds * 3 + 150)
+                await asyncio.wait_for(self.run_scenario(Recorder(out)), self.seconds * 3 + self.limit_seconds)
             self.check(history)
         except Exception as error:  # any error fails this run only
             self.result.error = f"{type(error).__name__}: {error}"
             if not isinstance(error, (RuntimeError, TimeoutError)):
                 self.result.error += "\n" + traceback.format_exc()
         finally:
+            for instance in self.instances:
+                instance.kill()
             await self.clean_up()
         return self.result
 
+    async def run_scenario(self, recorder: Recorder) -> None:
+        """Sets everything up, injects the fault under load, and records the final state."""
+        raise NotImplementedError
+
     async def clean_up(self) -> None:
+        """Ends all but the instances, and keeps logs."""
+        raise NotImplementedError
+
+    async def put_on_load(
+        self, workload: Workload, recorder: Recorder, inject: Callable[[], Awaitable[None]], operator_url: Callable[[], str] | None
+    ) -> None:
+        """Injects the fault while clients send messages and an operator makes changes; then answers are awaited, and both instances
+        are stopped."""
+        workload.start()
+        stop = asyncio.Event()
+        operator = asyncio.create_task(operate(recorder, operator_url, stop, self.seed)) if operator_url else None
+        try:
+            await inject()
+        finally:
+            stop.set()
+            if operator:
+                await operator
+            await workload.stop()
+            recorder.write(t="stopped", at=time.monotonic_ns())
+        unanswered = await workload.settle(SETTLED_WITHIN)
+        recorder.write(t="unanswered", count=unanswered, seconds=SETTLED_WITHIN)
         for instance in self.instances:
-            instance.kill()
+            at = time.monotonic_ns()
+            code = await instance.terminate()
+            recorder.write(t="sigterm", at=at, exited=time.monotonic_ns(), i=instance.index, code=code)
+        recorder.write(t="meta", lag_ms=int(workload.lag * 1000))
+        self.result.notes.append(f"lag {int(workload.lag * 1000)} ms")
+
+    def check(self, path: Path) -> None:
+        history = read_file(path)
+        self.result.counts = checker.summary(history) | availability.measured(history)
+        self.result.violations = checker.check(history)
+
+
+class ServerCase(Case):
+    """With a PostgreSQL of its own, and for failovers a standby."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        super().__init__(assignment)
+        self.fault: Fault = next(fault for fault in FAULTS if fault.name == assignment.fault)
+        self.plant: Plant | None = next((plant for plant in PLANTS if plant.name == assignment.plant), None)
+        self.proxies: list[DisturbedProxy] = []
+        self.clusters: list[FaultedCluster] = []
+        self.disk: SmallDisk | None = None
+
+    async def clean_up(self) -> None:
         for proxy in self.proxies:
             await proxy.stop()
         for number, cluster in enumerate(self.clusters, start=1):
@@ -179,33 +236,14 @@ class Case:
         recorder.write(t="meta", fault=self.fault.name, seed=self.seed, deadline_ms=2000, instances=[0, 1])
         scene = await self.set_up(recorder)
         first_cluster = scene.cluster
-        scene.workload.start()
-        stop = asyncio.Event()
-        operator = None
-        if "clock" not in self.fault.needs:
-            operator = asyncio.create_task(operate(recorder, self.operator_url, stop, self.seed))
-        try:
-            await self.inject(scene)
-        finally:
-            stop.set()
-            if operator:
-                await operator
-            await scene.workload.stop()
-        unanswered = await scene.workload.settle(20)
-        if unanswered:
-            raise RuntimeError(f"{unanswered} operations with keys got no answer within 20 s after the fault was over")
-        for instance in self.instances:
-            at = time.monotonic_ns()
-            code = await instance.terminate()
-            recorder.write(t="sigterm", at=at, exited=time.monotonic_ns(), i=instance.index, code=code)
+        operator_url = (lambda: self.operator_url) if "clock" not in self.fault.needs else None
+        await self.put_on_load(scene.workload, recorder, lambda: self.inject(scene), operator_url)
         if not self.fault.may_deadlock:
             count = first_cluster.log_count("deadlock detected")
             if self.fault.is_quiet:
                 count += first_cluster.log_count("due to lock timeout")
             recorder.write(t="deadlocks", count=count)
-        await read_final(scene, recorder)
-        recorder.write(t="meta", lag_ms=int(scene.workload.lag * 1000))
-        self.result.notes.append(f"lag {int(scene.workload.lag * 1000)} ms")
+        await read_final(scene.cluster.query, recorder)
 
     async def inject(self, scene: Scene) -> None:
         await asyncio.sleep(0.7)
@@ -218,17 +256,16 @@ class Case:
         # After a killed backend PostgreSQL recovers by itself, in a time that depends on the disk, not on the service.
         await scene.cluster.accepts_connections()
         scene.recorder.healed()
-        # A longer wait is not needed: the checker reports instances that are late.
-        await happens(lambda: all(scene.recorder.served[index] >= SERVED_AFTERWARDS for index in range(2)), 15)
-
-    def check(self, path: Path) -> None:
-        with open(path, encoding="utf-8") as lines:
-            history = checker.read(lines)
-        self.result.counts = checker.summary(history)
-        self.result.violations = checker.check(history)
+        await serves_again(scene.recorder)
 
 
-async def operate(recorder: Recorder, url: str, stop: asyncio.Event, seed: int) -> None:
+async def serves_again(recorder: Recorder) -> None:
+    """Waits until both instances have served requests after the fault."""
+    # A longer wait is not needed: the checker reports instances that are late.
+    await happens(lambda: all(recorder.served[index] >= SERVED_AFTERWARDS for index in range(2)), 15)
+
+
+async def operate(recorder: Recorder, url: Callable[[], str], stop: asyncio.Event, seed: int) -> None:
     """An operator who resets counts and changes limits in psql, every half a second."""
     chance = random.Random(f"operator/{seed}")
     while not stop.is_set():
@@ -241,8 +278,11 @@ async def operate(recorder: Recorder, url: str, stop: asyncio.Event, seed: int) 
             limit = chance.randrange(100, 1001)
             op = recorder.send(-1, None, "LIMIT", user, new_limit=limit)
             statement = f"update message_usage set \"limit\" = {limit} where user_id = '{user}' returning 1"
-        result = await psql(url, f"set statement_timeout = '1500ms'; {statement};", 6)
-        if result.returncode == 0 and result.stdout.strip():
+        result = await psql(url(), f"set statement_timeout = '1500ms'; {statement};", 6)
+        if re.search("canceling (the )?wait for synchronous replication", result.stderr):
+            # Committed here only, so that a failover may lose it.
+            recorder.reply(op, "CLOSED")
+        elif result.returncode == 0 and result.stdout.strip():
             recorder.reply(op, "OK")
         elif result.returncode == 0 or "ERROR:" in result.stderr:
             # No row yet, or rolled back.
@@ -255,14 +295,18 @@ async def operate(recorder: Recorder, url: str, stop: asyncio.Event, seed: int) 
             await asyncio.wait_for(stop.wait(), 0.5)
 
 
-async def read_final(scene: Scene, recorder: Recorder) -> None:
+async def read_final(query: Query, recorder: Recorder) -> None:
     """Records all rows and keys, once no session of the service can still commit."""
 
     async def is_quiet() -> bool:
-        return not await scene.cluster.lanes()
+        result = await query("select count(*) from pg_stat_activity where application_name = 'headroom lane'")
+        return result.returncode == 0 and result.stdout.strip() == "0"
 
     await wait_until_async(is_quiet, "the end of the service's sessions")
-    for line in scene.cluster.sql(FINAL_SQL, database=DATABASE).splitlines():
+    result = await query(FINAL_SQL, 300)
+    if result.returncode != 0:
+        raise RuntimeError(f"the final state cannot be read: {result.stderr}")
+    for line in result.stdout.splitlines():
         if line.startswith("{"):
             recorder.write(**json.loads(line))
     recorder.write(t="end", at=time.monotonic_ns())

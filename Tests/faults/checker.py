@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from history import NEVER, SECOND, History, Violation, read
+from history import NEVER, SECOND, History, Violation, read_file
 from user_check import UserCheck
 
 # The allowed delay of an answer after its deadline.
@@ -51,6 +51,9 @@ def check_recovery(history: History) -> list[Violation]:
     """I12: each instance serves again soon after the fault is over."""
     violations = []
     for event in history.events:
+        if event["t"] == "unanswered" and event["count"] > 0:
+            text = f"{event['count']} operations with keys got no answer within {event['seconds']} s after the load"
+            violations.append(Violation("I12", text))
         if event["t"] != "healed":
             continue
         for instance in history.meta.get("instances", []):
@@ -129,8 +132,7 @@ def summary(history: History) -> dict[str, int]:
 def main(paths: list[str]) -> int:
     failures = 0
     for path in paths:
-        with open(path, encoding="utf-8") as lines:
-            violations = check(read(lines))
+        violations = check(read_file(path))
         for violation in violations:
             print(violation)
         print(f"{path}: {len(violations)} violations")

@@ -11,6 +11,8 @@ A history is a list of JSON objects, one a line, times in monotonic nanoseconds:
     {"t": "extra", "at": …, "i": instance, "line": …}          a reply without a request
     {"t": "frozen", "from": …, "to": …, "i": instance|None}    the harness kept this instance from answering in time
     {"t": "healed", "at": …}                                   the fault is over
+    {"t": "stopped", "at": …}                                  the load is over
+    {"t": "unanswered", "count": 0, "seconds": 20}             operations with keys that got no answer in this time afterwards
     {"t": "sigterm", "at": …, "i": …, "exited": …, "code": 0}  an instance got SIGTERM
     {"t": "deadlocks", "count": 0}                             deadlocks in PostgreSQL's log
     {"t": "row", …} {"t": "key", …} {"t": "end", "at": …}      the final state of the database
@@ -25,6 +27,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 NEVER = 1 << 62
@@ -142,6 +145,11 @@ class History:
         for user, ops in users.items():
             ops.sort(key=lambda op: op.sent)
             yield user, ops
+
+
+def read_file(path: str | Path) -> History:
+    with open(path, encoding="utf-8") as lines:
+        return read(lines)
 
 
 def read(lines: Iterable[str | dict[str, Any]]) -> History:

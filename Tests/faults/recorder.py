@@ -20,7 +20,7 @@ class Recorder:
         self.healed_at = 0
         # How many operations each instance has served since then.
         self.served: Counter[int | None] = Counter()
-        self.counts: dict[str, int] = {"ops": 0, "unknowns": 0, "replays": 0}
+        self.counts: dict[str, int] = {"ops": 0, "allowed": 0, "unknowns": 0, "replays": 0}
 
     def write(self, **entry: Any) -> None:
         self.out.write(json.dumps(entry, separators=(",", ":")) + "\n")
@@ -53,6 +53,8 @@ class Recorder:
             entry["fields"] = fields
             if fields.get("replayed") == "1":
                 self.counts["replays"] += 1
+        if status in ("ALLOWED", "HELD"):
+            self.counts["allowed"] += 1
         if status in ("CLOSED", "SILENT") or code == "UNKNOWN":
             self.counts["unknowns"] += 1
         instance, sent = self.open.pop(op)

@@ -9,11 +9,14 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+import tables
 from case import Assignment, Result
+from cluster_faults import CLUSTER_FAULTS, PLANTED, ClusterFault
 from clusters import prepare
 from faults import FAULTS, Fault
 from plants import PLANTS
@@ -21,22 +24,10 @@ from side_by_side import results
 from support import processes, settings
 from tracer import Tracer
 
-HEADINGS = ("fault", "seed", "fired", "operations", "allowed", "blocked", "unknowns", "replays", "violations")
 
-
-def table_row(result: Result) -> str:
-    counts = result.counts
-    cells = [
-        result.fault, str(result.seed), str(result.fired),
-        *(str(counts.get(name, "-")) for name in ("ops", "allowed", "blocked", "unknowns", "replays")),
-        "failed" if result.error else str(len(result.violations)),
-    ]
-    return "| " + " | ".join(cell.ljust(23) if i == 0 else cell.rjust(len(HEADINGS[i])) for i, cell in enumerate(cells)) + " |"
-
-
-def report(result: Result) -> None:
+def report(result: Result, columns: list[tables.Column]) -> None:
     """Prints a row with its violations; each invariant is shown at most a few times."""
-    print(table_row(result), flush=True)
+    print(tables.row(columns, result), flush=True)
     if result.error:
         print(f"    {result.error}")
     if not result.error and result.fired == 0:
@@ -52,8 +43,10 @@ def report(result: Result) -> None:
     sys.stdout.flush()
 
 
-def reason_to_skip(fault: Fault) -> str:
+def reason_to_skip(fault: Fault | ClusterFault) -> str:
     """Why a fault cannot be injected here; empty when it can."""
+    if isinstance(fault, ClusterFault):
+        return ""
     if "strace" in fault.needs and not Tracer.is_installed():
         return "there is no strace"
     if "tmpfs" in fault.needs and (os.geteuid() != 0 or os.environ.get("HEADROOM_FAULTS_NAMESPACE") != "1"):
@@ -61,21 +54,22 @@ def reason_to_skip(fault: Fault) -> str:
     return ""
 
 
-def chosen_faults(only: str | None) -> list[Fault]:
-    if not only:
-        return FAULTS
-    names = only.split(",")
-    unknown = set(names) - {fault.name for fault in FAULTS}
+def chosen_faults(arguments: argparse.Namespace) -> Sequence[Fault | ClusterFault]:
+    known: Sequence[Fault | ClusterFault] = CLUSTER_FAULTS if arguments.cluster else FAULTS
+    if not arguments.only:
+        return known
+    names = arguments.only.split(",")
+    unknown = set(names) - {fault.name for fault in known}
     if unknown:
-        raise SystemExit(f"faults: no fault {', '.join(sorted(unknown))}; there are {', '.join(f.name for f in FAULTS)}")
-    return [fault for fault in FAULTS if fault.name in names]
+        raise SystemExit(f"faults: no fault {', '.join(sorted(unknown))}; there are {', '.join(f.name for f in known)}")
+    return [fault for fault in known if fault.name in names]
 
 
 class Cases:
     """Creates the assignments of a run, with directories below its own."""
 
-    def __init__(self, binary: Path, directory: Path) -> None:
-        self.binary, self.directory = binary, directory
+    def __init__(self, binary: Path, directory: Path, patroni: Path | None) -> None:
+        self.binary, self.directory, self.patroni = binary, directory, patroni
         settings.binary = str(binary)
         self.prepared = prepare(directory / "prepared")
 
@@ -92,6 +86,7 @@ class Cases:
             directory=directory,
             clusters=self.directory / f"{name}-clusters",
             plant=plant,
+            patroni=self.patroni,
         )
 
 
@@ -103,17 +98,36 @@ def run_planted(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
     assignments = [cases.assignment(plant.fault, seed, plant.seconds, plant.name) for plant in PLANTS]
     for assignment, result in results(assignments, arguments.jobs):
         plant = plants[assignment.plant or ""]
-        caught = sorted({violation.invariant for violation in result.violations})
-        is_caught = not result.error and bool(plant.caught_by & set(caught))
+        planted = f"planted {plant.name} ({plant.description}), under {plant.fault}, seed {seed}"
+        is_caught = report_plant(result, planted, plant.caught_by)
         passed, failed = passed + is_caught, failed + (not is_caught)
-        verdict = f"caught by {', '.join(caught)}" if is_caught else f"NOT caught ({result.error or ', '.join(caught) or 'nothing seen'})"
-        print(f"planted {plant.name} ({plant.description}), under {plant.fault}, seed {seed}: {verdict}")
-        for violation in result.violations:
-            if violation.invariant in plant.caught_by:
-                print("    " + str(violation).replace("\n", "\n    "))
-                break
-        sys.stdout.flush()
     return passed, failed
+
+
+def run_planted_clusters(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
+    """Each wrong set-up must be caught, by an invariant that names it."""
+    passed = failed = 0
+    plants = {plant.fault.name: plant for plant in PLANTED}
+    assignments = [cases.assignment(name, arguments.first_seed, 1) for name in plants]
+    for _, result in results(assignments, arguments.jobs):
+        plant = plants[result.fault]
+        is_caught = report_plant(result, f"planted: {plant.description}", plant.caught_by)
+        passed, failed = passed + is_caught, failed + (not is_caught)
+    return passed, failed
+
+
+def report_plant(result: Result, planted: str, caught_by: frozenset[str]) -> bool:
+    """Prints whether a planted bug was caught, and by what; returns it."""
+    caught = sorted({violation.invariant for violation in result.violations})
+    is_caught = not result.error and bool(caught_by & set(caught))
+    verdict = f"caught by {', '.join(caught)}" if is_caught else f"NOT caught ({result.error or ', '.join(caught) or 'nothing seen'})"
+    print(f"{planted}: {verdict}")
+    for violation in result.violations:
+        if violation.invariant in caught_by:
+            print("    " + str(violation).replace("\n", "\n    "))
+            break
+    sys.stdout.flush()
+    return is_caught
 
 
 def run_all(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
@@ -122,20 +136,23 @@ def run_all(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
     totals = {"unknowns": 0, "replays": 0, "ops": 0}
     assignments, skipped = [], {}
     for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
-        for fault in chosen_faults(arguments.only):
+        for fault in chosen_faults(arguments):
             if reason := reason_to_skip(fault):
                 skipped[fault.name] = reason
             else:
                 assignments.append(cases.assignment(fault.name, seed, arguments.duration))
-    print("| " + " | ".join(h.ljust(23) if i == 0 else h for i, h in enumerate(HEADINGS)) + " |")
-    print("|" + "|".join("-" * (len(h) + 2 if i else 25) for i, h in enumerate(HEADINGS)) + "|", flush=True)
+    columns = tables.CLUSTER if arguments.cluster else tables.FAULTS
+    print(tables.head(columns), flush=True)
+    done = []
     for assignment, result in results(assignments, arguments.jobs):
-        report(result)
+        done.append(result)
+        report(result, columns)
         passed, failed = passed + result.is_passed, failed + (not result.is_passed)
         for name in totals:
             totals[name] += result.counts.get(name, 0)
         if not result.is_passed:
-            print(f"    again: script/faults --only {result.fault} --first-seed {result.seed} --duration {arguments.duration:g}")
+            cluster = " --cluster" if arguments.cluster else ""
+            print(f"    again: script/faults{cluster} --only {result.fault} --first-seed {result.seed} --duration {arguments.duration:g}")
         if kept and (arguments.verbose or not result.is_passed):
             kept.mkdir(parents=True, exist_ok=True)
             shutil.copytree(assignment.directory, kept / assignment.directory.name, dirs_exist_ok=True)
@@ -144,6 +161,8 @@ def run_all(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
         shutil.rmtree(assignment.directory)
     for name, reason in skipped.items():
         print(f"{name} was not injected: {reason}")
+    if arguments.cluster and arguments.seeds > 1:
+        print("\n" + tables.gaps(done) + "\n")
     print(f"{totals['ops']} operations, {totals['unknowns']} unknown outcomes, {totals['replays']} replays")
     return passed, failed
 
@@ -158,6 +177,8 @@ def end_by_signal(number: int, _: FrameType | None) -> NoReturn:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="faults", description=__doc__)
     parser.add_argument("--binary", type=Path, required=True)
+    parser.add_argument("--cluster", action="store_true", help="the faults of a high-availability cluster instead")
+    parser.add_argument("--patroni", type=Path, help="Patroni's virtual environment, for --cluster")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--duration", type=float, default=5, help="seconds of faults in each run")
@@ -177,8 +198,9 @@ def main() -> int:
     directory = Path(tempfile.mkdtemp(prefix="headroom-faults-", dir="/var/tmp"))
     directory.chmod(0o711)
     try:
-        cases = Cases(arguments.binary.resolve(), directory)
-        passed, failed = (run_planted if arguments.planted else run_all)(arguments, cases)
+        cases = Cases(arguments.binary.resolve(), directory, arguments.patroni if arguments.cluster else None)
+        planted = run_planted_clusters if arguments.cluster else run_planted
+        passed, failed = (planted if arguments.planted else run_all)(arguments, cases)
     finally:
         processes.stop_all()
         shutil.rmtree(directory, ignore_errors=True)

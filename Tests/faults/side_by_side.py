@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 
-from case import Assignment, Case, Result
+from case import Assignment, Case, Result, ServerCase
+from cluster_case import ClusterCase
 from support import processes
 
 
@@ -54,7 +55,8 @@ def execute(assignment: Assignment, sender: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     async def bounded() -> Result:
-        task = asyncio.ensure_future(Case(assignment).run())
+        case: Case = ClusterCase(assignment) if assignment.patroni else ServerCase(assignment)
+        task = asyncio.ensure_future(case.run())
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         return await task
 

@@ -10,6 +10,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 import checker
+from history import read
 
 USER = "00000001-0001-4000-8000-000000000001"
 OTHER = "00000002-0001-4000-8000-000000000002"
@@ -70,7 +71,7 @@ class HistoryBuilder:
         self.lines.append({"t": "end", "at": int(at * MS)})
 
     def violated(self) -> set[str]:
-        return {violation.invariant for violation in checker.check(checker.read(self.lines))}
+        return {violation.invariant for violation in checker.check(read(self.lines))}
 
 
 class SoundHistories(unittest.TestCase):
@@ -383,6 +384,11 @@ class PlantedBugs(unittest.TestCase):
         history.event(t="healed", at=10 * MS)
         history.operation(20, 30, "ERROR", code="UNAVAILABLE")
         history.operation(7000, 7005, "ALLOWED", 1)
+        self.assertEqual(history.violated(), {"I12"})
+
+    def test_a_key_that_got_no_answer_after_the_load(self) -> None:
+        history = HistoryBuilder()
+        history.event(t="unanswered", count=1, seconds=20)
         self.assertEqual(history.violated(), {"I12"})
 
     def test_replies_out_of_order(self) -> None:

@@ -18,6 +18,8 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ LEAST_TTL = 20
 LOOP_WAIT, RETRY_TIMEOUT = 5, 5
 """Patroni requires loop_wait + 2 * retry_timeout <= ttl."""
 REST_TIMEOUT = 1.0
+COLLECTED_EVERY = 0.1
 WRITE = "create table if not exists written (at timestamptz); insert into written values (now())"
 
 SETTINGS = {
@@ -110,12 +113,18 @@ class Node:
 
     # Processes
 
+    def written_pid(self) -> int | None:
+        """The process in the postmaster's file, which may have ended."""
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            return int((self.data / "postmaster.pid").read_text().splitlines()[0])
+        return None
+
     @property
     def postmaster(self) -> int | None:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            pid = int((self.data / "postmaster.pid").read_text().splitlines()[0])
+        pid = self.written_pid()
+        with contextlib.suppress(OSError):
             # Another process may have the number of one that was killed.
-            if processes.is_alive(pid) and os.readlink(f"/proc/{pid}/cwd") == str(self.data):
+            if pid and processes.is_alive(pid) and os.readlink(f"/proc/{pid}/cwd") == str(self.data):
                 return pid
         return None
 
@@ -207,6 +216,8 @@ class PatroniCluster:
         self.control.write_text(json.dumps({"scope": SCOPE, "etcd3": {"host": f"127.0.0.1:{self.etcd_port}"}}), encoding="utf-8")
 
     def start(self) -> None:
+        processes.adopt_orphans()
+        threading.Thread(target=self.collect_postmasters, daemon=True).start()
         self.start_etcd()
         self.configure()
         for node in self.nodes:
@@ -229,6 +240,22 @@ class PatroniCluster:
             return False
 
         wait_until(answers, "etcd answers")
+
+    def collect_postmasters(self) -> None:
+        """Collects ended postmasters, which are nobody's children, for as long as our process runs: Patroni waits until they are
+        gone."""
+        known: set[int] = set()
+        while True:
+            known |= {pid for node in self.nodes if (pid := node.written_pid())}
+            for pid in list(known):
+                try:
+                    is_over = os.waitpid(pid, os.WNOHANG)[0] == pid
+                except ChildProcessError:
+                    # Not ours, or not yet: its parent has not ended.
+                    is_over = True
+                if is_over:
+                    known.discard(pid)
+            time.sleep(COLLECTED_EVERY)
 
     def configure(self) -> None:
         """Stores the settings of the whole cluster, which Patroni takes from etcd."""
@@ -264,10 +291,10 @@ class PatroniCluster:
                 return list(answer["members"])
         return []
 
-    async def leader(self) -> Node | None:
-        """The node that has the lock and is a primary."""
+    async def leader(self, besides: Node | None = None) -> Node | None:
+        """The node that has the lock and is a primary. One that is cut off may believe so for some seconds beside another."""
         for node, (status, _) in zip(self.nodes, await self.ask_all("/primary")):
-            if status == 200:
+            if status == 200 and node is not besides:
                 return node
         return None
 
@@ -292,8 +319,8 @@ class PatroniCluster:
         led: list[Node] = []
 
         async def is_written() -> bool:
-            leader = await self.leader()
-            if leader is None or leader is besides:
+            leader = await self.leader(besides)
+            if leader is None:
                 return False
             led[:] = [leader]
             return (await leader.query(WRITE)).returncode == 0

@@ -54,6 +54,13 @@ def die_with_parent(number):
     ctypes.CDLL(None).prctl(1, int(number))
 
 
+def adopt_orphans():
+    """Makes our process the parent of its descendants whose parents end, in place of process 1, which in some containers and
+    namespaces does not collect the status of ended processes: they stay zombies."""
+    # prctl(PR_SET_CHILD_SUBREAPER)
+    ctypes.CDLL(None).prctl(36, 1)
+
+
 def stop(process, timeout=TIMEOUT_SECONDS, stop_signal=None):
     """Stops a process and waits for its end, with SIGKILL after the timeout; returns its exit status."""
     if process.poll() is None:

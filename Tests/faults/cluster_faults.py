@@ -1,0 +1,292 @@
+"""The faults of a high-availability cluster. Each returns after one injection with the number of proven effects.
+
+A fault says when the database is back: when another node leads and has committed a write. The checker gives the service five more
+seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from faults import happens
+from instance import Instance
+from recorder import Recorder
+from support import processes
+from support.patroni import Node, PatroniCluster
+from support.residence import residents
+from support.waiting import wait_until_async
+from workload import Workload
+
+# Requests that each instance must serve after the fault, to show that it has recovered.
+SERVED_AFTERWARDS = 200
+# How long a state in which nothing can be counted is kept: longer than the deadline of a request.
+HELD_SECONDS = 4.0
+LANES = "select count(*) from pg_stat_activity where application_name = 'headroom lane'"
+
+
+@dataclass
+class ClusterScene:
+    """The objects that a fault may use. `leader` leads at first; a fault that ends with another leader sets it."""
+
+    random: random.Random
+    cluster: PatroniCluster
+    leader: Node
+    instances: list[Instance]
+    recorder: Recorder
+    workload: Workload
+    notes: list[str] = field(default_factory=list)
+
+    def standbys(self) -> list[Node]:
+        return [node for node in self.cluster.nodes if node is not self.leader]
+
+    async def back(self, besides: Node | None = None) -> Node:
+        """Waits until a node leads, another than `besides`, and both instances serve again."""
+        node = await self.cluster.writable(besides)
+        self.recorder.healed()
+        self.leader = node
+        await self.serves()
+        return node
+
+    async def serves(self) -> None:
+        # The checker reports instances that are late.
+        await happens(lambda: all(self.recorder.served[index] >= SERVED_AFTERWARDS for index in range(2)), 15)
+
+    def allowed(self) -> int:
+        return self.recorder.counts["allowed"]
+
+    async def nothing_is_allowed(self) -> bool:
+        """Whether nothing was allowed for a time that is longer than the deadline of each request."""
+        await asyncio.sleep(HELD_SECONDS / 2)
+        before = self.allowed()
+        await asyncio.sleep(HELD_SECONDS / 2)
+        return self.allowed() == before
+
+
+@dataclass
+class ClusterFault:
+    name: str
+    inject: Callable[[ClusterScene], Awaitable[int]]
+    is_synchronous: bool = True
+    # Whether the service knows of the first primary only.
+    knows_one: bool = False
+
+
+async def none(scene: ClusterScene) -> int:
+    """The same load without a fault."""
+    await asyncio.sleep(2)
+    return 1
+
+
+async def kill_primary(scene: ClusterScene) -> int:
+    """The primary's machine is lost: kill -9 of PostgreSQL and of Patroni."""
+    old = scene.leader
+    old.kill()
+    fired = int(not residents(old.home))
+    await scene.back(besides=old)
+    return fired
+
+
+async def kill_standby(scene: ClusterScene) -> int:
+    """The synchronous standby's machine is lost, and returns."""
+    standby = await scene.cluster.synchronous_standby()
+    standby.kill()
+    fired = int(not residents(standby.home))
+    await scene.back()
+    standby.start()
+    scene.leader = await scene.cluster.ready()
+    return fired
+
+
+async def switch_over(scene: ClusterScene) -> int:
+    old = scene.leader
+    await scene.cluster.switch_over()
+    await scene.back(besides=old)
+    scene.leader = await scene.cluster.ready()
+    return int(scene.leader is not old)
+
+
+async def cut_off_primary(scene: ClusterScene) -> int:
+    """The primary reaches neither etcd nor the standbys, but the service reaches it. It returns beside the new one."""
+    old = scene.leader
+    old.cut_off()
+    fired = int(old.etcd_link.is_cut and old.peers_link.is_cut)
+    await scene.back(besides=old)
+    old.reconnect()
+    scene.leader = await scene.cluster.ready()
+    await scene.serves()
+    return fired
+
+
+async def lose_standbys(scene: ClusterScene) -> int:
+    """Both standbys are lost, so that nothing may be answered as counted. They return, and the primary is lost."""
+    lost = scene.standbys()
+    for standby in lost:
+        standby.kill()
+    fired = int(await scene.nothing_is_allowed())
+    for standby in lost:
+        standby.start()
+    await scene.back()
+    await scene.cluster.ready()
+    return fired * await kill_primary(scene)
+
+
+async def freeze_primary(scene: ClusterScene) -> int:
+    """The primary stops at once and for longer than it may stay silent; it resumes beside the new one."""
+    old = scene.leader
+    old.freeze()
+    fired = int(old.postmaster is not None and processes.state(old.postmaster) == "T")
+    await scene.back(besides=old)
+    old.thaw()
+    scene.leader = await scene.cluster.ready()
+    await scene.serves()
+    return fired
+
+
+async def lose_quorum(scene: ClusterScene) -> int:
+    """etcd does not answer, as without a quorum. Patroni then makes the primary a standby, because it cannot know who leads."""
+    cluster = scene.cluster
+    assert cluster.etcd is not None
+    processes.pause(cluster.etcd.pid)
+
+    async def is_demoted() -> bool:
+        return await cluster.leader() is None
+
+    await wait_until_async(is_demoted, "the primary is demoted", 60)
+    fired = int(await scene.nothing_is_allowed())
+    processes.resume(cluster.etcd.pid)
+    await scene.back()
+    scene.leader = await cluster.ready()
+    return fired
+
+
+async def rejoin(scene: ClusterScene) -> int:
+    """The primary is lost and returns as a standby, its own history rewound; then the new primary is lost."""
+    old = scene.leader
+    await kill_primary(scene)
+    old.start()
+    await scene.cluster.ready()
+    rewound = old.logged("running pg_rewind", old.patroni_log)
+    scene.notes.append(f"pg_rewind ran {rewound} times")
+    return await kill_primary(scene)
+
+
+async def return_first(scene: ClusterScene) -> int:
+    """The old primary is started by hand, without Patroni and as a primary, while another leads, and is first in the service's
+    list. Then the service has to connect again."""
+    old = scene.leader
+    await kill_primary(scene)
+    # Otherwise its commits would wait for standbys, and nothing could be lost.
+    old.launch_postgres("synchronous_standby_names=")
+
+    async def is_primary() -> bool:
+        answer = await old.query("select not pg_is_in_recovery()")
+        return answer.returncode == 0 and answer.stdout.strip() == "t"
+
+    await wait_until_async(is_primary, "the old primary accepts connections", 60)
+    ended = await scene.leader.query(
+        "select count(*) filter (where pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'headroom lane'"
+    )
+    scene.recorder.healed()
+    await scene.serves()
+    await asyncio.sleep(HELD_SECONDS)
+    taken = await old.query(LANES)
+    scene.notes.append(f"the old primary has {taken.stdout.strip()} lanes")
+    old.kill()
+    await scene.back(besides=old)
+    return int(ended.stdout or 0)
+
+
+async def keep_stale_names(scene: ClusterScene) -> int:
+    """A standby is promoted by hand, and its synchronous_standby_names names a node that is gone. Nothing may be answered as counted
+    until an operator empties it."""
+    promoted = await scene.cluster.synchronous_standby()
+    gone = next(node for node in scene.standbys() if node is not promoted)
+    assert promoted.patroni is not None
+    os.kill(promoted.patroni.pid, signal.SIGKILL)
+    scene.leader.kill()
+    gone.kill()
+    for statement in (
+        f"alter system set synchronous_standby_names = '{gone.name}'", "select pg_reload_conf()", "select pg_promote(true, 60)",
+    ):  # fmt: skip
+        done = await promoted.query(statement, 90)
+        if done.returncode != 0:
+            raise RuntimeError(f"{statement}: {done.stderr}")
+    scene.leader = promoted
+    is_silent = await scene.nothing_is_allowed()
+    waiting = await promoted.query("select count(*) from pg_stat_activity where wait_event = 'SyncRep'")
+    for statement in ("alter system set synchronous_standby_names = ''", "select pg_reload_conf()"):
+        await promoted.query(statement)
+
+    async def commits() -> bool:
+        return (await promoted.query("create table if not exists written (at timestamptz)", 5)).returncode == 0
+
+    await wait_until_async(commits, "the promoted node commits", 60)
+    scene.recorder.healed()
+    await scene.serves()
+    return int(waiting.stdout or 0) * int(is_silent)
+
+
+async def restart_instances(scene: ClusterScene) -> int:
+    """SIGTERM of one instance after the other, each started again, as in a deployment."""
+    fired = 0
+    for instance in scene.instances:
+        at = time.monotonic_ns()
+        code = await instance.terminate()
+        scene.recorder.write(t="sigterm", at=at, exited=time.monotonic_ns(), i=instance.index, code=code)
+        await instance.start()
+        fired += int(code == 0)
+        scene.recorder.healed()
+        await scene.serves()
+    return fired
+
+
+async def lose_unreplicated(scene: ClusterScene) -> int:
+    """Standbys receive nothing for a while, which asynchronous replication does not notice; then the primary is lost."""
+    old = scene.leader
+    old.peers_link.cut()
+    before = scene.allowed()
+    await wait_until_async(lambda: scene.allowed() > before + 500, "messages are answered that no standby has")
+    return await kill_primary(scene)
+
+
+CLUSTER_FAULTS = [
+    ClusterFault("none", none),
+    ClusterFault("kill-primary", kill_primary),
+    ClusterFault("cut-off-primary", cut_off_primary),
+    ClusterFault("lose-standbys", lose_standbys),
+    ClusterFault("freeze-primary", freeze_primary),
+    ClusterFault("etcd-without-quorum", lose_quorum),
+    ClusterFault("switchover", switch_over),
+    ClusterFault("rejoin", rejoin),
+    ClusterFault("old-primary-first", return_first),
+    ClusterFault("stale-synchronous-standby-names", keep_stale_names),
+    ClusterFault("kill-standby", kill_standby),
+    ClusterFault("rolling-restart", restart_instances),
+]
+
+
+@dataclass(frozen=True)
+class ClusterPlant:
+    """A wrong set-up, which the checker must catch."""
+
+    description: str
+    caught_by: frozenset[str]
+    fault: ClusterFault
+
+
+PLANTED = [
+    ClusterPlant(
+        "replication is asynchronous, and the primary is lost", frozenset({"I5"}),
+        ClusterFault("planted-asynchronous", lose_unreplicated, is_synchronous=False),
+    ),
+    ClusterPlant(
+        "the service knows the old primary only", frozenset({"I12"}),
+        ClusterFault("planted-one-host", kill_primary, knows_one=True),
+    ),
+]
