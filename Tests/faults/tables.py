@@ -14,13 +14,14 @@ from case import Result
 class Column:
     heading: str
     cell: Callable[[Result], str]
+    least_width: int = 4
 
     def aligned(self, text: str) -> str:
         return text.ljust(self.width) if self.heading == "fault" else text.rjust(self.width)
 
     @property
     def width(self) -> int:
-        return {"fault": 23, "keyed": 13, "without a key": 21}.get(self.heading, max(len(self.heading), 4))
+        return max(len(self.heading), self.least_width)
 
 
 def count(name: str) -> Callable[[Result], str]:
@@ -35,16 +36,23 @@ def related(names: tuple[str, ...], relation: str) -> Callable[[Result], str]:
     return lambda result: relation.join(str(result.counts.get(name, "-")) for name in names)
 
 
-BEFORE = [Column("fault", lambda result: result.fault), Column("seed", lambda result: str(result.seed))]
-BEFORE += [Column("fired", lambda result: str(result.fired)), Column("operations", count("ops")), Column("allowed", count("allowed"))]
+def fault(width: int) -> Column:
+    return Column("fault", lambda result: result.fault, width)
+
+
+BEFORE = [Column("seed", lambda result: str(result.seed)), Column("fired", lambda result: str(result.fired))]
+BEFORE += [Column("operations", count("ops")), Column("allowed", count("allowed"))]
 AFTER = [Column("violations", lambda result: "failed" if result.error else str(len(result.violations)))]
-FAULTS = [*BEFORE, Column("blocked", count("blocked")), Column("unknowns", count("unknowns")), Column("replays", count("replays")), *AFTER]
+FAULTS = [
+    fault(23), *BEFORE, Column("blocked", count("blocked")), Column("unknowns", count("unknowns")), Column("replays", count("replays")),
+    *AFTER,
+]  # fmt: skip
 # The gaps are the longest times without an allowed message, in seconds: of both instances together, and of each. Keys are those
 # answered and those stored; messages without a key those answered, those counted, and the most that can be.
 CLUSTER = [
-    *BEFORE, Column("unknowns", count("unknowns")), Column("gap", seconds("gap")), Column("gap 0", seconds("gap 0")),
-    Column("gap 1", seconds("gap 1")), Column("keyed", related(("keys answered", "keys stored"), "=")),
-    Column("without a key", related(("answered", "counted", "most"), "≤")), *AFTER,
+    fault(31), *BEFORE, Column("unknowns", count("unknowns")), Column("gap", seconds("gap")), Column("gap 0", seconds("gap 0")),
+    Column("gap 1", seconds("gap 1")), Column("keyed", related(("keys answered", "keys stored"), "="), 13),
+    Column("without a key", related(("answered", "counted", "most"), "≤"), 21), *AFTER,
 ]  # fmt: skip
 
 
