@@ -295,15 +295,15 @@ async def operate(recorder: Recorder, url: Callable[[], str], stop: asyncio.Even
             await asyncio.wait_for(stop.wait(), 0.5)
 
 
-async def read_final(query: Query, recorder: Recorder) -> None:
-    """Records all rows and keys, once no session of the service can still commit."""
+async def read_final(query: Query, recorder: Recorder, more_sql: str = "") -> None:
+    """Records all rows and keys, and what other SQL yields as JSON, once no session of the service can still commit."""
 
     async def is_quiet() -> bool:
         result = await query("select count(*) from pg_stat_activity where application_name = 'headroom lane'")
         return result.returncode == 0 and result.stdout.strip() == "0"
 
     await wait_until_async(is_quiet, "the end of the service's sessions")
-    result = await query(FINAL_SQL, 300)
+    result = await query(FINAL_SQL + more_sql, 300)
     if result.returncode != 0:
         raise RuntimeError(f"the final state cannot be read: {result.stderr}")
     for line in result.stdout.splitlines():

@@ -52,7 +52,7 @@ def check_recovery(history: History) -> list[Violation]:
     violations = []
     for event in history.events:
         if event["t"] == "unanswered" and event["count"] > 0:
-            text = f"{event['count']} operations with keys got no answer within {event['seconds']} s after the load"
+            text = f"{event['count']} operations with keys, or billing events, got no answer within {event['seconds']} s after the load"
             violations.append(Violation("I12", text))
         if event["t"] != "healed":
             continue
@@ -110,9 +110,31 @@ def check_deadlocks(history: History) -> list[Violation]:
     ]
 
 
+def check_events(history: History) -> list[Violation]:
+    """I18: a billing event that was answered with 200 is stored, and each stored one has taken effect once."""
+    sent = {event["id"]: event for event in history.events if event["t"] == "event"}
+    answered = {event["id"] for event in history.events if event["t"] == "event_reply" and event["status"] == 200}
+    refused = {event["id"]: event for event in history.events if event["t"] == "event_reply" and 400 <= event["status"] < 500}
+    violations = [Violation("I11", f"billing event {name} was refused: {reply}") for name, reply in refused.items()]
+    if not history.is_final:
+        return violations
+    stored = {event["id"]: event["outcome"] for event in history.events if event["t"] == "stored_event"}
+    for name in sorted(answered - {name for name, outcome in stored.items() if outcome == "applied"}):
+        violations.append(Violation("I18", f"billing event {name} was answered with 200 and is {stored.get(name, 'not stored')}"))
+    for name in sorted(set(stored) - set(sent)):
+        violations.append(Violation("I18", f"billing event {name} is stored, but was never sent"))
+    granted = {event["user"]: int(event["messages"]) for event in history.events if event["t"] == "granted"}
+    for user in {event["user"] for event in sent.values()}:
+        expected = sum(sent[name]["messages"] for name in stored if name in sent and sent[name]["user"] == user)
+        if granted.get(user, 0) != expected:
+            text = f"user {user} was granted {granted.get(user, 0)} messages, the stored events grant {expected}"
+            violations.append(Violation("I18", text))
+    return violations
+
+
 def check(history: History) -> list[Violation]:
     violations = check_replies(history) + check_deadlines(history) + check_recovery(history)
-    violations += check_shutdown(history) + check_deadlocks(history)
+    violations += check_shutdown(history) + check_deadlocks(history) + check_events(history)
     for user, ops in history.by_user():
         violations += UserCheck(history=history, user=user, ops=ops).check()
     return violations
@@ -126,6 +148,7 @@ def summary(history: History) -> dict[str, int]:
         "blocked": sum(op.status == "BLOCKED" for op in ops),
         "unknowns": sum(op.is_unknown for op in ops),
         "replays": sum(op.is_replay for op in ops),
+        "events": sum(event["t"] == "event" for event in history.events),
     }
 
 

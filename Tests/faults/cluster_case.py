@@ -6,7 +6,8 @@ import asyncio
 import random
 import shutil
 
-from case import Assignment, Case, read_final
+import billing
+from case import SETTLED_WITHIN, Assignment, Case, read_final
 from cluster_faults import CLUSTER_FAULTS, PLANTED, ClusterFault, ClusterScene
 from clusters import DATABASE
 from instance import Instance
@@ -39,7 +40,7 @@ class ClusterCase(Case):
         cluster.start()
         leader = await cluster.ready()
         url = leader.url(DATABASE) if self.fault.knows_one else cluster.url(DATABASE, first=leader)
-        self.instances += [Instance(index, self.directory, url) for index in range(2)]
+        self.instances += [Instance(index, self.directory, url, flags=()) for index in range(2)]
         await asyncio.gather(*(instance.start() for instance in self.instances))
         workload = Workload(recorder, seed=self.seed, port_of=lambda index: self.instances[index].port)
         workload.pause = PAUSE_SECONDS
@@ -53,13 +54,18 @@ class ClusterCase(Case):
         scene = await self.set_up(recorder)
 
         async def inject() -> None:
-            await asyncio.sleep(self.seconds + scene.random.random())
-            self.result.fired += await self.fault.inject(scene)
+            customers = billing.Billing(recorder, self.seed, lambda index: self.instances[index].http_port)
+            customers.start()
+            try:
+                await asyncio.sleep(self.seconds + scene.random.random())
+                self.result.fired += await self.fault.inject(scene)
+            finally:
+                recorder.write(t="unanswered", count=await customers.stop(SETTLED_WITHIN), seconds=SETTLED_WITHIN)
 
         # The operator asks Patroni who leads: a second primary would take the changes, too, and lose them.
         await self.put_on_load(scene.workload, recorder, inject, lambda: scene.leader.url(DATABASE))
         recorder.write(t="deadlocks", count=sum(node.logged("deadlock detected") for node in scene.cluster.nodes))
-        await read_final(lambda text, seconds=30: scene.leader.query(text, seconds, DATABASE), recorder)
+        await read_final(lambda text, seconds=30: scene.leader.query(text, seconds, DATABASE), recorder, billing.FINAL_SQL)
 
     async def clean_up(self) -> None:
         for node in self.cluster.nodes if self.cluster else []:

@@ -32,6 +32,10 @@ class Instance:
         return self.service.port if self.service and self.service.is_running else None
 
     @property
+    def http_port(self) -> int | None:
+        return self.service.http_port if self.service and self.service.is_running else None
+
+    @property
     def pid(self) -> int:
         assert self.service is not None
         return self.service.process.pid

@@ -50,8 +50,8 @@ FAULTS = [
 # The gaps are the longest times without an allowed message, in seconds: of both instances together, and of each. Keys are those
 # answered and those stored; messages without a key those answered, those counted, and the most that can be.
 CLUSTER = [
-    fault(31), *BEFORE, Column("unknowns", count("unknowns")), Column("gap", seconds("gap")), Column("gap 0", seconds("gap 0")),
-    Column("gap 1", seconds("gap 1")), Column("keyed", related(("keys answered", "keys stored"), "="), 13),
+    fault(31), *BEFORE, Column("unknowns", count("unknowns")), Column("events", count("events")),
+    *(Column(gap, seconds(gap)) for gap in ("gap", "gap 0", "gap 1")), Column("keyed", related(("keys answered", "keys stored"), "="), 13),
     Column("without a key", related(("answered", "counted", "most"), "≤"), 21), *AFTER,
 ]  # fmt: skip
 

@@ -386,6 +386,25 @@ class PlantedBugs(unittest.TestCase):
         history.operation(7000, 7005, "ALLOWED", 1)
         self.assertEqual(history.violated(), {"I12"})
 
+    def billed(self, *stored: str, granted: int) -> set[str]:
+        """Two events that grant two messages each, of which the first was answered."""
+        history = HistoryBuilder()
+        for name in ("a", "b"):
+            history.event(t="event", at=0, id=name, user=USER, messages=2)
+        history.event(t="event_reply", at=1, id="a", i=0, status=200, outcome="applied")
+        for name in stored:
+            history.event(t="stored_event", id=name, outcome="applied")
+        history.event(t="granted", user=USER, messages=granted)
+        history.end()
+        return history.violated()
+
+    def test_a_billing_event_that_was_answered_and_is_lost_or_took_effect_twice(self) -> None:
+        self.assertEqual(self.billed("a", granted=2), set())
+        self.assertEqual(self.billed("a", "b", granted=4), set())
+        self.assertEqual(self.billed("b", granted=2), {"I18"})
+        self.assertEqual(self.billed("a", granted=4), {"I18"})
+        self.assertEqual(self.billed("a", "c", granted=2), {"I18"})
+
     def test_a_key_that_got_no_answer_after_the_load(self) -> None:
         history = HistoryBuilder()
         history.event(t="unanswered", count=1, seconds=20)
