@@ -34,8 +34,9 @@ class ClusterCase(Case):
     async def set_up(self, recorder: Recorder) -> ClusterScene:
         assert self.assignment.patroni is not None
         cluster = PatroniCluster(
-            self.residence.path, self.assignment.prepared, self.assignment.patroni, is_synchronous=self.fault.is_synchronous
-        )
+            self.residence.path, self.assignment.prepared, self.assignment.patroni, is_synchronous=self.fault.is_synchronous,
+            has_client_links=self.fault.has_client_links,
+        )  # fmt: skip
         self.cluster = cluster
         cluster.start()
         leader = await cluster.ready()

@@ -2,7 +2,7 @@
 
 Everything listens on free ports of 127.0.0.1. Each node reaches etcd through a link of its own, and the others reach the node's
 PostgreSQL and Patroni through another one (see `support.link`); cutting both takes the node off the network of the cluster, while
-clients still reach it. Clients connect to the servers' own ports.
+clients still reach it. Clients connect to the servers' own ports, or, if asked for, also through a link to each.
 
 Processes, not network namespaces: those need root and packages that this machine may not have, and a person could not connect to them.
 """
@@ -72,6 +72,7 @@ class Node:
         subprocess.run(["cp", "-a", str(cluster.like), str(self.data)], check=True)
         self.etcd_link = Link(cluster.home, cluster.etcd_port)
         self.peers_link = Link(cluster.home, self.port, self.rest_port)
+        self.clients_link = Link(cluster.home, self.port) if cluster.has_client_links else None
         self.configuration = self.home / "patroni.yml"
         # JSON is YAML.
         self.configuration.write_text(json.dumps(self.settings(), indent=2), encoding="utf-8")
@@ -204,10 +205,11 @@ class PatroniCluster:
     PostgreSQL with checksums has left."""
 
     def __init__(
-        self, home: Path, like: Path, programs: Path, nodes: int = 3, ttl: int = LEAST_TTL, is_synchronous: bool = True
-    ) -> None:
+        self, home: Path, like: Path, programs: Path, nodes: int = 3, ttl: int = LEAST_TTL, is_synchronous: bool = True,
+        has_client_links: bool = False,
+    ) -> None:  # fmt: skip
         self.home, self.like, self.programs = home, like, programs
-        self.ttl, self.is_synchronous = ttl, is_synchronous
+        self.ttl, self.is_synchronous, self.has_client_links = ttl, is_synchronous, has_client_links
         self.etcd_port = int(processes.free_port())
         self.etcd: subprocess.Popen[bytes] | None = None
         self.nodes = [Node(self, number) for number in range(1, nodes + 1)]
@@ -345,7 +347,7 @@ class PatroniCluster:
     def url(self, database: str, first: Node | None = None) -> str:
         """Of all servers, for a client that wants the primary; `first` is asked first."""
         nodes = sorted(self.nodes, key=lambda node: node is not first)
-        ports = ",".join(str(node.port) for node in nodes)
+        ports = ",".join(str(node.clients_link.ports[0] if node.clients_link else node.port) for node in nodes)
         return (
             f"host={','.join(['127.0.0.1'] * len(nodes))} port={ports} user=postgres dbname={database}"
             " target_session_attrs=read-write"
