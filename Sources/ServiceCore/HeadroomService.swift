@@ -149,7 +149,7 @@ public struct HeadroomService: Sendable {
             services.append(ReloadService(contexts: tls, manager: manager, signals: reloadSignals))
         }
         if let watchdog = watchdog(parts) { services.append(watchdog) }
-        try await run(services, until: terminationSignals)
+        try await run(services, until: terminationSignals, parts.draining)
     }
 
     /// Those that stop after the ports.
@@ -187,7 +187,11 @@ public struct HeadroomService: Sendable {
         )
     }
 
-    private func run(_ services: [any Service], until terminationSignals: UnixSignalsSequence) async throws {
+    private func run(
+        _ services: [any Service],
+        until terminationSignals: UnixSignalsSequence,
+        _ draining: DrainingFlag
+    ) async throws {
         var configured = ServiceGroupConfiguration(
             // If one cannot start, the others still stop in order; then the error is thrown.
             services: services.map { .init(service: $0, failureTerminationBehavior: .gracefullyShutdownGroup) },
@@ -197,7 +201,10 @@ public struct HeadroomService: Sendable {
             configuration.drainDelay + configuration.drainTimeout + .milliseconds(1_500)
         let group = ServiceGroup(configuration: configured)
         async let _: Void = {
-            for await _ in terminationSignals { await group.triggerGracefulShutdown() }
+            for await _ in terminationSignals {
+                draining.set()
+                await group.triggerGracefulShutdown()
+            }
         }()
         try await group.run()
     }

@@ -23,9 +23,9 @@ os.execv("{binary}", ["{binary}", *sys.argv[1:]])
 class ServiceManager:
     """Pass it to `Service`. Its sockets stay open while services come and go."""
 
-    def __init__(self, names=("line", "http"), file_descriptor_names=None, backlog=4_096, **environment):
+    def __init__(self, names=("line", "http"), file_descriptor_names=None, host="127.0.0.1", backlog=4_096, **environment):
         """`names` says which ports it opens; `file_descriptor_names` are the names that the service gets to know."""
-        self.sockets = {name: socket.create_server(("127.0.0.1", 0), backlog=backlog) for name in names}
+        self.sockets = {name: socket.create_server((host, 0), backlog=backlog) for name in names}
         directory = processes.directory()
         self._states = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._states.bind(directory + "/notify")

@@ -5,7 +5,8 @@ import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
-/// Lets the ports accept and serve for a while after `/readyz` reports the end, until load balancers have seen it.
+/// Lets the ports accept and serve for a while after a signal, until load balancers have seen `/readyz`. Without a
+/// signal a part of the service has failed, and nothing is gained by a delay.
 struct DrainDelayService: Service, CustomStringConvertible {
     let description = "drain delay"
     let delay: Duration
@@ -15,9 +16,10 @@ struct DrainDelayService: Service, CustomStringConvertible {
 
     func run() async throws {
         try await gracefulShutdown()
+        let isBySignal = draining.isSet
         draining.set()
         manager?.stopping()
-        guard delay > .zero else { return }
+        guard isBySignal, delay > .zero else { return }
         logger.notice("not ready; the ports stay open for the drain delay", metadata: ["delay": "\(delay)"])
         try await Task.sleep(for: delay)
     }

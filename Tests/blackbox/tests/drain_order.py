@@ -62,6 +62,13 @@ class DrainOrder(Case):
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {self.user()}"))
         service.kill()
 
+    def test_a_port_that_cannot_be_opened_ends_the_start_without_the_drain_delay(self):
+        running = self.serve()
+        flags = ("--http", f"127.0.0.1:{running.http_port}", "--drain-delay-ms", "600000")
+        service = self.serve(*flags, wait=False)
+        self.assertNotEqual(service.wait(TIMEOUT_SECONDS / 2), 0)
+        self.assertIn("cannot be opened", service.log())
+
     def test_connections_that_wait_to_be_accepted_are_answered(self):
         for name, request in (("line", b"PING\n"), ("http", b"GET /v1/usage/%s HTTP/1.1\r\nHost: localhost\r\n\r\n")):
             with self.subTest(port=name):

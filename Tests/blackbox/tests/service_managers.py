@@ -6,6 +6,7 @@ import time
 from support.case import Case
 from support.certificates import Authority
 from support.service_manager import ServiceManager
+from support.waiting import wait_until
 from support.wire import LineConnection
 
 
@@ -50,6 +51,12 @@ class InheritedSockets(Case):
         self.assertIn("reuse-port=on is for ports that the service opens", self.refusal(manager, "--reuse-port", "on"))
         strange = self.manager(file_descriptor_names=["one", "two"])
         self.assertIn("is neither for listen nor for http: set FileDescriptorName=line or http", self.refusal(strange))
+
+    def test_a_socket_that_other_machines_can_reach_needs_tls_and_tokens_like_a_setting(self):
+        manager = self.manager(["line"], host="0.0.0.0")
+        self.assertIn(f"listen=0.0.0.0:{manager.port('line')} can be reached by other machines", self.refusal(manager))
+        service = self.serve("--trusted-network", "yes", manager=manager, wait=False)
+        wait_until(lambda: f"listen=0.0.0.0:{manager.port('line')}" in service.output(), "the ready line")
 
     def test_a_connection_during_a_restart_waits_for_the_next_instance(self):
         manager = self.manager()
