@@ -159,6 +159,7 @@ def main() -> int:
         signal.signal(name, end_by_signal)
     # On a disk, because the temporary directory may be in memory.
     residence = Residence("headroom-cluster-", "/var/tmp")
+    processes.put_directories_in(residence.path)
     live = None
     try:
         live = LiveCluster(arguments, residence)

@@ -20,6 +20,7 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 _started = []
 _directories = []
+_parent = "/tmp"
 
 
 class Failure(Exception):
@@ -84,10 +85,16 @@ def kill(process):
 
 def directory(mode=0o755):
     """A temporary directory, deleted when our process ends; its path is short enough for Unix sockets."""
-    path = tempfile.mkdtemp(prefix="hr-", dir="/tmp")
+    path = tempfile.mkdtemp(prefix="hr-", dir=_parent)
     os.chmod(path, mode)
     _directories.append(path)
     return path
+
+
+def put_directories_in(path):
+    """Makes temporary directories in this one, which somebody else deletes if our process is killed."""
+    global _parent
+    _parent = str(path)
 
 
 def stop_all():
