@@ -142,9 +142,12 @@ class Node:
     def kill(self) -> None:
         """Kills every process, as the loss of the machine does."""
 
+        postmaster = self.written_pid()
+
         def is_dead() -> bool:
             self.signal_all(signal.SIGKILL)
-            return not residents(self.home)
+            # A next postmaster takes a zombie for a running one.
+            return not residents(self.home) and (postmaster is None or not processes.state(postmaster))
 
         wait_until(is_dead, f"the end of {self.name}")
         if self.patroni:
