@@ -55,7 +55,7 @@ PLANTS = [
     Plant(
         name="less-or-equal",
         description="one message more than the limit is granted",
-        sql=rewritten("headroom.count_batch", ('coalesce(usage."limit", 2147483647)', 'coalesce(usage."limit" + 1, 2147483647)')),
+        sql=rewritten("headroom.count_batch", ('usage."limit" end, 2147483647', 'usage."limit" + 1 end, 2147483647')),
         fault="none",
         caught_by=frozenset({"I1"}),
     ),

@@ -51,7 +51,8 @@ class OpenAPIConformance(Case):
                 "--generation-database", "none", "--header", f"Authorization: Bearer {token}",
                 "--continue-on-failure", "--no-color", *flags,
             ],
-            capture_output=True, text=True, timeout=300, cwd=processes.directory(), env=environment(COLUMNS="200"),
+            capture_output=True, text=True, timeout=300, cwd=processes.directory(),
+            env=environment(COLUMNS="200", SCHEMATHESIS_HOOKS="support.openapi_hooks", PYTHONPATH=os.environ["PYTHONPATH"]),
         )  # fmt: skip
         self.assertEqual(ran.returncode, 0, ran.stdout.replace(token, "TOKEN") + ran.stderr)
         generated = re.search(r"(\d+) generated", ran.stdout)

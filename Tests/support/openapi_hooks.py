@@ -1,0 +1,28 @@
+"""Hooks of Schemathesis: leaves out what a schema cannot tell from valid values."""
+
+import datetime
+import re
+
+import schemathesis
+
+
+def is_in_calendar(period):
+    """False for the thirtieth of February, and for week 53 of a year that has 52."""
+    try:
+        if week := re.fullmatch(r"(\d{4})-W(\d\d)", str(period)):
+            datetime.date.fromisocalendar(int(week[1]), int(week[2]), 1)
+        elif re.fullmatch(r"\d{4}-\d\d-\d\d", str(period)):
+            datetime.date.fromisoformat(period)
+    except ValueError:
+        return False
+    return True
+
+
+@schemathesis.hook
+def filter_path_parameters(_context, path_parameters):
+    return is_in_calendar((path_parameters or {}).get("period"))
+
+
+@schemathesis.hook
+def filter_query(_context, query):
+    return is_in_calendar((query or {}).get("period"))
