@@ -33,7 +33,7 @@ from .waiting import wait_until, wait_until_async
 SCOPE = "headroom"
 LEAST_TTL = 20
 """Patroni raises a lower one to this."""
-LOOP_WAIT, RETRY_TIMEOUT = 5, 5
+LOOP_WAIT, RETRY_TIMEOUT = 1, 5
 """Patroni requires loop_wait + 2 * retry_timeout <= ttl."""
 REST_TIMEOUT = 1.0
 COLLECTED_EVERY = 0.1
