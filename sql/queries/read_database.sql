@@ -1,6 +1,6 @@
--- Reads facts about the database: the newest migration, the lag of the slowest standby in milliseconds, for which standbys
--- commits wait, how many standbys are connected, the settings with which an answered commit may be lost, and the server
--- process of this session.
+-- Reads facts about the database: the newest migration, the lag of the slowest standby in milliseconds, for which
+-- standbys commits wait, how many standbys are connected, the settings with which an answered commit may be lost, and
+-- the server process of this session.
 --
 -- The lag is null without a standby, and if this role may not see standbys (pg_read_all_stats allows it). A standby
 -- that has replayed everything reports no lag after a while. synchronous_commit is the default of new sessions; the

@@ -1,5 +1,5 @@
--- Reads the server's clock, whether its commits wait for a standby, and the newest timeline of its cluster that was noted
--- here; null if none was. $1 bigint: the cluster's system identifier; null if it is not known.
+-- Reads the server's clock, whether its commits wait for a standby, and the newest timeline of its cluster that was
+-- noted here; null if none was. $1 bigint: the cluster's system identifier; null if it is not known.
 select
     headroom.now() as observed_at,
     pg_catalog.current_setting('synchronous_standby_names') <> '' as waits_for_standby,

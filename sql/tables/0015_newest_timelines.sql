@@ -1,8 +1,8 @@
 -- The newest timeline of a database cluster that an instance of the service has seen.
 --
 -- Only a superseded primary has a row: an instance that reaches both servers notes there that the timeline is no longer
--- the newest, for the instances that do not reach the successor. A dump that is restored into another cluster has the row,
--- too, but not the cluster's identifier.
+-- the newest, for the instances that do not reach the successor. A dump that is restored into another cluster has the
+-- row, too, but not the cluster's identifier.
 create table headroom.newest_timelines (
     system_identifier bigint primary key,
     timeline bigint not null,

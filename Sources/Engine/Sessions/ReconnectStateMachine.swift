@@ -54,9 +54,9 @@ struct ReconnectStateMachine {
         return now - since
     }
 
-    /// The session could not be opened, or broke. The next attempt follows after a pause; further failures lengthen it. An
-    /// attempt that took longer than the pause, because it waited for a standby to be promoted or for a silent server, is
-    /// followed by the next one at once.
+    /// The session could not be opened, or broke. The next attempt follows after a pause; further failures lengthen it.
+    /// An attempt that took longer than the pause, because it waited for a standby to be promoted or for a silent
+    /// server, is followed by the next one at once.
     mutating func failed(
         _ sqlState: SQLState?,
         at now: ContinuousClock.Instant,

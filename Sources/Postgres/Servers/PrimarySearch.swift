@@ -37,8 +37,8 @@ struct PrimarySearch {
         requiresPrimary = servers.count > 1 || attributes != "any"
     }
 
-    /// How often connected standbys are asked again, while there is no primary. During a failover it is the delay between
-    /// the promotion and the first message.
+    /// How often connected standbys are asked again, while there is no primary. During a failover it is the delay
+    /// between the promotion and the first message.
     private static let interval = Duration.milliseconds(100)
 
     /// - Throws: `.connectFailed`, with what is wrong with each server.

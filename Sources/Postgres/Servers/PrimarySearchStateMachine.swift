@@ -4,15 +4,16 @@ struct PrimarySearchStateMachine {
     enum Answer: Equatable {
         /// Can transition to: the others.
         case none
-        /// The server is connected, and said what it is. Can transition to: another state, when it is asked again; failed.
+        /// The server is connected, and said what it is. Can transition to: another state, when it is asked again;
+        /// failed.
         case state(ServerState)
         /// The server cannot be reached, or refuses the connection. Final.
         case failed
     }
 
     enum Action: Equatable {
-        /// Wait for more answers, until this instant at most; nil: until the search's own deadline. Ask standbys again from
-        /// time to time: one of them may be promoted.
+        /// Wait for more answers, until this instant at most; nil: until the search's own deadline. Ask standbys again
+        /// from time to time: one of them may be promoted.
         case wait(until: ContinuousClock.Instant?)
         /// Use the connection to this server.
         case take(Int)
