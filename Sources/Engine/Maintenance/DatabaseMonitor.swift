@@ -181,7 +181,8 @@ public final class DatabaseMonitor: Sendable {
             logger.error(
                 """
                 every commit waits for a standby, and none is connected: connect one, or to go on without run "alter \
-                system reset synchronous_standby_names" and "select pg_reload_conf()" (under Patroni: patronictl edit-config)
+                system set synchronous_standby_names = ''" and "select pg_reload_conf()" on the primary (under Patroni: \
+                patronictl edit-config, synchronous_mode_strict)
                 """
             )
         case .synchronous, .some(.none), nil: break

@@ -2,11 +2,11 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Looks at every server of the database once a second, if there are several.
+/// Looks at every server of the database about once a second, one after the other, if there are several.
 ///
-/// So a promoted standby is found although the sessions of this process still reach the old primary: they are dropped
-/// when they are next used (`DatabaseTopology.isSuperseded`). On a superseded primary it leaves a note for instances
-/// that do not reach the successor.
+/// So a promoted standby is found although this process still reaches the old primary. Sessions there are then closed
+/// before their next use (`DatabaseTopology.isSuperseded`). On a superseded primary that takes writes it leaves a note
+/// for instances that do not reach the successor.
 public final class ServerWatch: Sendable {
     private struct State {
         var isClosed = false

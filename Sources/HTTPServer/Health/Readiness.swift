@@ -50,8 +50,9 @@ struct Readiness: Encodable, Equatable {
         var reasons: [String] = []
         if observed.replication == .stopped {
             reasons.append(
-                "database: every commit waits for a standby, and none is connected: connect one, or run \"alter system "
-                    + "reset synchronous_standby_names\" and \"select pg_reload_conf()\" on the primary"
+                "database: every commit waits for a standby, and none is connected: connect one, or to go on without run "
+                    + "\"alter system set synchronous_standby_names = ''\" and \"select pg_reload_conf()\" on the primary "
+                    + "(under Patroni: patronictl edit-config, synchronous_mode_strict)"
             )
         } else if !checks.database {
             let cause =

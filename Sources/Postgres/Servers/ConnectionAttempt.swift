@@ -19,7 +19,7 @@ final class ConnectionAttempt {
         case asking
         /// Can transition to: asking.
         case answered
-        /// Final.
+        /// Final. `advance` does nothing any more.
         case failed
     }
 
@@ -40,7 +40,7 @@ final class ConnectionAttempt {
         if let handle { PQfinish(handle) }
     }
 
-    /// The connection, which the caller must end with PQfinish.
+    /// The connection, which the caller must end with PQfinish; nil if it was taken before.
     func take() -> OpaquePointer? {
         defer { handle = nil }
         return handle
@@ -95,7 +95,7 @@ final class ConnectionAttempt {
 
     private func readAnswer(_ handle: OpaquePointer) -> Progress {
         guard case .asking = step else { return .waiting }
-        // The question fits into an empty send buffer. If it does not, the socket is readable no later than the answer.
+        // The question is short: it fits into the socket's empty send buffer, so nothing has to wait to be sent.
         guard PQflush(handle) >= 0, PQconsumeInput(handle) == 1 else { return fail(handle) }
         while PQisBusy(handle) == 0 {
             guard let result = PQgetResult(handle) else {

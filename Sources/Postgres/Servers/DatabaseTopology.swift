@@ -55,8 +55,8 @@ public final class DatabaseTopology: Sendable {
 
     // MARK: Replication
 
-    /// Whether commits wait for a standby, as the primary's settings were last read. Only then does a commit prove that
-    /// the server is still the primary.
+    /// Whether commits wait for a standby, as the primary's settings were last read: when a lane connected, or by the
+    /// monitor, every two seconds. Only then does a commit prove that the server is still the primary.
     public var waitsForStandby: Bool {
         get { state.withLock { $0.waitsForStandby } }
         set { state.withLock { $0.waitsForStandby = newValue } }

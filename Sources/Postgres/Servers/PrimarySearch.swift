@@ -3,9 +3,9 @@ import Foundation
 
 /// Asks all servers of a database at the same time, and connects to the primary of the newest timeline.
 ///
-/// libpq tries the hosts of a connection string one after the other, and takes the first that accepts writes. That may
-/// be a primary that was superseded while it was away; and a server that is silent (a stopped process, a full disk, a
-/// firewall) would delay a failover.
+/// libpq tries the hosts of a connection string one after the other, and takes the first that answers, or with
+/// `target_session_attrs=read-write` the first that accepts writes. That may be a primary that was superseded while it
+/// was away; and a server that is silent (a stopped process, a full disk, a firewall) would delay a failover.
 struct PrimarySearch {
     /// The connection that was opened.
     struct Found {

@@ -2,7 +2,7 @@
 /// `PrimarySearch` runs it.
 struct PrimarySearchStateMachine {
     enum Answer: Equatable {
-        /// Can transition to: the others.
+        /// Can transition to: state, failed.
         case none
         /// The server is connected, and said what it is. Can transition to: another state, when it is asked again;
         /// failed.
@@ -33,7 +33,7 @@ struct PrimarySearchStateMachine {
     private(set) var newest: NewestTimelines
     private var primaryFoundAt: ContinuousClock.Instant?
 
-    /// - Parameter acceptsStandby: of an only server, whose standby serves commands that read.
+    /// - Parameter acceptsStandby: true if there is one server: commands that only read may use a standby.
     init(servers: Int, acceptsStandby: Bool, known: NewestTimelines) {
         answers = Array(repeating: .none, count: servers)
         self.acceptsStandby = acceptsStandby

@@ -14,8 +14,8 @@ public struct Timeline: Sendable, Hashable {
 /// What a server reported about itself when a connection to it was opened.
 public struct ServerState: Sendable, Equatable {
     public var isStandby: Bool
-    /// A standby's may be older than the one that it follows: it reports the one of its last restart point. Nil if the
-    /// server does not say, as services that store data without a write-ahead log of their own.
+    /// A standby reports the timeline of its last restart point, which may be older than its primary's. Nil if the
+    /// server does not report it, as some services with a storage of their own.
     public var timeline: Timeline?
 
     public init(isStandby: Bool, timeline: Timeline?) {

@@ -51,7 +51,7 @@ struct ReadinessTests {
     func stoppedReplication() {
         let stopped = readiness { $0.replication = .stopped }
         #expect(!stopped.ready && !stopped.checks.database && stopped.reasons.count == 1)
-        #expect(stopped.reasons.first?.contains("reset synchronous_standby_names") == true)
+        #expect(stopped.reasons.first?.contains("set synchronous_standby_names = ''") == true)
         // No lane can be opened then, because opening one commits.
         #expect(readiness { ($0.replication, $0.lanesConnected) = (.stopped, 0) }.reasons == stopped.reasons)
     }
