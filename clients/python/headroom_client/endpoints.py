@@ -18,7 +18,7 @@ def addresses(url: str | Sequence[str]) -> list[SplitResult]:
         address = urlsplit(each)
         login, at, hosts = address.netloc.rpartition("@")
         if not all(hosts.split(",")):
-            raise ValueError("the address of the service names no host; it begins with headroom://, headrooms:// (TLS) or https://")
+            raise ValueError("the address of the service must begin with headroom://, headrooms:// (TLS) or https://, and name a host")
         found += [address._replace(netloc=login + at + host) for host in hosts.split(",")]
     return found
 
