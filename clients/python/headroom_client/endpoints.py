@@ -17,8 +17,10 @@ def addresses(url: str | Sequence[str]) -> list[SplitResult]:
     for each in [url] if isinstance(url, str) else url:
         address = urlsplit(each)
         login, at, hosts = address.netloc.rpartition("@")
+        if "://" not in each:
+            raise ValueError("the address of the service must begin with headroom://, headrooms:// (TLS), http:// or https://")
         if not all(hosts.split(",")):
-            raise ValueError("the address of the service must begin with headroom://, headrooms:// (TLS) or https://, and name a host")
+            raise ValueError("the address of the service names no host")
         found += [address._replace(netloc=login + at + host) for host in hosts.split(",")]
     return found
 
