@@ -1,9 +1,10 @@
 /// When the lane's server was last certainly the primary.
 ///
 /// A synchronous standby confirms a commit only while it follows the server. So the server was not yet superseded when
-/// the commit was sent, if the manager promotes the one standby that commits wait for, or stops the others first. Answers that need no commit (CHECK, USAGE, refusals) are delivered as long as this is not long
-/// ago; after that the lane commits something first. Without it, a primary that was cut off from its standbys would
-/// answer with old counts for as long as the service reaches it.
+/// the commit was sent, if the manager promotes the one standby that commits wait for, or stops the others first.
+/// Answers that need no commit (CHECK, USAGE, refusals) are delivered as long as this is not long ago; after that the
+/// lane commits something first. Without it, a primary that was cut off from its standbys would answer with old counts
+/// for as long as the service reaches it.
 struct PrimaryLease {
     private let length: Duration
     private var confirmedAt: ContinuousClock.Instant?
