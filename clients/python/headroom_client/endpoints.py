@@ -17,7 +17,7 @@ def addresses(url: str | Sequence[str]) -> list[SplitResult]:
     for each in [url] if isinstance(url, str) else url:
         address = urlsplit(each)
         login, at, hosts = address.netloc.rpartition("@")
-        if "://" not in each:
+        if address.scheme not in ("headroom", "headrooms", "redis", "rediss", "http", "https"):
             raise ValueError("the address of the service must begin with headroom://, headrooms:// (TLS), http:// or https://")
         if not all(hosts.split(",")):
             raise ValueError("the address of the service names no host")

@@ -47,8 +47,6 @@ class OverTCP:
     def __init__(self, address: SplitResult, token: str, options: dict[str, Any]) -> None:
         import redis.asyncio
 
-        if address.scheme not in ("headroom", "headrooms", "redis", "rediss"):
-            raise ValueError("the address of the service must begin with headroom://, headrooms:// (TLS), http:// or https://")
         self._redis, has_tls = redis, address.scheme in ("headrooms", "rediss")
         settings = {
             "host": address.hostname, "port": address.port or 6747, "username": address.password and address.username,
