@@ -52,24 +52,11 @@ struct SeveralEndpointsTests {
         try await HeadroomClient.with(first, second) { client in
             let user = UserID.random
             _ = try await client.setPlan(PlanChange(user: user, plan: "pro"))
-            let count = try await withThrowingTaskGroup(of: Int.self) { group in
-                let over = Flag()
-                for _ in 0..<8 {
-                    group.addTask {
-                        var count = 0
-                        while !over.isSet {
-                            _ = try await client.consume(user)
-                            count += 1
-                        }
-                        return count
-                    }
-                }
+            let count = try await client.consume(for: user) {
                 for service in [first, second, first] {
                     try await service.terminate()
                     try await service.restart()
                 }
-                over.set()
-                return try await group.reduce(0, +)
             }
             #expect(try await client.usage(of: user).used == count)
         }
