@@ -27,7 +27,7 @@ public struct HeadroomService: Sendable {
     ///
     /// - Parameters:
     ///   - httpServer: called if the setting `http` names an address.
-    ///   - manager: is told when the service is ready, reloads and stops.
+    ///   - manager: the service reports to it when it is ready, reloads and stops.
     package init(
         _ configuration: ServerConfiguration,
         lineServer: @escaping LineServerMaker,

@@ -292,17 +292,16 @@ struct ExactlyOnceSender {
     /// The result of a statement about the lane's receipt; nil when all requests have been answered meanwhile. An error
     /// here is no refusal of the requests, whose effect has to be found out again.
     ///
-    /// - Parameter error: the answer to requests whose deadline passes.
+    /// - Parameter lateError: the answer to requests whose deadline passes.
     func awaitResult(
         of statement: PreparedQuery,
         _ connection: Connection,
         _ requests: some PendingRequests,
-        _ error: EngineError
+        _ lateError: EngineError
     ) throws(PostgresError) -> QueryResult? {
-        let answer = error
         do throws(PostgresError) {
             try connection.send(prepared: statement.name, ReceiptStatement.parameters(lane: laneConnection.receipt))
-            return try awaitResult(connection, requests, answer)
+            return try awaitResult(connection, requests, lateError)
         } catch {
             throw PostgresError(.connectionLost, error.message)
         }
@@ -319,7 +318,7 @@ struct ExactlyOnceSender {
         guard let touched = try awaitResult(of: ReceiptStatement.touch, connection, requests, error) else {
             return false
         }
-        // Without the receipt nothing was written, and the commit waited for nobody.
+        // Without the receipt nothing was written, so the commit has waited for no standby.
         guard touched.rowCount == 1 else { throw PostgresError(.connectionLost, "the lane's receipt is lost") }
         guard touched.isUnreplicated else {
             laneConnection.confirmPrimary(sentAt: sentAt)

@@ -123,9 +123,8 @@ final class LaneConnection {
         parameters.append(int64: timeline?.systemIdentifier)
         let row = try connection.query(EmbeddedSQL.readServer, parameters, deadline: deadline).firstRow
         if let timeline, let newest = try row.int64OrNil("newest_timeline") {
-            let noted = Timeline(systemIdentifier: timeline.systemIdentifier, number: UInt32(clamping: newest))
-            database.note(noted)
-            if database.isSuperseded(timeline) { throw .superseded(timeline, by: noted) }
+            database.note(Timeline(systemIdentifier: timeline.systemIdentifier, number: UInt32(clamping: newest)))
+            if let successor = database.successor(of: timeline) { throw .superseded(timeline, by: successor) }
         }
         database.waitsForStandby = try row.bool("waits_for_standby")
         return try row.instant("observed_at")

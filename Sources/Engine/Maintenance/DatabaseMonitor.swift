@@ -37,6 +37,13 @@ public final class DatabaseMonitor: Sendable {
         /// There is no standby.
         case none
 
+        /// What to do while nothing is counted.
+        public static let adviceWhenStopped = """
+            every commit waits for a standby, and none is connected: connect one, or to go on without run "alter system \
+            set synchronous_standby_names = ''" and "select pg_reload_conf()" on the primary (under Patroni: patronictl \
+            edit-config, synchronous_mode_strict)
+            """
+
         init(standbys: Int64, names: String, synchronousStandbys: Int64) {
             self =
                 if names.isEmpty {
@@ -178,13 +185,7 @@ public final class DatabaseMonitor: Sendable {
                 """
             )
         case .stopped:
-            logger.error(
-                """
-                every commit waits for a standby, and none is connected: connect one, or to go on without run "alter \
-                system set synchronous_standby_names = ''" and "select pg_reload_conf()" on the primary (under Patroni: \
-                patronictl edit-config, synchronous_mode_strict)
-                """
-            )
+            logger.error("\(Replication.adviceWhenStopped)")
         case .synchronous, .some(.none), nil: break
         }
     }

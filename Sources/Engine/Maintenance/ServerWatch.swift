@@ -5,7 +5,7 @@ import Synchronization
 /// Looks at every server of the database about once a second, one after the other, if there are several.
 ///
 /// So a promoted standby is found although this process still reaches the old primary. Sessions there are then closed
-/// before their next use (`DatabaseTopology.isSuperseded`). On a superseded primary that takes writes it leaves a note
+/// before their next use (`DatabaseTopology.successor`). On a superseded primary that takes writes it leaves a note
 /// for instances that do not reach the successor.
 public final class ServerWatch: Sendable {
     private struct State {
@@ -40,40 +40,39 @@ public final class ServerWatch: Sendable {
     }
 
     private func watchUntilClosed() {
-        let sessions = database.servers.map { server in
+        let servers = database.servers
+        let sessions = servers.map { server in
             // A note is for this server alone, whose standbys may be gone.
             let settings = [("synchronous_commit", "local")]
             let options = ConnectionOptions.service("watch", server, settings: settings)
             return ReconnectingSession<Void>(options: options, wake: wake, logger: logger)
         }
         while !state.withLock({ $0.isClosed }) {
-            for session in sessions { look(session) }
+            for (session, server) in zip(sessions, servers) { look(session, "\(server)") }
             _ = wake.sleep(orUntilReadable: -1, until: .now + interval)
         }
         for session in sessions { session.close() }
     }
 
-    private func look(_ session: ReconnectingSession<Void>) {
+    private func look(_ session: ReconnectingSession<Void>, _ server: String) {
         session.advance()
-        guard let connection = session.connection else { return }
+        guard let connection = session.connection else { return report(server, nil, successor: nil) }
         do throws(PostgresError) {
-            let server = try connection.serverState(deadline: .now + interval)
-            guard let timeline = server.timeline else { return }
+            let found = try connection.serverState(deadline: .now + interval)
+            guard let timeline = found.timeline else { return }
             database.note(timeline)
-            let isSuperseded = !server.isStandby && database.isSuperseded(timeline)
-            report(connection.serverName, timeline, isSuperseded: isSuperseded)
-            if isSuperseded { try leaveNote(connection) }
+            let successor = found.isStandby ? nil : database.successor(of: timeline)
+            report(server, timeline, successor: successor)
+            if let successor { try leaveNote(successor, connection) }
         } catch {
             session.drop(error)
         }
     }
 
-    private func leaveNote(_ connection: Connection) throws(PostgresError) {
-        guard let timeline = connection.server.timeline else { return }
-        let newest = database.newest(of: timeline)
+    private func leaveNote(_ successor: Timeline, _ connection: Connection) throws(PostgresError) {
         var parameters = Parameters()
-        parameters.append(int64: newest.systemIdentifier)
-        parameters.append(int64: Int64(newest.number))
+        parameters.append(int64: successor.systemIdentifier)
+        parameters.append(int64: Int64(successor.number))
         do throws(PostgresError) {
             _ = try connection.query(EmbeddedSQL.noteTimeline, parameters, deadline: .now + interval)
         } catch let error where connection.isUsable {
@@ -81,19 +80,21 @@ public final class ServerWatch: Sendable {
         }
     }
 
-    private func report(_ server: String, _ timeline: Timeline, isSuperseded: Bool) {
-        let isNews = state.withLock { state in
-            isSuperseded ? state.superseded.insert(server).inserted : state.superseded.remove(server) != nil
+    /// - Parameters:
+    ///   - timeline: nil if the server is not reached, and takes no writes of ours.
+    ///   - successor: the newer timeline, if the server takes writes although it was superseded.
+    private func report(_ server: String, _ timeline: Timeline?, successor: Timeline?) {
+        guard let timeline, let successor else {
+            return state.withLock { _ = $0.superseded.remove(server) }
         }
-        guard isNews, isSuperseded else { return }
+        guard state.withLock({ $0.superseded.insert(server).inserted }) else { return }
         logger.error(
             """
             a superseded server takes writes, which will be lost: stop it, and make it a standby of the new primary \
             (docs/high-availability.md, An old primary)
             """,
             metadata: [
-                "server": "\(server)", "timeline": "\(timeline.number)",
-                "timeline.newest": "\(database.newest(of: timeline).number)",
+                "server": "\(server)", "timeline": "\(timeline.number)", "timeline.newest": "\(successor.number)",
             ]
         )
     }

@@ -7,7 +7,7 @@ struct ReconnectStateMachine {
         /// Can transition to: opening; open and closed too, if a caller connects without waiting for `retryAt`.
         case closed(retryAt: ContinuousClock.Instant)
         /// Can transition to: open, closed.
-        case opening
+        case opening(since: ContinuousClock.Instant)
         /// Can transition to: closed.
         case open
     }
@@ -29,7 +29,6 @@ struct ReconnectStateMachine {
     /// How many times the session was reopened after a failure.
     private(set) var reconnects = 0
     private var backoff = Backoff()
-    private var openingSince: ContinuousClock.Instant?
     private var lastSQLState: SQLState?
 
     init(at now: ContinuousClock.Instant) {
@@ -39,8 +38,7 @@ struct ReconnectStateMachine {
     /// - Returns: whether to open the session now.
     mutating func startOpening(at now: ContinuousClock.Instant) -> Bool {
         guard case .closed(let retryAt) = state, now >= retryAt else { return false }
-        state = .opening
-        openingSince = now
+        state = .opening(since: now)
         return true
     }
 
@@ -65,7 +63,7 @@ struct ReconnectStateMachine {
         defer {
             downSince = downSince ?? now
             lastSQLState = sqlState
-            let since = state == .opening ? openingSince ?? now : now
+            let since = if case .opening(let since) = state { since } else { now }
             state = .closed(retryAt: max(now, since + backoff.pause(using: &generator)))
         }
         if downSince == nil { return .first }

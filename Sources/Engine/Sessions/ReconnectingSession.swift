@@ -138,8 +138,9 @@ final class ReconnectingSession<Setup: Sendable> {
 
     /// Another session may have found the successor of this one's server.
     private func dropIfSuperseded() {
-        guard let timeline = connection?.server.timeline, options.database.isSuperseded(timeline) else { return }
-        drop(.superseded(timeline, by: options.database.newest(of: timeline)))
+        guard let timeline = connection?.server.timeline, let successor = options.database.successor(of: timeline)
+        else { return }
+        drop(.superseded(timeline, by: successor))
     }
 
     /// Closes the connection; the session may be opened again at once.

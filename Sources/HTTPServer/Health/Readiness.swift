@@ -49,11 +49,7 @@ struct Readiness: Encodable, Equatable {
         ready = checks.database && checks.schema && checks.tokens && checks.accepting
         var reasons: [String] = []
         if observed.replication == .stopped {
-            reasons.append(
-                "database: every commit waits for a standby, and none is connected: connect one, or to go on without run "
-                    + "\"alter system set synchronous_standby_names = ''\" and \"select pg_reload_conf()\" on the primary "
-                    + "(under Patroni: patronictl edit-config, synchronous_mode_strict)"
-            )
+            reasons.append("database: \(DatabaseMonitor.Replication.adviceWhenStopped)")
         } else if !checks.database {
             let cause =
                 observed.lanesConnected > 0 ? "the database did not answer the last probe" : "no lane is connected"

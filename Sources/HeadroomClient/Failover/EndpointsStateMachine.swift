@@ -9,8 +9,8 @@ struct EndpointsStateMachine<Connection> {
         var id: UInt64
         /// Its index in the configuration.
         var endpoint: Int
-        /// Requests have another endpoint, so this one must answer a request before it is used: a socket may be open
-        /// although nobody serves it yet.
+        /// Requests have another endpoint, so this one must answer a request before it is used: a service
+        /// manager may keep its socket open while no service runs.
         var isReturn = false
     }
 

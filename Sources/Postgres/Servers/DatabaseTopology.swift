@@ -4,8 +4,8 @@ import Synchronization
 ///
 /// A promoted standby begins a new timeline. A primary whose timeline is older than the newest was superseded: what it
 /// commits is lost as soon as it follows its successor. Whichever server comes first in the connection string, a
-/// connection is opened to the primary of the newest timeline alone. Whoever has an open connection asks `isSuperseded`
-/// before using it.
+/// connection is opened to the primary of the newest timeline alone. The owner of an open connection calls `successor`
+/// before each use.
 ///
 /// Everything in a process that uses the database shares one object, because a newer timeline that one connection finds
 /// matters to all.
@@ -41,14 +41,9 @@ public final class DatabaseTopology: Sendable {
         state.withLock { $0.timelines.note(timeline) }
     }
 
-    /// Whether a newer timeline of the same cluster was seen. False for a server that does not report its timeline.
-    public func isSuperseded(_ timeline: Timeline?) -> Bool {
-        timeline.map { timeline in state.withLock { $0.timelines.isSuperseded(timeline) } } ?? false
-    }
-
-    /// The newest timeline that was seen of the same cluster.
-    public func newest(of timeline: Timeline) -> Timeline {
-        state.withLock { $0.timelines.newest(of: timeline) }
+    /// A newer timeline of the same cluster that was seen: the server of this one was superseded.
+    public func successor(of timeline: Timeline) -> Timeline? {
+        state.withLock { $0.timelines.successor(of: timeline) }
     }
 
     var timelines: NewestTimelines { state.withLock { $0.timelines } }

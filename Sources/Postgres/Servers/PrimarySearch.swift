@@ -128,8 +128,8 @@ struct PrimarySearch {
         guard case .state(let state) = machine.answers[index] else {
             return .noAnswer
         }
-        if let timeline = state.timeline, machine.isSuperseded(index) {
-            return .superseded(timeline, by: machine.newest.newest(of: timeline))
+        if let timeline = state.timeline, let successor = machine.newest.successor(of: timeline) {
+            return .superseded(timeline, by: successor)
         }
         return PostgresError(
             .connectFailed,

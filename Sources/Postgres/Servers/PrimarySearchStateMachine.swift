@@ -21,8 +21,8 @@ struct PrimarySearchStateMachine {
         case fail
     }
 
-    /// How long a primary waits for the answers of the other servers, one of which may be its successor. Only a primary
-    /// of a timeline that nobody here has seen waits: each timeline has one primary.
+    /// How long the search waits for other servers, one of which may be the successor of the primary that was found. A
+    /// primary of the newest timeline that was seen before is taken at once, because each timeline has one primary.
     static let grace = Duration.milliseconds(250)
 
     private(set) var answers: [Answer]
@@ -67,7 +67,7 @@ struct PrimarySearchStateMachine {
     }
 
     func isSuperseded(_ server: Int) -> Bool {
-        timeline(server).map(newest.isSuperseded) ?? false
+        timeline(server).flatMap(newest.successor) != nil
     }
 
     private func timeline(_ server: Int) -> Timeline? {

@@ -68,19 +68,14 @@ struct NewestTimelines: Equatable {
         numbers[timeline.systemIdentifier] = max(timeline.number, numbers[timeline.systemIdentifier] ?? 0)
     }
 
-    func isSuperseded(_ timeline: Timeline) -> Bool {
-        timeline.number < numbers[timeline.systemIdentifier] ?? 0
+    /// The newest timeline of the same cluster, if it is newer.
+    func successor(of timeline: Timeline) -> Timeline? {
+        guard let newest = numbers[timeline.systemIdentifier], newest > timeline.number else { return nil }
+        return Timeline(systemIdentifier: timeline.systemIdentifier, number: newest)
     }
 
     /// Whether a timeline of the same cluster was seen.
     func hasCluster(of timeline: Timeline) -> Bool { numbers[timeline.systemIdentifier] != nil }
 
     func isNewest(_ timeline: Timeline) -> Bool { numbers[timeline.systemIdentifier] == timeline.number }
-
-    func newest(of timeline: Timeline) -> Timeline {
-        Timeline(
-            systemIdentifier: timeline.systemIdentifier,
-            number: max(timeline.number, numbers[timeline.systemIdentifier] ?? 0)
-        )
-    }
 }

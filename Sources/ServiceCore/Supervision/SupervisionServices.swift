@@ -28,7 +28,7 @@ struct DrainDelayService: Service, CustomStringConvertible {
 /// Reads the TLS files again on SIGHUP.
 struct ReloadService: Service, CustomStringConvertible {
     let description = "reloading"
-    /// nil: there is nothing to reload, and the service manager is told that it is done.
+    /// nil: there is nothing to reload; the service reports to the service manager that it has reloaded.
     let contexts: TLSContexts?
     let manager: ServiceManager?
     /// Trapped before the service reports that it is ready: an untrapped SIGHUP ends a process.

@@ -99,6 +99,10 @@ class AfterAPromotion(WithTwoServers):
         self.assertFalse(misled.is_ready())
         self.assertEqual(self.psql.number(counted), 1)
 
+        # Once it is stopped, there is nothing more to warn of.
+        self.cluster.stop_immediately()
+        wait_until(lambda: "superseded_primaries" not in service.info(), "that the old primary is stopped")
+
 
 class WithASynchronousStandby(WithTwoServers):
     @classmethod
