@@ -12,7 +12,10 @@ create or replace trigger record_manual_change after insert or update or delete 
     for each row execute function headroom.record_manual_change();
 create or replace trigger check_time_zone before insert or update of time_zone on headroom.plans
     for each row when (new.time_zone is not null) execute function headroom.check_time_zone();
-create or replace trigger increment_plan_revision after insert or update or delete or truncate on headroom.plans
+create or replace trigger increment_plan_revision after insert or update or delete on headroom.plans
+    for each statement execute function headroom.increment_revision();
+-- A trigger of its own, because Citus does not fire one for TRUNCATE on each machine.
+create or replace trigger increment_truncated_plan_revision after truncate on headroom.plans
     for each statement execute function headroom.increment_revision();
 create or replace trigger lock_subscribers before update of plan on headroom.plans
     for each statement execute function headroom.lock_subscribers();

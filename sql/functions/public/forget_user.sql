@@ -8,6 +8,8 @@ declare
     v_table text;
     v_rows bigint;
     v_count bigint;
+    v_periods text[];
+    v_messages integer[];
     v_customer_id bigint;
 begin
     if p_user_id is null then
@@ -29,8 +31,16 @@ begin
         delete from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         returning usage.billing_period, usage.message_count
-    ),
-    started_trials as (
+    )
+    select count(*), array_agg(deleted_usage.billing_period), array_agg(deleted_usage.message_count)
+    into v_count, v_periods, v_messages
+    from deleted_usage;
+    v_rows := v_rows + v_count;
+    insert into headroom.spent_trials (bucket, digest, plan, trial_started_at, trial_ends_at, messages)
+    select
+        headroom.bucket_of(p_user_id), headroom.spent_trial_digest(p_user_id), trials.plan, trials.trial_started_at,
+        trials.trial_ends_at, trials.messages
+    from (
         select
             plans.plan,
             coalesce(least(min(subscription.revoked_at), min(subscription.expires_at)), v_subscriber.trial_ends_at)
@@ -40,24 +50,20 @@ begin
             ) as trial_started_at,
             coalesce(max(deleted_usage.message_count), 0) as messages
         from headroom.plans as plans
-        left join deleted_usage on deleted_usage.billing_period = plans.plan
+        left join unnest(v_periods, v_messages) as deleted_usage (billing_period, message_count)
+            on deleted_usage.billing_period = plans.plan
         left join headroom.subscriptions as subscription
             on subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
                 and subscription.plan = plans.plan
         where plans.cycle = 'trial'
             and (deleted_usage.billing_period is not null or subscription.plan is not null or plans.plan = 'trial')
         group by plans.plan
-    ),
-    spent_trials as (
-        insert into headroom.spent_trials (bucket, digest, plan, trial_started_at, trial_ends_at, messages)
-        select
-            headroom.bucket_of(p_user_id), headroom.spent_trial_digest(p_user_id), trials.plan, trials.trial_started_at,
-            trials.trial_ends_at, trials.messages
-        from started_trials as trials
-        where trials.trial_started_at is not null or trials.messages > 0
-    )
-    select count(*) into v_count from deleted_usage;
-    v_rows := v_rows + v_count;
+    ) as trials
+    where trials.trial_started_at is not null or trials.messages > 0
+    -- A copy that headroom.divide_users made before the user returned.
+    on conflict (bucket, digest, plan) do update
+    set trial_started_at = excluded.trial_started_at, trial_ends_at = excluded.trial_ends_at,
+        messages = excluded.messages;
     foreach v_table in array array['message_keys', 'grants', 'audit_log', 'subscriptions', 'subscribers'] loop
         execute format('delete from headroom.%I where bucket = headroom.bucket_of($1) and user_id = $1', v_table)
         using p_user_id;

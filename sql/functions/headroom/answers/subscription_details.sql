@@ -8,8 +8,11 @@
 create or replace function headroom.subscription_details(
     p_user_id uuid, p_state text, p_plan text, p_expires_at timestamptz, p_renews boolean
 ) returns table (renews_at timestamptz, next_plan text, price text, currency text, store text)
-    language sql stable
-begin atomic
+    language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+    return query
     select
         case when p_renews and p_state = 'active' then subscription.expires_at end as renews_at,
         case when p_renews and p_state = 'active' then nullif(subscription.next_plan, p_plan) end as next_plan,
@@ -23,4 +26,5 @@ begin atomic
         (subscription.expires_at is not distinct from p_expires_at) desc,
         coalesce(subscription.expires_at, 'infinity') desc, subscription.original_transaction_id desc
     limit 1;
-end;
+end
+$$;

@@ -5,9 +5,10 @@ create or replace function headroom.record_manual_change() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_table constant text := headroom.table_of_shard(tg_table_name);
     v_before jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) end;
     v_after jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) end;
-    v_identifying constant text[] := case tg_table_name
+    v_identifying constant text[] := case v_table
         when 'message_usage' then array['billing_period', 'message_count', 'limit']
         when 'subscriptions' then array['original_transaction_id', 'plan']
         when 'plans' then array['plan']
@@ -21,6 +22,9 @@ declare
     v_recorded_before jsonb;
     v_recorded_after jsonb;
 begin
+    if v_user_before is null and v_user_after is null and not headroom.is_first_copy() then
+        return null;
+    end if;
     select
         jsonb_object_agg(name, v_before -> column_name) filter (where v_before is not null),
         jsonb_object_agg(name, v_after -> column_name) filter (where v_after is not null)
@@ -36,7 +40,7 @@ begin
     where column_name not in ('user_id', 'bucket')
         and (
             column_name = any(v_identifying)
-            or tg_table_name <> 'message_usage' and tg_op <> 'UPDATE'
+            or v_table <> 'message_usage' and tg_op <> 'UPDATE'
             or tg_op = 'UPDATE' and v_before -> column_name is distinct from v_after -> column_name
         );
     if v_user_before <> v_user_after then

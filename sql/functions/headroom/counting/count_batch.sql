@@ -6,7 +6,8 @@
 -- ordinal in p_periods of the period in which the row is expected; 0 if the caller does not know it, then the user's
 -- usable row in one of p_periods is counted in. p_messages: the number of messages to count.
 -- p_entitlement_versions: the entitlement_version that the caller has cached; the smallest bigint, which no row has, if
--- none.
+-- none. p_buckets_revision: of the headroom.bucket_map by which the caller knows p_bucket. Raises HR012 if that is not
+-- the present one.
 --
 -- The first row contains all counts, as ordinal of the period * 2^48 + ordinal of the user * 2^32 + message_count. Of a
 -- user whose plan has a window, window_count comes before, with 0 as ordinal of the period. One more row follows for
@@ -21,13 +22,14 @@
 -- PostgreSQL evaluates again on the newest row after it has waited for a lock.
 create or replace function headroom.count_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
-    p_messages bigint[], p_entitlement_versions bigint[]
+    p_messages bigint[], p_entitlement_versions bigint[], p_buckets_revision integer
 ) returns setof headroom.count_batch_row
     language plpgsql
 as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_revision integer;
+    v_buckets_revision integer;
     -- Nearly all batches have one number of messages and one period. Looking up the element of each row takes a tenth
     -- of the time.
     v_messages constant bigint := case when p_messages[1] = all(p_messages) then p_messages[1] end;
@@ -45,12 +47,17 @@ declare
     v_returned_users uuid[] := '{}';
     v_counts headroom.count_batch_row;
 begin
-    if headroom.lock_receipt(p_bucket, p_lane, p_number) is not null then
+    if headroom.lock_receipt(p_bucket, p_lane, p_number, null) is not null then
         -- This number was already counted, over a connection that was then lost.
         return;
     end if;
-    select revised.revision, revised.words_revision into v_revision, v_counts.words_revision
+    select revised.revision, revised.words_revision, revised.buckets_revision
+    into v_revision, v_counts.words_revision, v_buckets_revision
     from headroom.plan_revision as revised;
+    if v_buckets_revision <> p_buckets_revision then
+        -- Users may have moved to other buckets since the caller has looked.
+        raise exception 'the division of users into buckets has changed' using errcode = 'HR012';
+    end if;
     if 0 = any(p_period_ordinals) then
         v_period_ordinals := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
     end if;

@@ -12,13 +12,14 @@
 create or replace function headroom.count_keyed_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
-    p_key_sums bigint[], p_hold_seconds integer[]
+    p_key_sums bigint[], p_hold_seconds integer[], p_buckets_revision integer
 ) returns setof headroom.count_batch_row
     language plpgsql
 as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_revision integer;
+    v_buckets_revision integer;
     v_periods integer[] := p_period_ordinals;
     v_users uuid[];
     -- For each user: the messages to count, to add to those held, to check against the limit, and those that the key
@@ -29,6 +30,9 @@ declare
     v_key_messages integer[];
     -- The window of a COMMIT's or a RELEASE's hold.
     v_key_windows timestamptz[];
+    -- When the user's new hold ends; null without one. Computed before the UPDATE, because Citus sends none that adds
+    -- an interval to a time.
+    v_hold_ends timestamptz[];
     v_row record;
     v_ordinal integer;
     v_counted bigint[] := '{}';
@@ -36,13 +40,25 @@ declare
     v_returned_users uuid[] := '{}';
     v_counts headroom.count_batch_row;
 begin
-    if headroom.lock_receipt(p_bucket, p_lane, p_number) is not null then
+    if headroom.lock_receipt(p_bucket, p_lane, p_number, null) is not null then
         return;
     end if;
-    select revised.revision, revised.words_revision into v_revision, v_counts.words_revision
+    select revised.revision, revised.words_revision, revised.buckets_revision
+    into v_revision, v_counts.words_revision, v_buckets_revision
     from headroom.plan_revision as revised;
+    if v_buckets_revision <> p_buckets_revision then
+        -- Users may have moved to other buckets since the caller has looked.
+        raise exception 'the division of users into buckets has changed' using errcode = 'HR012';
+    end if;
     if 0 = any(p_period_ordinals) then
         v_periods := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);
+    end if;
+    if 0 <> any(p_hold_seconds) then
+        v_hold_ends := array(
+            select case when holds.seconds > 0 then v_now + make_interval(secs => holds.seconds) end
+            from unnest(p_hold_seconds) with ordinality as holds (seconds, ordinal)
+            order by holds.ordinal
+        );
     end if;
     -- Read without a lock: if another session changes a key before this one has locked the usage row, writing the key
     -- fails below, and the batch is sent again.
@@ -83,13 +99,7 @@ begin
         update public.message_usage as usage
         set message_count = usage.message_count + v_messages[width_bucket(usage.user_id, p_users)],
             held = usage.held + v_holds[width_bucket(usage.user_id, p_users)],
-            usable_until = case
-                when p_hold_seconds[width_bucket(usage.user_id, p_users)] > 0 then least(
-                    usage.usable_until,
-                    v_now + make_interval(secs => p_hold_seconds[width_bucket(usage.user_id, p_users)])
-                )
-                else usage.usable_until
-            end,
+            usable_until = least(usage.usable_until, v_hold_ends[width_bucket(usage.user_id, p_users)]),
             updated_at = v_now,
             window_count = case
                 when usage.window_limit is null then usage.window_count

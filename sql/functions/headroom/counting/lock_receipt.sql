@@ -1,7 +1,13 @@
 -- Locks the receipt of a lane for the batch p_number. Returns null if that batch was not executed yet. If it was, over
 -- a connection that was then lost, returns the answers that it has stored. The lock waits for a first transaction that
 -- is still running. Raises HR001 if the receipt is at another number.
-create or replace function headroom.lock_receipt(p_bucket smallint, p_lane uuid, p_number bigint) returns text
+--
+-- p_buckets_revision: of the headroom.bucket_map by which the caller knows the users' bucket. Raises HR012 if that is
+-- not the present one, which cannot change until the transaction ends (headroom.divide_users). Null if the caller
+-- checks it.
+create or replace function headroom.lock_receipt(
+    p_bucket smallint, p_lane uuid, p_number bigint, p_buckets_revision integer
+) returns text
     language plpgsql
 as $$
 declare
@@ -16,6 +22,9 @@ begin
     elsif v_number is distinct from p_number - 1 then
         -- The receipt was deleted while the lane was idle, or this is another database.
         raise exception 'lane % is at number %, not at %', p_lane, v_number, p_number - 1 using errcode = 'HR001';
+    end if;
+    if p_buckets_revision <> (select revised.buckets_revision from headroom.plan_revision as revised) then
+        raise exception 'the division of users into buckets has changed' using errcode = 'HR012';
     end if;
     return null;
 end

@@ -13,11 +13,15 @@ create or replace function headroom.dated_subscriptions(
     grace_until timestamptz, billing_issue_at timestamptz, unsubscribed_at timestamptz, revoked_at timestamptz,
     renews boolean
 )
-    language sql stable
-begin atomic
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+    set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+begin
+    return query
     select
-        request.ordinal, request.user_id, coalesce(subscriber.anchor_day, 1) as anchor_day, subscriber.previous_plan,
-        spent.messages, subscription.original_transaction_id, plans.plan, plans.cycle,
+        request.ordinal, request.user_id, coalesce(subscriber.anchor_day, 1)::integer as anchor_day,
+        subscriber.previous_plan, spent.messages, subscription.original_transaction_id, plans.plan, plans.cycle,
         coalesce(plans.time_zone, 'UTC') as time_zone, plans.allowance, plans.enforced, plans.window_messages,
         plans.window_seconds, dates.started_at,
         case
@@ -37,8 +41,9 @@ begin atomic
             )
             else subscription.expires_at
         end as ends_at,
-        subscription.expires_at, subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
-        subscription.revoked_at, subscription.renews
+        subscription.expires_at::timestamptz, subscription.grace_until::timestamptz,
+        subscription.billing_issue_at::timestamptz, subscription.unsubscribed_at::timestamptz,
+        subscription.revoked_at::timestamptz, subscription.renews
     from unnest(p_users) with ordinality as request (user_id, ordinal)
     left join lateral (
         select
@@ -107,4 +112,5 @@ begin atomic
     or headroom.raise_invalid_inputs(request.user_id, p_unknown_users_policy)
     -- Also keeps the dates from being computed for each use, and before the values are checked.
     order by request.ordinal;
-end;
+end
+$$;

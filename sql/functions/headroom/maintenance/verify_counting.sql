@@ -21,7 +21,8 @@ begin
     select usage.user_id into v_user from public.message_usage as usage where usage.billing_period <> v_period limit 1;
     v_is_new := v_user is null;
     v_user := coalesce(v_user, gen_random_uuid());
-    insert into headroom.lane_receipts (bucket, lane, number, updated_at) values (0, v_lane, 0, headroom.now());
+    insert into headroom.lane_receipts (bucket, lane, number, updated_at)
+    values (headroom.bucket_of(v_user), v_lane, 0, headroom.now());
     if v_is_new and exists (select from headroom.plans where plan = 'trial') then
         perform headroom.count_messages(v_user, 1, 'trial');
     end if;
@@ -34,7 +35,8 @@ begin
     select counted.counts into v_counts from headroom.count_keyed_batch(
         headroom.bucket_of(v_user), v_lane, 1, array[v_user], array[v_period], array[1],
         array[1::bigint], array[(-9223372036854775808)::bigint], array['verification'],
-        array['consume'], array[1], array[1::bigint], array[0]
+        array['consume'], array[1], array[1::bigint], array[0],
+        (select revised.buckets_revision from headroom.plan_revision as revised)
     ) as counted
     where counted.counts is not null;
     select usage.message_count into v_used from public.message_usage as usage

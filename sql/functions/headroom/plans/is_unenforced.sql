@@ -1,4 +1,8 @@
 -- Returns whether the limit of a plan is counted and not enforced.
 create or replace function headroom.is_unenforced(p_plan text) returns boolean
-    language sql stable
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
     return exists (select from headroom.plans as plans where plans.plan = p_plan and not plans.enforced);
+end
+$$;

@@ -6,7 +6,9 @@ create or replace function headroom.lock_subscribers() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
-    lock table headroom.subscribers in exclusive mode;
+    if not headroom.is_distributed() then
+        lock table headroom.subscribers in exclusive mode;
+    end if;
     return null;
 end
 $$;

@@ -7,8 +7,14 @@
 create or replace function headroom.rename_plan() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
+declare
+    -- One for all: it only has to be new for each row.
+    v_version constant bigint := nextval('headroom.entitlement_versions');
 begin
-    if old.plan in ('trial', 'free') then
+    if headroom.is_distributed() then
+        raise exception 'a plan cannot be renamed in a distributed database' using
+            errcode = 'feature_not_supported', hint = 'Change its label, which is what users see.';
+    elsif old.plan in ('trial', 'free') then
         raise exception 'plan % cannot be renamed: users without a subscription are on it', old.plan
             using errcode = 'invalid_parameter_value', hint = 'Change its label, which is what users see.';
     elsif exists (select from public.message_usage where billing_period = new.plan)
@@ -37,7 +43,7 @@ begin
         plan = case usage.plan when old.plan then new.plan else usage.plan end,
         previous_plan = case usage.previous_plan when old.plan then new.plan else usage.previous_plan end,
         -- The trigger that does this would write each row once more.
-        entitlement_version = nextval('headroom.entitlement_versions')
+        entitlement_version = v_version
     where old.plan in (usage.billing_period, usage.plan, usage.previous_plan);
     update headroom.message_keys set billing_period = new.plan where billing_period = old.plan;
     update headroom.grants set billing_period = new.plan where billing_period = old.plan;

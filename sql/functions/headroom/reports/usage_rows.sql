@@ -14,22 +14,22 @@ select
     usage.bucket,
     usage.user_id,
     usage.billing_period,
-    coalesce((answered.snapshot).plan, usage.plan) as plan,
+    coalesce((usage.snapshot).plan, usage.plan) as plan,
     -- The row may have the state of an earlier trial, which an operator had ended.
-    case usage.standing when 't' then 'trial' else coalesce((answered.snapshot).state, usage.state) end as state,
+    case usage.standing when 't' then 'trial' else coalesce((usage.snapshot).state, usage.state) end as state,
     usage.message_count,
-    coalesce((answered.snapshot).used, usage.message_count) as used,
+    coalesce((usage.snapshot).used, usage.message_count) as used,
     case usage.held
         when 0 then 0
         else coalesce(
-            (answered.snapshot).held, headroom.held_messages(usage.user_id, usage.billing_period, usage.held)
+            (usage.snapshot).held, headroom.held_messages(usage.user_id, usage.billing_period, usage.held)
         )
     end as held,
     case
         when usage.standing in ('e', 't') then headroom.effective_limit(
             usage.plan, usage.plan_limit, usage."limit", usage.granted, usage.allowance
         )
-        when (answered.snapshot).plan is not null then (answered.snapshot)."limit"
+        when (usage.snapshot).plan is not null then (usage.snapshot)."limit"
         else usage."limit"
     end as "limit",
     case
@@ -42,15 +42,15 @@ select
         when (usage.standing = 'u' or usage.standing = 'o') and usage.held = 0 then headroom.tier_of(
             usage.message_count::bigint, usage."limit", usage.gentle_percent, usage.prominent_percent, usage.enforced
         )
-        when usage.standing in ('t', 'd') or (answered.snapshot).denial_reason is not null then 'blocked'
-        when (answered.snapshot).plan is not null then (
+        when usage.standing in ('t', 'd') or (usage.snapshot).denial_reason is not null then 'blocked'
+        when (usage.snapshot).plan is not null then (
             select headroom.fuller_tier(
-                (answered.snapshot).used::bigint + (answered.snapshot).held, (answered.snapshot)."limit",
-                (answered.snapshot).window_used::bigint + (answered.snapshot).window_held,
-                (answered.snapshot).window_limit, plans.gentle_percent, plans.prominent_percent, plans.enforced
+                (usage.snapshot).used::bigint + (usage.snapshot).held, (usage.snapshot)."limit",
+                (usage.snapshot).window_used::bigint + (usage.snapshot).window_held,
+                (usage.snapshot).window_limit, plans.gentle_percent, plans.prominent_percent, plans.enforced
             )
             from headroom.plans as plans
-            where plans.plan = (answered.snapshot).plan
+            where plans.plan = (usage.snapshot).plan
         )
         else headroom.tier_of(
             usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held),
@@ -63,35 +63,29 @@ select
             usage.gentle_percent, usage.prominent_percent, usage.enforced
         )
     end as tier,
-    coalesce((answered.snapshot).started_at, usage.started_at) as started_at,
+    coalesce((usage.snapshot).started_at, usage.started_at) as started_at,
     case
-        when (answered.snapshot).plan is not null then (answered.snapshot).resets_at
+        when (usage.snapshot).plan is not null then (usage.snapshot).resets_at
         else usage.resets_at
     end as resets_at,
     case
-        when (answered.snapshot).plan is not null then (answered.snapshot).expires_at
-        -- An edit of the plan's days moves the end.
-        when usage.standing = 't' then (headroom.current_snapshot(usage.user_id, usage.billing_period)).expires_at
+        when (usage.snapshot).plan is not null then (usage.snapshot).expires_at
+        when usage.standing = 't' then (usage.ended).expires_at
         else usage.expires_at
     end as expires_at,
     usage.updated_at,
-    usage.standing in ('u', 'e', 't') or (answered.snapshot).plan is not null as is_current,
+    usage.standing in ('u', 'e', 't') or (usage.snapshot).plan is not null as is_current,
     case
         when usage.standing = 'u' then true
         when usage.standing = 'o' then false
-        when (answered.snapshot).plan is not null
-            then (answered.snapshot).resets_at is not null or (answered.snapshot).denial_reason is null
+        when (usage.snapshot).plan is not null
+            then (usage.snapshot).resets_at is not null or (usage.snapshot).denial_reason is null
         else usage.standing in ('e', 'w', 'd')
     end as is_open,
     usage.has_ended,
-    usage.standing in ('t', 'd') or coalesce((answered.snapshot).denial_reason is not null, false) as has_no_access,
+    usage.standing in ('t', 'd') or coalesce((usage.snapshot).denial_reason is not null, false) as has_no_access,
     usage.ctid
-from headroom.judged_usage_rows as usage
--- With an offset, the function is called once per row.
-left join lateral (
-    select headroom.current_snapshot(usage.user_id, usage.billing_period) as snapshot
-    where usage.standing = '?' offset 0
-) as answered on true;
+from headroom.answered_usage_rows as usage;
 comment on view headroom.usage_rows is
     'Usage rows as they would be answered now, and whether their period is the open one of their user.';
 grant select on headroom.usage_rows to headroom_service;

@@ -8,8 +8,10 @@ create or replace function headroom.key_rows(
     p_window_limit integer[], p_committed_window_used integer[], p_committed_window_held integer[],
     p_committed_window_limit integer[]
 ) returns setof headroom.message_keys
-    language sql stable
-begin atomic
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return query
     select
         keys.user_id, keys.created_at::headroom.instant, coalesce(keys.generation, (
             select usage.generation from public.message_usage as usage
@@ -31,4 +33,5 @@ begin atomic
         committed_messages, committed_used, committed_held, committed_limit, window_opened_at, window_used, window_held,
         window_limit, committed_window_used, committed_window_held, committed_window_limit
     );
-end;
+end
+$$;

@@ -80,7 +80,7 @@ begin
         case
             when usage.user_id is not null then usage.generation
             -- Null if the insertion of the subscriber restores a usage row (headroom.restore_spent_trial).
-            when derived.spent_messages is null then nextval('headroom.generations')
+            when derived.spent_messages is null then headroom.next_generation()
         end as generation,
         coalesce(
             derived.denial_reason is null and (

@@ -17,10 +17,41 @@ create or replace function headroom.write_usage_rows(
 as $$
 declare
     v_now constant timestamptz := headroom.now();
+    v_generations bigint[] := p_generations;
+    v_windows headroom.usage_window[] := p_windows;
     v_written bigint;
     v_user uuid;
     v_period text;
 begin
+    -- Both are rare, and not in the statement below, because Citus cannot plan an INSERT that reads the table and takes
+    -- numbers from a sequence.
+    if array_position(p_generations, null) is not null then
+        v_generations := array(
+            select coalesce(p_generations[derived.ordinality], (
+                select restored.generation from public.message_usage as restored
+                where restored.bucket = p_bucket and restored.user_id = derived.user_id
+                    and restored.billing_period = derived.billing_period
+            ))
+            from unnest(p_entitlements) with ordinality as derived
+            order by derived.ordinality
+        );
+    end if;
+    if p_windows is null
+        and exists (select from unnest(p_entitlements) as derived where derived.window_messages is not null) then
+        -- Those in the rows, which stay.
+        v_windows := array(
+            select (
+                select row(
+                    null, kept.window_opened_at, kept.window_ends_at, kept.window_count, kept.window_held, null
+                )::headroom.usage_window
+                from public.message_usage as kept
+                where kept.bucket = p_bucket and kept.user_id = derived.user_id
+                    and kept.billing_period = derived.billing_period
+            )
+            from unnest(p_entitlements) with ordinality as derived
+            order by derived.ordinality
+        );
+    end if;
     -- Not an UPDATE with a join, which may read the whole table if it was small when it was last analyzed.
     insert into public.message_usage as usage (
         bucket, user_id, billing_period, generation, message_count, held, released, updated_at, "limit", plan_limit,
@@ -29,36 +60,34 @@ begin
     )
     select
         p_bucket, derived.user_id, derived.billing_period,
-        coalesce(p_generations[derived.ordinality], (
-            select restored.generation from public.message_usage as restored
-            where restored.bucket = p_bucket and restored.user_id = derived.user_id
-                and restored.billing_period = derived.billing_period
-        )),
-        p_counts[derived.ordinality], p_held[derived.ordinality], p_released[derived.ordinality], v_now,
+        v_generations[derived.ordinality], p_counts[derived.ordinality], p_held[derived.ordinality],
+        p_released[derived.ordinality], v_now,
         p_limits[derived.ordinality], derived.allowance, derived.plan, derived.state, derived.started_at,
         derived.resets_at, derived.expires_at, derived.previous_plan, derived.renews,
         p_usable_until[derived.ordinality], derived.plan_revision, nullif(derived.enforced, true),
-        p_windows[derived.ordinality].opened_at, p_windows[derived.ordinality].ends_at,
-        p_windows[derived.ordinality].used, p_windows[derived.ordinality].held, derived.window_messages
+        v_windows[derived.ordinality].opened_at, v_windows[derived.ordinality].ends_at,
+        v_windows[derived.ordinality].used, v_windows[derived.ordinality].held, derived.window_messages
     from unnest(p_entitlements) with ordinality as derived
+    -- No parameters from here on: Citus cannot pass them to the machine that has the rows.
     on conflict (user_id, billing_period) do update
     set message_count = excluded.message_count, held = excluded.held,
         released = least(usage.released::bigint + excluded.released, 2147483647),
         updated_at = case
-            when excluded.message_count <> usage.message_count or excluded.held <> usage.held then v_now
+            when excluded.message_count <> usage.message_count or excluded.held <> usage.held then excluded.updated_at
             else usage.updated_at
         end,
         "limit" = excluded."limit", plan_limit = excluded.plan_limit, plan = excluded.plan, state = excluded.state,
         started_at = excluded.started_at, resets_at = excluded.resets_at, expires_at = excluded.expires_at,
         previous_plan = excluded.previous_plan, renews = excluded.renews, usable_until = excluded.usable_until,
         plan_revision = excluded.plan_revision, enforced = excluded.enforced,
-        (window_opened_at, window_ends_at, window_count, window_held) = (
-            select usage.window_opened_at, usage.window_ends_at, usage.window_count, usage.window_held
-            where p_windows is null or excluded.window_limit is null
-            union all
-            select excluded.window_opened_at, excluded.window_ends_at, excluded.window_count, excluded.window_held
-            where p_windows is not null and excluded.window_limit is not null
-        ),
+        window_opened_at = case
+            when excluded.window_limit is null then usage.window_opened_at else excluded.window_opened_at
+        end,
+        window_ends_at = case
+            when excluded.window_limit is null then usage.window_ends_at else excluded.window_ends_at
+        end,
+        window_count = case when excluded.window_limit is null then usage.window_count else excluded.window_count end,
+        window_held = case when excluded.window_limit is null then usage.window_held else excluded.window_held end,
         window_limit = excluded.window_limit,
         -- A new number of the sequence, so that the trigger does not write the row again.
         entitlement_version = excluded.entitlement_version

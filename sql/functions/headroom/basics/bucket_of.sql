@@ -1,6 +1,0 @@
--- Returns the bucket of a user's rows: the part of a distributed database that contains them, 0 on one machine.
--- PostgreSQL inlines the function, so the planner uses a constant.
-create or replace function headroom.bucket_of(p_user_id uuid) returns smallint
-    language sql immutable parallel safe
-    return 0::smallint;
-grant execute on function headroom.bucket_of(uuid) to headroom_operator, headroom_dashboard;

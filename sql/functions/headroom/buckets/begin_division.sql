@@ -1,0 +1,28 @@
+-- Prepares the division of a database with one bucket into those of p_buckets, one for each slot of the users' hashes.
+-- Nobody has moved afterwards: headroom.divide_users moves them. Call it in the role headroom_owner.
+create or replace function headroom.begin_division(p_buckets smallint[]) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_map headroom.bucket_map;
+    v_table text;
+begin
+    lock table headroom.lane_receipts in exclusive mode;
+    select * into v_map from headroom.bucket_map for update;
+    if v_map.buckets <> '{0}' then
+        raise exception 'the database has % buckets already', cardinality(v_map.buckets)
+            using errcode = 'object_not_in_prerequisite_state',
+                hint = 'The number of buckets is fixed once a division has begun.';
+    end if;
+    alter table headroom.lane_receipts drop constraint if exists bucket_is_0;
+    alter table headroom.spent_trials drop constraint if exists bucket_is_0;
+    foreach v_table in array headroom.divided_tables() loop
+        -- Not validated: all rows are in bucket 0, where everybody belongs until headroom.divide_users.
+        execute format(
+            'alter table %s drop constraint if exists bucket_is_0, '
+            'add constraint bucket_is_of_the_user check (bucket = headroom.bucket_of(user_id)) not valid', v_table
+        );
+    end loop;
+    perform headroom.write_bucket_map(p_buckets, 0);
+end
+$$;

@@ -1,0 +1,8 @@
+-- Returns the tables whose rows are divided into buckets by their user_id. Subscribers come first, and are locked first
+-- by whoever locks several rows of a user.
+create or replace function headroom.divided_tables() returns text[]
+    language sql immutable
+    return array[
+        'headroom.subscribers', 'headroom.subscriptions', 'public.message_usage', 'headroom.message_keys',
+        'headroom.grants', 'headroom.audit_log'
+    ];

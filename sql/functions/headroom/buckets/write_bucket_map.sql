@@ -1,0 +1,15 @@
+-- Changes to which bucket each user belongs, for headroom.bucket_of and for the service. The caller has locked
+-- headroom.lane_receipts.
+create or replace function headroom.write_bucket_map(p_buckets smallint[], p_moved integer) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    update headroom.bucket_map set buckets = p_buckets, moved = p_moved;
+    update headroom.plan_revision set buckets_revision = buckets_revision + 1;
+    execute format(
+        'create or replace '
+        'function headroom.bucket_of(p_user_id uuid) returns smallint language sql immutable parallel safe return %s',
+        headroom.bucket_expression(p_buckets, p_moved)
+    );
+end
+$$;
