@@ -9,6 +9,7 @@ import Usage
 public final class BatchingEngine: Sendable {
     public let configuration: EngineConfiguration
     private let lanes: [Lane]
+    private let router: LaneRouter
     /// The words that answers are written with.
     public let words: CurrentWords
     /// Reads about all users of a period.
@@ -23,17 +24,22 @@ public final class BatchingEngine: Sendable {
         let mailboxes = mailboxes
         let words = CurrentWords(standard: configuration.language)
         self.words = words
+        let router = LaneRouter(laneCount: configuration.lanes)
+        let buckets = CurrentBuckets { [weak router] in router?.follow($0) }
+        self.router = router
         let invalidValues = InvalidValueLog(logger)
         lanes = (0..<configuration.lanes).map { index in
             Lane(
                 configuration,
                 mailboxes: mailboxes,
                 words: words,
+                buckets: buckets,
                 index: index,
                 invalidValues: invalidValues,
                 logger: logger
             )
         }
+        router.attach(lanes)
         reports = ReportReader(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
         changes = ChangePublisher(
             configuration,
@@ -83,23 +89,30 @@ public final class BatchingEngine: Sendable {
         mailboxes.register(mailbox)
     }
 
-    /// The lane that executes a user's requests. `low` differs in its last digits even between hand-made test users.
-    @inlinable
-    public func lane(of user: UserID) -> Int {
-        Int((user.high ^ user.low) % UInt64(configuration.lanes))
-    }
+    /// Which lane executes a user's requests.
+    public var routes: LaneRoutes { router.current }
 
-    /// Passes requests to `lane`, which must be the lane of every one of them. Each gets an outcome through its
-    /// mailbox, except those that are refused at once and returned.
+    /// For a thread that submits many requests.
+    public func makeRoutesReader() -> LaneRoutesReader { LaneRoutesReader(router) }
+
+    /// Passes requests to `lane`, which must be the lane of every one of them by routes that were read since the same
+    /// thread has submitted other requests. Each gets an outcome through its mailbox, except those that are refused at
+    /// once and returned.
     public func enqueue(_ requests: [Request], lane: Int) -> ([Request], EngineError)? {
-        lanes[lane].enqueue(requests)
+        let enqueued = lanes[lane].enqueue(requests)
+        for (lane, forwarded) in enqueued.forwarded {
+            guard let (refused, error) = enqueue(forwarded, lane: lane) else { continue }
+            mailboxes.deliver(refused.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(error)) })
+        }
+        return enqueued.refused
     }
 
     /// Runs until `close()` was called and every accepted request was answered.
     public func run() async {
+        let router = router
         await withTaskGroup(of: Void.self) { group in
             for (index, lane) in lanes.enumerated() {
-                group.addTask { await runThread(named: "headroom.lane\(index)") { lane.run() } }
+                group.addTask { await runThread(named: "headroom.lane\(index)") { lane.run(router) } }
             }
             let (reports, changes) = (reports, changes)
             group.addTask { await runThread(named: "headroom.reports") { reports.run() } }

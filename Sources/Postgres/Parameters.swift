@@ -52,6 +52,13 @@ public struct Parameters: ~Copyable {
     }
 
     @inlinable
+    public mutating func append(int16: Int16) {
+        reserve(2)
+        appendValue(.int16, length: 2)
+        write(int16)
+    }
+
+    @inlinable
     public mutating func append(int32: Int32?) {
         guard let int32 else { return appendNull(.int32) }
         reserve(4)

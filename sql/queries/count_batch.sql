@@ -1,5 +1,5 @@
 -- Counts a batch of messages without keys. Parameters and result: headroom.count_batch.
 select counted.*
 from headroom.count_batch(
-    0::smallint, $1, $2::bigint, $3::uuid[], $4::text[], $5::integer[], $6::bigint[], $7::bigint[], null
+    $1::smallint, $2, $3::bigint, $4::uuid[], $5::text[], $6::integer[], $7::bigint[], $8::bigint[], $9::integer
 ) as counted;

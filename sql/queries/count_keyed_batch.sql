@@ -1,6 +1,6 @@
 -- Counts a batch in which requests have keys. Parameters and result: headroom.count_keyed_batch.
 select counted.*
 from headroom.count_keyed_batch(
-    0::smallint, $1, $2::bigint, $3::uuid[], $4::text[], $5::integer[], $6::bigint[], $7::bigint[], $8::text[],
-    $9::text[], $10::integer[], $11::bigint[], $12::integer[], null
+    $1::smallint, $2, $3::bigint, $4::uuid[], $5::text[], $6::integer[], $7::bigint[], $8::bigint[], $9::text[],
+    $10::text[], $11::integer[], $12::bigint[], $13::integer[], $14::integer
 ) as counted;

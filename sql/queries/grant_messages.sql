@@ -1,11 +1,11 @@
 -- Grants messages, and records in the lane's receipt whether the key had already granted them, so that the answer can
 -- be repeated after a lost connection. $1 uuid: user. $2 integer: messages. $3 text: reason. $4 text: key. $5 text:
--- what users without a subscription get: trial, free or deny. $6 uuid: lane.
+-- what users without a subscription get: trial, free or deny. $6 smallint: bucket of the receipt. $7 uuid: lane.
 with grant_result as materialized (
     select headroom.grant_once($1, $2, $3, $4, $5) as is_replay
 )
 update headroom.lane_receipts as receipt
 set answers = case when grant_result.is_replay then 'replayed' end
 from grant_result
-where receipt.bucket = 0 and receipt.lane = $6
+where receipt.bucket = $6 and receipt.lane = $7
 returning receipt.answers;

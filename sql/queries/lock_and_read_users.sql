@@ -8,4 +8,4 @@ select
     locked.has_usage_row, locked.generation, locked.is_outdated,
     locked.window_period,
     (select revised.words_revision from headroom.plan_revision as revised) as words_revision
-from headroom.lock_and_read_users(0::smallint, $1::uuid[], $2::boolean[], $3) as locked;
+from headroom.lock_and_read_users($1::smallint, $2::uuid[], $3::boolean[], $4) as locked;

@@ -1,5 +1,5 @@
--- Reads those of the named keys that were used before. $1 uuid[]: users. $2 text[]: a key of each, or null. ordinal:
--- the position in these arrays.
+-- Reads those of the named keys that were used before. $1 smallint: bucket. $2 uuid[]: users of this bucket. $3 text[]:
+-- a key of each, or null. ordinal: the position in these arrays.
 --
 -- LIMIT keeps this from becoming a join, which would read all keys if the table was small when it was last analyzed.
 select
@@ -7,10 +7,9 @@ select
     used.committed_messages, used.committed_used, used.committed_held, used.committed_limit, used.created_at,
     used.expires_at, used.generation, used.billing_period, used.window_opened_at, used.window_used, used.window_held,
     used.window_limit, used.committed_window_used, used.committed_window_held, used.committed_window_limit
-from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, key, ordinal)
+from unnest($2::uuid[], $3::text[]) with ordinality as request (user_id, key, ordinal)
 cross join lateral (
     select keys.* from headroom.message_keys as keys
-    where keys.bucket = headroom.bucket_of(request.user_id) and keys.user_id = request.user_id
-        and keys.key = request.key
+    where keys.bucket = $1::smallint and keys.user_id = request.user_id and keys.key = request.key
     limit 1
 ) as used;

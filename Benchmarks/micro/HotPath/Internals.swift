@@ -178,7 +178,7 @@ struct BatchUnderTest {
         let groups = batch.groups[...]
         let cached = groups.map { users.entry(of: $0.user) }
         let statement = CountBatchStatement(groups, cached: cached, usual: [Fixtures.period])
-        let parameters = statement.parameters(lane: ReceiptID(high: 1, low: 2), number: 3)
+        let parameters = statement.parameters(in: 0, 1, lane: ReceiptID(high: 1, low: 2), number: 3)
         parameters.withBinaryFormat { keep($4) }
     }
 

@@ -29,33 +29,40 @@ struct BatchExecutor {
         )
     }
 
-    /// Answers every request of a batch. Each path delivers its answers before the next, slower one begins.
-    mutating func execute(_ batch: Batch) {
+    /// Answers every request, in one batch for each bucket.
+    mutating func execute(_ requests: [BatchedRequest]) {
         if let now = laneConnection.takeObservedInstant() { users.observe(now) }
+        let map = laneConnection.buckets
+        for (bucket, requests) in map.divide(requests) {
+            execute(PendingBatch(Batch(requests), in: bucket, bucketsRevision: map.revision))
+        }
+    }
+
+    /// Each path delivers its answers before the next, slower one begins.
+    private mutating func execute(_ pending: PendingBatch) {
         var toCount: [Batch.UserRequests] = []
         var toRead: [Batch.UserRequests] = []
         var toDecide: [Batch.UserRequests] = []
-        for group in batch.groups {
+        for group in pending.batch.groups {
             switch path(of: group) {
             case .count: toCount.append(group)
             case .read: toRead.append(group)
             case .slow: toDecide.append(group)
             }
         }
-        let pending = PendingBatch(batch)
         if !toCount.isEmpty {
             let rest = countPath.count(pending.part(toCount), &users)
             toDecide += rest.forNextPath
-            executeNewBatch(rest)
+            executeNewBatches(rest)
         }
         if !toRead.isEmpty {
             let rest = readPath.read(pending.part(toRead), &users)
             toDecide += rest.forNextPath
-            executeNewBatch(rest)
+            executeNewBatches(rest)
         }
         if !toDecide.isEmpty {
             toDecide.sort { $0.user < $1.user }
-            executeNewBatch(slowPath.decide(pending.part(toDecide), &users))
+            executeNewBatches(slowPath.decide(pending.part(toDecide), &users))
         }
     }
 
@@ -67,7 +74,7 @@ struct BatchExecutor {
         return group.keyed != nil ? .slow : .read
     }
 
-    private mutating func executeNewBatch(_ rest: Remainder) {
-        if !rest.forNewBatch.isEmpty { execute(Batch(rest.forNewBatch)) }
+    private mutating func executeNewBatches(_ rest: Remainder) {
+        if !rest.forNewBatch.isEmpty { execute(rest.forNewBatch) }
     }
 }

@@ -25,7 +25,7 @@ struct CountPath {
     func count(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
         let cached = part.groups.map { users.entry(of: $0.user) }
         let statement = CountBatchStatement(part.groups, cached: cached, usual: usualPeriods(users))
-        let reply = sender.executeOnce(.count, part) { attempt throws(PostgresError) in
+        let reply = sender.executeOnce(.count, in: part.bucket, part) { attempt throws(PostgresError) in
             try send(statement, part, attempt)
         }
         switch reply {
@@ -60,13 +60,26 @@ struct CountPath {
         _ attempt: ExactlyOnceSender.Attempt
     ) throws(PostgresError) -> ExactlyOnceSender.AttemptResult<Reply> {
         let connection = attempt.connection
-        let parameters = statement.parameters(lane: attempt.receipt, number: attempt.number)
+        let parameters = statement.parameters(
+            in: attempt.bucket,
+            part.bucketsRevision,
+            lane: attempt.receipt,
+            number: attempt.number
+        )
         try connection.send(prepared: statement.query.name, parameters)
         guard let result = try sender.awaitResult(connection, part, .unknown) else { return .allExpired }
         guard result.rowCount == 0, attempt.isRepetition else {
             return .committed(.result(result), isUnreplicated: result.isUnreplicated)
         }
-        guard let receipt = try sender.awaitResult(of: ReceiptStatement.read, connection, part, .unknown) else {
+        guard
+            let receipt = try sender.awaitResult(
+                of: ReceiptStatement.read,
+                connection,
+                attempt.bucket,
+                part,
+                .unknown
+            )
+        else {
             return .allExpired
         }
         let counts = try ReceiptStatement.counts(receipt, number: attempt.number)
@@ -131,7 +144,7 @@ struct CountPath {
         }
         metrics.add(messages, to: .messages)
         if groups.contains(where: \.hasUsage) {
-            readPath.deliverWithDetails(completions, of: batch, &users)
+            readPath.deliverWithDetails(completions, of: part, &users)
         } else {
             delivery.deliver(completions)
         }

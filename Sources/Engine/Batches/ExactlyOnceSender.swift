@@ -4,11 +4,11 @@ import Usage
 
 /// Sends a lane's statements so that each takes effect once, however often the connection breaks.
 ///
-/// Each counting statement has a number. In its own transaction it advances the lane's receipt from the previous number
-/// to its own, and counts only if it did. After a connection loss the same number is sent again. If the lost
-/// transaction was committed, the statement does nothing, and the receipt has its counts; if it is still running on the
-/// server, the second waits for the receipt's row lock; if it starts later, it does nothing. Reading the receipt
-/// instead of sending again would be wrong: the lost transaction might commit afterwards.
+/// Each counting statement has a number. In its own transaction it advances the lane's receipt in the bucket that it
+/// counts in from the previous number to its own, and counts only if it did. After a connection loss the same number is
+/// sent again. If the lost transaction was committed, the statement does nothing, and the receipt has its counts; if it
+/// is still running on the server, the second waits for the receipt's row lock; if it starts later, it does nothing.
+/// Reading the receipt instead of sending again would be wrong: the lost transaction might commit afterwards.
 struct ExactlyOnceSender {
     enum Reply<Value> {
         case value(Value)
@@ -24,6 +24,7 @@ struct ExactlyOnceSender {
     /// What an attempt to execute a transaction needs.
     struct Attempt {
         let connection: Connection
+        let bucket: Bucket
         let receipt: ReceiptID
         let number: Int64
         /// Whether an earlier attempt may have been committed over a connection that was then lost.
@@ -69,44 +70,48 @@ struct ExactlyOnceSender {
     ///
     /// - Parameters:
     ///   - kind: whose duration is measured; nil for none.
+    ///   - bucket: of the receipt.
     ///   - attempt: executes the transaction, in which the receipt advances to the attempt's number.
     func executeOnce<Value>(
         _ kind: StatementKind?,
+        in bucket: Bucket,
         _ requests: some PendingRequests,
         attempt: (Attempt) throws(PostgresError) -> AttemptResult<Value>
     ) -> Reply<Value> {
         guard !requests.someExpired else { return .someExpired }
-        var number = laneConnection.nextNumber()
-        var receipt = laneConnection.receipt
+        var receipt: ReceiptID?
+        var number: Int64 = 0
         var losses = 0
         var rollbacks = 0
         var hasRenewedSession = false
         while true {
-            guard let connection = awaitConnection(requests, wasSent: losses > 0) else {
+            guard let connection = awaitConnection(requests, bucket, wasSent: losses > 0) else {
                 if losses > 0 {
-                    laneConnection.abandon()
-                } else if laneConnection.receipt == receipt {
-                    laneConnection.takeBack(number)
+                    laneConnection.abandon(in: bucket)
+                } else if let receipt, laneConnection.receipt(in: bucket) == receipt {
+                    laneConnection.takeBack(number, in: bucket)
                 }
                 return .allExpired
             }
-            if laneConnection.receipt != receipt {
+            guard let open = laneConnection.receipt(in: bucket) else { continue }
+            if open != receipt {
                 // The database has lost the receipt: what became of an earlier attempt cannot be found out any more.
                 guard losses == 0 else {
                     delivery.fail(requests, .unknown)
                     return .allExpired
                 }
-                (receipt, number) = (laneConnection.receipt, laneConnection.nextNumber())
+                (receipt, number) = (open, laneConnection.nextNumber(in: bucket))
             }
             if losses == 0, requests.someExpired {
-                laneConnection.takeBack(number)
+                laneConnection.takeBack(number, in: bucket)
                 return .someExpired
             }
             do throws(PostgresError) {
                 let sentAt = ContinuousClock.now
                 let current = Attempt(
                     connection: connection,
-                    receipt: receipt,
+                    bucket: bucket,
+                    receipt: open,
                     number: number,
                     isRepetition: losses > 0
                 )
@@ -115,8 +120,8 @@ struct ExactlyOnceSender {
                     if let kind { metrics.record(kind, sentAt: sentAt) }
                     // After a loss it is unknown whether the lost commit reached the standby.
                     if isUnreplicated || losses > 0 {
-                        guard try awaitReplication(connection, requests, .unknown) else {
-                            laneConnection.abandon()
+                        guard try awaitReplication(connection, bucket, requests, .unknown) else {
+                            laneConnection.abandon(in: bucket)
                             return .allExpired
                         }
                     } else {
@@ -124,18 +129,18 @@ struct ExactlyOnceSender {
                     }
                     return .value(value)
                 case .rolledBack(let value):
-                    let isConfirmed = try confirmPrimary(connection, requests, current.lateError)
-                    laneConnection.takeBack(number)
+                    let isConfirmed = try confirmPrimary(connection, bucket, requests, current.lateError)
+                    laneConnection.takeBack(number, in: bucket)
                     guard isConfirmed else {
                         laneConnection.drop(PostgresError(.timedOut, "a commit took longer than the deadline"))
                         return .allExpired
                     }
                     return .value(value)
                 case .allExpired:
-                    laneConnection.abandon()
+                    laneConnection.abandon(in: bucket)
                     return .allExpired
                 case .someExpired:
-                    laneConnection.takeBack(number)
+                    laneConnection.takeBack(number, in: bucket)
                     return .someExpired
                 }
             } catch {
@@ -150,7 +155,7 @@ struct ExactlyOnceSender {
                     hasRenewedSession = true
                     laneConnection.drop(error)
                 case .receiptLost:
-                    laneConnection.loseReceipt()
+                    laneConnection.loseReceipt(in: bucket)
                 case .rolledBack where rollbacks < ExactlyOnceSender.rollbacksMaximum || losses > 0,
                     .refused where losses > 0, .outdatedSession where losses > 0:
                     rollbacks += 1
@@ -160,11 +165,15 @@ struct ExactlyOnceSender {
                     if losses > 0 { pause(.milliseconds(50), requests) }
                     logger.debug("statement rolled back, sent again", metadata: ["error": "\(error)"])
                     guard delivery.expire(requests, losses == 0 ? .late : .unknown) != nil else {
-                        if losses == 0 { laneConnection.takeBack(number) } else { laneConnection.abandon() }
+                        if losses == 0 {
+                            laneConnection.takeBack(number, in: bucket)
+                        } else {
+                            laneConnection.abandon(in: bucket)
+                        }
                         return .allExpired
                     }
-                case .rolledBack, .refused, .outdatedSession:
-                    laneConnection.takeBack(number)
+                case .rolledBack, .refused, .outdatedSession, .outdatedBuckets:
+                    laneConnection.takeBack(number, in: bucket)
                     return .rejected(error)
                 }
             }
@@ -185,21 +194,23 @@ struct ExactlyOnceSender {
     /// Executes statements that change nothing, again after each loss.
     ///
     /// - Parameters:
+    ///   - bucket: of a receipt of the lane; where the requests took effect if they did.
     ///   - afterEffect: the requests took effect before; those whose deadline passes are answered `unknown`.
     ///   - attempt: executes the statements. Nil: the deadline of every request has passed meanwhile.
     func read<Value>(
         _ requests: some PendingRequests,
+        in bucket: Bucket,
         afterEffect: Bool,
         attempt: (Connection) throws(PostgresError) -> Value?
     ) -> ReadReply<Value> {
-        let receipt = laneConnection.receipt
+        let receipt = laneConnection.receipt(in: bucket)
         var hasRenewedSession = false
         while true {
-            guard let connection = awaitConnection(requests, wasSent: afterEffect) else { return .allExpired }
-            if afterEffect, laneConnection.receipt != receipt { return .effectLost }
+            guard let connection = awaitConnection(requests, bucket, wasSent: afterEffect) else { return .allExpired }
+            if afterEffect, laneConnection.receipt(in: bucket) != receipt { return .effectLost }
             do throws(PostgresError) {
                 if let value = try attempt(connection),
-                    try confirmPrimary(connection, requests, afterEffect ? .unknown : .late)
+                    try confirmPrimary(connection, bucket, requests, afterEffect ? .unknown : .late)
                 {
                     return .value(value)
                 }
@@ -213,7 +224,7 @@ struct ExactlyOnceSender {
                     laneConnection.drop(error)
                 case .rolledBack:
                     guard delivery.expire(requests, afterEffect ? .unknown : .late) != nil else { return .allExpired }
-                case .refused, .outdatedSession: return .rejected(error)
+                case .refused, .outdatedSession, .outdatedBuckets: return .rejected(error)
                 }
             }
         }
@@ -226,7 +237,7 @@ struct ExactlyOnceSender {
         afterEffect: Bool,
         parameters: () -> Parameters
     ) -> ReadReply<QueryResult> {
-        read(part, afterEffect: afterEffect) { connection throws(PostgresError) in
+        read(part, in: part.bucket, afterEffect: afterEffect) { connection throws(PostgresError) in
             let sentAt = ContinuousClock.now
             try connection.send(prepared: query.name, parameters())
             let result = try awaitResult(connection, part, afterEffect ? .unknown : .late)
@@ -237,15 +248,16 @@ struct ExactlyOnceSender {
 
     // MARK: Waiting
 
-    /// The connection, as soon as there is one; nil when the deadline of every request passes first.
-    private func awaitConnection(_ requests: some PendingRequests, wasSent: Bool) -> Connection? {
+    /// The connection, as soon as there is one with the lane's receipt in the bucket; nil when the deadline of every
+    /// request passes first.
+    private func awaitConnection(_ requests: some PendingRequests, _ bucket: Bucket, wasSent: Bool) -> Connection? {
         laneConnection.advance()
-        if let connection = laneConnection.connection { return connection }
+        if let connection = laneConnection.connection(withReceiptIn: bucket) { return connection }
         while true {
             let late = laneConnection.connection == nil ? laneConnection.failure : .late
             guard let deadline = delivery.expire(requests, wasSent ? .unknown : late) else { return nil }
             // Only now: if the connection opens at the deadline, nothing is sent over it in vain.
-            if let connection = laneConnection.connection { return connection }
+            if let connection = laneConnection.openReceipt(in: bucket, until: deadline) { return connection }
             waitForConnection(until: deadline)
             laneConnection.advance()
         }
@@ -289,18 +301,22 @@ struct ExactlyOnceSender {
 
     // MARK: Receipts
 
-    /// The result of a statement about the lane's receipt; nil when all requests have been answered meanwhile. An error
-    /// here is no refusal of the requests, whose effect has to be found out again.
+    /// The result of a statement about the lane's receipt in a bucket; nil when all requests have been answered
+    /// meanwhile. An error here is no refusal of the requests, whose effect has to be found out again.
     ///
     /// - Parameter lateError: the answer to requests whose deadline passes.
     func awaitResult(
         of statement: PreparedQuery,
         _ connection: Connection,
+        _ bucket: Bucket,
         _ requests: some PendingRequests,
         _ lateError: EngineError
     ) throws(PostgresError) -> QueryResult? {
         do throws(PostgresError) {
-            try connection.send(prepared: statement.name, ReceiptStatement.parameters(lane: laneConnection.receipt))
+            guard let receipt = laneConnection.receipt(in: bucket) else {
+                throw PostgresError(.connectionLost, "the lane's receipt is lost")
+            }
+            try connection.send(prepared: statement.name, ReceiptStatement.parameters(bucket, lane: receipt))
             return try awaitResult(connection, requests, lateError)
         } catch {
             throw PostgresError(.connectionLost, error.message)
@@ -311,11 +327,12 @@ struct ExactlyOnceSender {
     /// database is, which waits for all before it. False when every request has been answered meanwhile.
     private func awaitReplication(
         _ connection: Connection,
+        _ bucket: Bucket,
         _ requests: some PendingRequests,
         _ error: EngineError
     ) throws(PostgresError) -> Bool {
         let sentAt = ContinuousClock.now
-        guard let touched = try awaitResult(of: ReceiptStatement.touch, connection, requests, error) else {
+        guard let touched = try awaitResult(of: ReceiptStatement.touch, connection, bucket, requests, error) else {
             return false
         }
         // Without the receipt nothing was written, so the commit has waited for no standby.
@@ -332,10 +349,11 @@ struct ExactlyOnceSender {
     /// when every request has been answered meanwhile.
     private func confirmPrimary(
         _ connection: Connection,
+        _ bucket: Bucket,
         _ requests: some PendingRequests,
         _ error: EngineError
     ) throws(PostgresError) -> Bool {
         guard laneConnection.mustConfirmPrimary(at: .now) else { return true }
-        return try awaitReplication(connection, requests, error)
+        return try awaitReplication(connection, bucket, requests, error)
     }
 }

@@ -15,9 +15,14 @@ protocol PendingRequests {
 /// answered by another.
 final class PendingBatch {
     fileprivate(set) var batch: Batch
+    /// Of all its users, in the map with this revision.
+    fileprivate let bucket: Bucket
+    fileprivate let bucketsRevision: Int32
 
-    init(_ batch: Batch) {
+    init(_ batch: Batch, in bucket: Bucket, bucketsRevision: Int32) {
         self.batch = batch
+        self.bucket = bucket
+        self.bucketsRevision = bucketsRevision
     }
 
     func part(_ groups: [Batch.UserRequests]) -> BatchPart { BatchPart(groups: groups[...], pending: self) }
@@ -30,6 +35,9 @@ struct BatchPart: PendingRequests {
 
     /// All of it, as it is now.
     var batch: Batch { pending.batch }
+    /// Of all users, in the map with this revision.
+    var bucket: Bucket { pending.bucket }
+    var bucketsRevision: Int32 { pending.bucketsRevision }
     var nextDeadline: Deadline? { pending.batch.nextDeadline(groups) }
     var someExpired: Bool { pending.batch.hasExpired(groups) }
     /// The requests that have not expired.
@@ -46,14 +54,26 @@ struct BatchPart: PendingRequests {
     /// Some of this part's users.
     func part(_ groups: ArraySlice<Batch.UserRequests>) -> BatchPart { BatchPart(groups: groups, pending: pending) }
     func part(_ groups: [Batch.UserRequests]) -> BatchPart { part(groups[...]) }
+
+    /// Another batch, of some of this one's requests.
+    func pending(_ batch: Batch) -> BatchPart {
+        PendingBatch(batch, in: bucket, bucketsRevision: bucketsRevision).part(batch.groups)
+    }
+
+    /// Its parts by the buckets of a map.
+    func divided(by map: BucketMap) -> [(bucket: Bucket, part: BatchPart)] {
+        guard map.revision != bucketsRevision else { return [(bucket, self)] }
+        return Dictionary(grouping: groups) { map.bucket(of: $0.user) }.sorted { $0.key < $1.key }
+            .map { (bucket: $0.key, part: part($0.value)) }
+    }
 }
 
 /// What a path leaves of its part of a batch.
 struct Remainder {
     /// The users that the next path is to execute.
     var forNextPath: [Batch.UserRequests] = []
-    /// Requests that are to be executed as a batch of their own: their statement was not executed, because others in it
-    /// had expired.
+    /// Requests that are to be executed as batches of their own: their statement was not executed, because others in it
+    /// had expired, or because users have moved to other buckets.
     var forNewBatch: [BatchedRequest] = []
 
     static func + (lhs: Remainder, rhs: Remainder) -> Remainder {

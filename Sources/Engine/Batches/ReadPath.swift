@@ -55,7 +55,8 @@ struct ReadPath {
         _ completions: inout [Completion]
     ) -> Bool
 
-    /// Reads the snapshot of each user and answers with it. Leaves the users for which `answer` returned false.
+    /// Reads the snapshot of each user and answers with it. Leaves the users for which `answer` returned false. Users who
+    /// have moved to other buckets since they were grouped are read there.
     ///
     /// - Parameter afterEffect: the requests were executed before, so a failure is answered `unknown`.
     @discardableResult
@@ -65,10 +66,30 @@ struct ReadPath {
         _ users: inout UserCache,
         answer: AnswerFromSnapshot
     ) -> Remainder {
+        let map = laneConnection.buckets
+        var rest = Remainder()
+        for (bucket, part) in part.divided(by: map) {
+            rest += readSnapshots(part, in: bucket, map, afterEffect: afterEffect, &users, answer)
+        }
+        return rest
+    }
+
+    /// - Parameters:
+    ///   - bucket: in which all users are looked for.
+    ///   - map: by which they are in this bucket.
+    private func readSnapshots(
+        _ part: BatchPart,
+        in bucket: Bucket,
+        _ map: BucketMap,
+        afterEffect: Bool,
+        _ users: inout UserCache,
+        _ answer: AnswerFromSnapshot
+    ) -> Remainder {
         let groups = part.groups
         let first = groups.startIndex
         let reply = sender.readBatch(ReadBatchStatement.query, part, afterEffect: afterEffect) {
             ReadBatchStatement.parameters(
+                in: bucket,
                 count: groups.count,
                 unknownUsersPolicy,
                 user: { groups[first + $0].user },
@@ -79,6 +100,14 @@ struct ReadPath {
         case .value(let result):
             do throws(PostgresError) {
                 let result = try ReadBatchStatement.Result(result)
+                guard try result.bucketsRevision() == map.revision,
+                    map.isSettled || !hasChanged(map, part, afterEffect: afterEffect)
+                else {
+                    // Users may have been looked for where they are not any more.
+                    laneConnection.refreshBuckets(seen: map.revision)
+                    guard delivery.expire(part, afterEffect ? .unknown : .late) != nil else { return Remainder() }
+                    return readSnapshots(part, afterEffect: afterEffect, &users, answer: answer)
+                }
                 return answerEach(result, part, afterEffect: afterEffect, &users, answer)
             } catch {
                 invalidValues.record(error)
@@ -95,6 +124,16 @@ struct ReadPath {
                 readSnapshots($0, afterEffect: afterEffect, &users, answer: answer)
             }
         }
+    }
+
+    /// Whether the map has changed since it was read, or may have. A statement sees one map, but the functions that it
+    /// calls may have been planned with a newer one (docs/decisions/0040-buckets-and-lanes.md).
+    private func hasChanged(_ map: BucketMap, _ part: BatchPart, afterEffect: Bool) -> Bool {
+        let reply = sender.read(part, in: part.bucket, afterEffect: afterEffect) { connection throws(PostgresError) in
+            try connection.currentBuckets(deadline: part.nextDeadline?.instant ?? .now)
+        }
+        if case .value(let newest) = reply { return newest.revision != map.revision }
+        return true
     }
 
     private func answerEach(
@@ -133,12 +172,29 @@ struct ReadPath {
     /// - Returns: empty if no user has a key, or if the deadlines of those with a key have passed; nil if it is not
     ///   known.
     func readKeys(_ part: BatchPart) -> [UserID: UsedKey]? {
-        let keyed = part.groups.filter { $0.keyed != nil }[...]
-        guard !keyed.isEmpty else { return [:] }
-        let reply = sender.readBatch(LockUsersStatement.keys, part.part(keyed), afterEffect: true) {
+        let keyed = part.part(part.groups.filter { $0.keyed != nil })
+        guard !keyed.groups.isEmpty else { return [:] }
+        let map = laneConnection.buckets
+        var keys: [UserID: UsedKey] = [:]
+        for (bucket, part) in keyed.divided(by: map) {
+            guard let read = readKeys(part, in: bucket) else { return nil }
+            keys.merge(read) { $1 }
+        }
+        // The statement does not tell by which map it has found the keys.
+        guard hasChanged(map, keyed, afterEffect: true) else { return keys }
+        laneConnection.refreshBuckets(seen: map.revision)
+        return keyed.nextDeadline == nil ? [:] : readKeys(part)
+    }
+
+    /// As `readKeys(_:)`, of users with a key who are all in one bucket.
+    private func readKeys(_ part: BatchPart, in bucket: Bucket) -> [UserID: UsedKey]? {
+        let keyed = part.groups
+        let first = keyed.startIndex
+        let reply = sender.readBatch(LockUsersStatement.keys, part, afterEffect: true) {
             var parameters = Parameters(capacity: 128 + keyed.count * 48)
+            parameters.append(int16: bucket)
             parameters.append(usersOf: keyed)
-            parameters.appendTexts(count: keyed.count) { keyed[$0].keyed?.key.text }
+            parameters.appendTexts(count: keyed.count) { keyed[first + $0].keyed?.key.text }
             return parameters
         }
         switch reply {
@@ -146,7 +202,7 @@ struct ReadPath {
             var values: [UserID: UsedKey] = [:]
             for row in result.rows {
                 do throws(PostgresError) {
-                    values[keyed[try row.int32("ordinal") - 1].user] = try UsedKey(row)
+                    values[keyed[first + (try row.int32("ordinal")) - 1].user] = try UsedKey(row)
                 } catch {
                     // The values of the usage row are used instead.
                     invalidValues.record(error)
@@ -170,7 +226,7 @@ struct ReadPath {
     /// are not delayed.
     ///
     /// Details may be newer than the rest of their answer, never older.
-    func deliverWithDetails(_ completions: [Completion], of batch: Batch, _ users: inout UserCache) {
+    func deliverWithDetails(_ completions: [Completion], of part: BatchPart, _ users: inout UserCache) {
         var waiting: [ReturnAddress: Answer] = [:]
         var others: [Completion] = []
         for var completion in completions {
@@ -188,10 +244,10 @@ struct ReadPath {
         }
         delivery.deliver(others)
         guard !waiting.isEmpty else { return }
-        let usages = Batch(batch.requests.filter { waiting[$0.returnAddress] != nil })
-        let part = PendingBatch(usages).part(usages.groups)
+        let usages = Batch(part.batch.requests.filter { waiting[$0.returnAddress] != nil })
+        let usagesPart = part.pending(usages)
         // The messages are counted, but these requests count nothing.
-        readSnapshots(part, afterEffect: false, &users) { group, now, _, usages, _, completions in
+        readSnapshots(usagesPart, afterEffect: false, &users) { group, now, _, usages, _, completions in
             for index in group.range {
                 guard var answer = waiting[usages.requests[index].returnAddress] else { continue }
                 answer.snapshot.renewsAt = now.renewsAt

@@ -23,6 +23,10 @@ struct RowErrorIsolation {
     func isolate(_ part: BatchPart, _ error: PostgresError, _ executeAgain: ExecuteAgain) -> Remainder {
         let groups = part.groups
         switch error.kind {
+        case .server(.outdatedBuckets):
+            // The lane groups the requests anew.
+            laneConnection.refreshBuckets(seen: part.bucketsRevision)
+            return Remainder(forNewBatch: part.unexpired)
         case .server(.lockNotAvailable) where groups.count > 1, .server(.queryCanceled) where groups.count > 1:
             return isolateLocked(part, executeAgain)
         case .server where groups.count > 1 && (error.isAboutOneRow || error.sqlState?.isClass("40") == true):
@@ -39,6 +43,7 @@ struct RowErrorIsolation {
     private func isolateLocked(_ part: BatchPart, _ executeAgain: ExecuteAgain) -> Remainder {
         let groups = part.groups
         var parameters = Parameters()
+        parameters.append(int16: part.bucket)
         parameters.append(usersOf: groups)
         var isLocked = Array(repeating: false, count: groups.count)
         do throws(PostgresError) {

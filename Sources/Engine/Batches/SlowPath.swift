@@ -46,8 +46,8 @@ struct SlowPath {
 
     /// In one transaction, except where new users and known ones meet.
     private func decideTogether(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
-        let statement = LockUsersStatement(part.groups, of: part.batch, unknownUsersPolicy)
-        let reply = sender.executeOnce(.slowPath, part) { attempt throws(PostgresError) in
+        let statement = LockUsersStatement(part, unknownUsersPolicy)
+        let reply = sender.executeOnce(.slowPath, in: part.bucket, part) { attempt throws(PostgresError) in
             try transact(statement, part, attempt)
         }
         switch reply {
@@ -115,6 +115,7 @@ struct SlowPath {
         }
         try WriteUsersStatement(users: users).send(
             over: connection,
+            in: attempt.bucket,
             lane: attempt.receipt,
             number: attempt.number,
             answers: ReceiptAnswers.text(results)
@@ -192,6 +193,6 @@ struct SlowPath {
             if !answer.isRepeated, !request.operation.isCommit { users.learn(request.user, answer.snapshot) }
         }
         metrics.add(messages, to: .messages)
-        readPath.deliverWithDetails(completions, of: batch, &users)
+        readPath.deliverWithDetails(completions, of: part, &users)
     }
 }

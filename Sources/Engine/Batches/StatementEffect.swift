@@ -13,6 +13,8 @@ enum StatementEffect {
     case outdatedSession
     /// It had no effect; the database has no receipt of the lane, or one with another number.
     case receiptLost
+    /// It had no effect, and never will: users may have moved to other buckets since they were grouped.
+    case outdatedBuckets
     /// It had no effect; the same statement would most likely fail again at once.
     case refused
 
@@ -26,12 +28,18 @@ enum StatementEffect {
             case .server(.readOnlySQLTransaction): .readOnlyServer
             case .server(.featureNotSupported): .outdatedSession
             case .server(StatementEffect.receiptUnknown): .receiptLost
+            case .server(.outdatedBuckets): .outdatedBuckets
             case .server: .refused
             }
     }
 
     /// Raised by headroom.lock_receipt, and thrown by `ChangeStatement`.
     static let receiptUnknown = SQLState(rawValue: "HR001")
+}
+
+extension SQLState {
+    /// Ours: a batch was grouped by an earlier map of buckets. Raised by the functions that lock a receipt.
+    static let outdatedBuckets = SQLState(rawValue: "HR012")
 }
 
 extension QueryResult {

@@ -100,6 +100,21 @@ struct FairQueue {
         return taken
     }
 
+    /// Removes all requests. Those of each connection are returned in their order.
+    mutating func removeAll() -> [Request] {
+        var requests: [Request] = []
+        requests.reserveCapacity(count)
+        while let queue = batchedTurns.popFirst() ?? unbatchedTurns.popFirst() {
+            while queues[queue].count > 0 {
+                requests.append(nodes[queues[queue].first].request)
+                removeFirst(of: queue)
+            }
+            scheduleTurn(queue)
+        }
+        releaseMemory()
+        return requests
+    }
+
     /// Removes the requests whose deadline has passed, and adds where their outcomes are delivered. A connection's
     /// requests wait in the order of their deadlines.
     mutating func expire(at now: Deadline, into expired: inout [ReturnAddress]) {

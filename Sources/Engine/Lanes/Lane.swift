@@ -14,6 +14,8 @@ final class Lane: Sendable {
     private let configuration: EngineConfiguration
     private let mailboxes: MailboxRegistry
     private let words: CurrentWords
+    private let buckets: CurrentBuckets
+    let index: Int
     private let invalidValues: InvalidValueLog
     private let logger: Logger
 
@@ -26,6 +28,7 @@ final class Lane: Sendable {
         _ configuration: EngineConfiguration,
         mailboxes: MailboxRegistry,
         words: CurrentWords,
+        buckets: CurrentBuckets,
         index: Int,
         invalidValues: InvalidValueLog,
         logger: Logger
@@ -33,6 +36,8 @@ final class Lane: Sendable {
         self.configuration = configuration
         self.mailboxes = mailboxes
         self.words = words
+        self.buckets = buckets
+        self.index = index
         self.invalidValues = invalidValues
         queue = Mutex(
             LaneQueue(
@@ -46,12 +51,35 @@ final class Lane: Sendable {
         self.logger = logger
     }
 
-    /// Accepts requests, from any thread, and returns those that it refuses.
-    func enqueue(_ requests: [Request]) -> ([Request], EngineError)? {
-        let (action, refused) = queue.withLock { $0.enqueue(requests) }
-        if action == .wakeLane { wake.wake() }
-        return refused
+    /// Accepts requests, from any thread. The caller answers those that it refuses, and passes on the others.
+    func enqueue(_ requests: [Request]) -> LaneQueue.Enqueued {
+        let enqueued = queue.withLock { $0.enqueue(requests) }
+        if enqueued.action == .wakeLane { wake.wake() }
+        return enqueued
     }
+
+    // MARK: Users of other lanes
+
+    func expect(_ units: [Int]) {
+        queue.withLock { $0.expect(units) }
+    }
+
+    func handOver(to lanes: [Int?]) -> LaneQueue.HandOver {
+        queue.withLock { $0.handOver(to: lanes) }
+    }
+
+    /// Takes over requests that another lane has accepted. False if this lane has finished.
+    func takeOver(_ requests: [Request]) -> Bool {
+        let action = queue.withLock { $0.takeOver(requests) }
+        if action == .wakeLane { wake.wake() }
+        return action != nil
+    }
+
+    func wakeUp() {
+        wake.wake()
+    }
+
+    // MARK: The thread
 
     var queueDepth: Int { queue.withLock { $0.count } }
     var currentGauges: Gauges { gauges.withLock { $0 } }
@@ -63,11 +91,13 @@ final class Lane: Sendable {
     }
 
     /// The lane's thread.
-    func run() {
+    func run(_ router: LaneRouter) {
         let laneConnection = LaneConnection(
             options: configuration.sessionOptions("lane"),
             primaryLease: configuration.primaryLease,
             words: words,
+            buckets: buckets,
+            lane: index,
             wake: wake,
             logger: logger
         )
@@ -84,9 +114,15 @@ final class Lane: Sendable {
             errors: errors,
             unknownUsersPolicy: configuration.unknownUsersPolicy
         )
+        var map = BucketMap.undivided
         while true {
             expireWaiting(laneConnection)
             laneConnection.advance()
+            if buckets.isOutdated(map) {
+                map = buckets.current
+                queue.withLock { $0.regroup(by: map) }
+            }
+            router.handOver(from: index)
             gauges.withLock {
                 $0.isConnected = laneConnection.connection != nil
                 $0.reconnects = laneConnection.reconnects
@@ -94,7 +130,7 @@ final class Lane: Sendable {
             guard let connection = laneConnection.connection else {
                 queue.withLock { $0.rest() }
                 refuseWhenDown(laneConnection)
-                if queue.withLock({ $0.isDrained }) { break }
+                if queue.withLock({ $0.finishIfDrained() }) { break }
                 let deadlines = [queue.withLock { $0.nextDeadline }?.instant, laneConnection.retryAt].compactMap(\.self)
                 // A request that arrives now does not wake the lane; its deadline is not before this.
                 let latest = ContinuousClock.now + configuration.requestTimeout
@@ -102,14 +138,14 @@ final class Lane: Sendable {
                 continue
             }
             queue.withLock { $0.reopen() }
-            switch queue.withLock({ $0.take(atMost: configuration.batchMaximum) }) {
+            switch takeWork() {
             case .batch(let requests):
                 record(requests)
-                executor.execute(Batch(requests))
+                executor.execute(requests)
             case .unbatched(let request):
                 unbatched.execute(request)
             case nil:
-                if queue.withLock({ $0.isDrained }) {
+                if queue.withLock({ $0.finishIfDrained() }) {
                     laneConnection.close()
                     return
                 }
@@ -120,6 +156,11 @@ final class Lane: Sendable {
             }
         }
         laneConnection.close()
+    }
+
+    /// What the lane executes next; nil if nothing waits.
+    func takeWork() -> LaneQueue.Work? {
+        queue.withLock { $0.take(atMost: configuration.batchMaximum) }
     }
 
     /// All requests have the same time limit, so the deadline of one shows when it arrived. The first has waited

@@ -2,8 +2,8 @@ import Logging
 import Postgres
 import Usage
 
-/// A lane's connection to the database. Reconnects after a loss, and keeps the plans and the key and number of the
-/// lane's receipt. Used by the lane's thread alone.
+/// A lane's connection to the database. Reconnects after a loss, and keeps the plans and the lane's receipts. Used by
+/// the lane's thread alone.
 final class LaneConnection {
     private let session: ReconnectingSession<Setup>
     private let database: DatabaseTopology
@@ -11,21 +11,19 @@ final class LaneConnection {
     private let logger: Logger
     private(set) var catalog = PlanCatalog.empty
     private let words: CurrentWords
+    private let currentBuckets: CurrentBuckets
+    private let lane: Int
     /// The revision of the words that the newest statement has seen, where it is another than that of `words`.
     private var outdatedWords: Int32?
     /// The database's clock when the connection was opened. Nil once `takeObservedInstant` has returned it.
     private var observedInstant: Instant?
 
-    /// The key of the lane's receipt. The lane begins with a new one, and takes another when the receipt is lost or
-    /// when a batch of unknown outcome is given up. If that batch is committed later, it only changes an unused
-    /// receipt.
-    private(set) var receipt = ReceiptID.random()
-    /// The number of the newest statement that was sent to change something: a batch, or one change such as SETPLAN.
-    private(set) var receiptNumber: Int64 = 0
+    /// The lane's receipt in each bucket that it has used. While there is a connection, the database has them.
+    private var receipts: [Bucket: LaneReceipt] = [:]
 
     private struct Setup {
-        /// The number in the receipt: of the newest statement that was committed.
-        var receiptNumber: Int64
+        /// With the number of the newest statement that was committed.
+        var receipts: [Bucket: LaneReceipt]
         var catalog: PlanCatalog
         var observedAt: Instant
     }
@@ -34,10 +32,14 @@ final class LaneConnection {
         options: ConnectionOptions,
         primaryLease: Duration,
         words: CurrentWords,
+        buckets: CurrentBuckets = CurrentBuckets(),
+        lane: Int = 0,
         wake: WakePipe,
         logger: Logger
     ) {
         self.words = words
+        currentBuckets = buckets
+        self.lane = lane
         database = options.database
         lease = PrimaryLease(length: primaryLease)
         session = ReconnectingSession(
@@ -65,28 +67,24 @@ final class LaneConnection {
         return observedInstant
     }
 
-    func nextNumber() -> Int64 {
-        receiptNumber += 1
-        return receiptNumber
-    }
-
-    /// Makes the newest number available again, because no statement took effect with it.
-    func takeBack(_ number: Int64) {
-        assert(number == receiptNumber)
-        receiptNumber = number - 1
-    }
-
     /// Opens the connection when it is time, in the background. Never waits.
     func advance() {
-        let (database, receipt) = (database, receipt)
+        let (database, buckets, receipts, lane) = (database, currentBuckets, receipts, lane)
         let setup = session.advance { connection, deadline throws(PostgresError) in
-            try LaneConnection.setUp(connection, database, receipt, deadline: deadline)
+            try LaneConnection.setUp(connection, database, buckets, receipts, lane: lane, deadline: deadline)
         }
         guard let setup else { return }
         lease.end()
-        // The receipt has `receiptNumber` if the newest statement was committed, else `receiptNumber - 1`. With any
-        // other number it is not this lane's newest receipt.
-        guard (receiptNumber - 1...receiptNumber).contains(setup.receiptNumber) else { return loseReceipt() }
+        var isLost = false
+        for (bucket, opened) in setup.receipts {
+            if let receipt = self.receipts[bucket], !receipt.mayHave(opened.number) {
+                self.receipts[bucket] = nil
+                isLost = true
+            } else if self.receipts[bucket] == nil {
+                self.receipts[bucket] = opened
+            }
+        }
+        if isLost { return reopenWithoutReceipt() }
         catalog = setup.catalog
         observedInstant = setup.observedAt
         refreshWords(seen: nil)
@@ -95,20 +93,20 @@ final class LaneConnection {
     private static func setUp(
         _ connection: Connection,
         _ database: DatabaseTopology,
-        _ receipt: ReceiptID,
+        _ buckets: CurrentBuckets,
+        _ receipts: [Bucket: LaneReceipt],
+        lane: Int,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Setup {
         let observedAt = try readServer(connection, database, deadline: deadline)
         try connection.requireDurableCommits(deadline: deadline)
-        var parameters = Parameters()
-        parameters.append(uuid: receipt.uuid)
-        let opened = try connection.query(EmbeddedSQL.openLane, parameters, deadline: deadline)
+        try buckets.refresh(seen: nil, over: connection, deadline: deadline)
+        var opened = receipts
+        // A first one, because opening it shows that the server takes writes. The others are opened when they are used.
+        if opened.isEmpty { opened[buckets.current.bucket(ofLane: lane)] = .new() }
+        try open(&opened, over: connection, deadline: deadline)
         let plans = try connection.query(EmbeddedSQL.readPlans, deadline: deadline)
-        return Setup(
-            receiptNumber: try opened.int64(0, 0),
-            catalog: try PlanCatalog(plans),
-            observedAt: observedAt
-        )
+        return Setup(receipts: opened, catalog: try PlanCatalog(plans), observedAt: observedAt)
     }
 
     /// - Returns: the server's clock.
@@ -148,24 +146,98 @@ final class LaneConnection {
         session.drop(error)
     }
 
-    /// Starts a new receipt, because the database does not have the lane's newest statements. It was restored from a
+    // MARK: Receipts
+
+    /// The key of the lane's receipt in a bucket; nil if none is open.
+    func receipt(in bucket: Bucket) -> ReceiptID? { receipts[bucket]?.id }
+
+    /// The connection, if it has the lane's receipt in a bucket.
+    func connection(withReceiptIn bucket: Bucket) -> Connection? { receipts[bucket] == nil ? nil : connection }
+
+    /// As `connection(withReceiptIn:)`. Opens the receipt if there is none yet.
+    func openReceipt(in bucket: Bucket, until deadline: ContinuousClock.Instant) -> Connection? {
+        guard let connection, receipts[bucket] == nil else { return connection }
+        var opened: [Bucket: LaneReceipt] = [bucket: .new()]
+        do throws(PostgresError) {
+            try LaneConnection.open(&opened, over: connection, deadline: deadline)
+            receipts[bucket] = opened[bucket]
+            return connection
+        } catch {
+            drop(error)
+            return nil
+        }
+    }
+
+    /// Opens receipts with one round trip, and learns their numbers.
+    private static func open(
+        _ receipts: inout [Bucket: LaneReceipt],
+        over connection: Connection,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) {
+        // In this order, because opening also deletes receipts of ended processes, which locks them.
+        let ordered = receipts.sorted { $0.key < $1.key }
+        try connection.sendPipeline { pipeline throws(PostgresError) in
+            for (bucket, receipt) in ordered {
+                let parameters = ReceiptStatement.parameters(bucket, lane: receipt.id)
+                try pipeline.send(prepared: ReceiptStatement.open.name, parameters)
+            }
+        }
+        guard let results = try connection.awaitResults(until: deadline) else {
+            connection.cancel()
+            throw PostgresError(.timedOut, "no answer from the database within the deadline")
+        }
+        for ((bucket, _), result) in zip(ordered, results) { receipts[bucket]?.number = try result.int64(0, 0) }
+    }
+
+    /// The number of the next statement that changes something in a bucket, whose receipt is open.
+    func nextNumber(in bucket: Bucket) -> Int64 {
+        receipts[bucket]?.number += 1
+        return receipts[bucket]?.number ?? 0
+    }
+
+    /// Makes the newest number available again, because no statement took effect with it.
+    func takeBack(_ number: Int64, in bucket: Bucket) {
+        assert(number == receipts[bucket]?.number)
+        receipts[bucket]?.number = number - 1
+    }
+
+    /// Gives up a receipt, because the database does not have the lane's newest statements. It was restored from a
     /// backup, a standby without them was promoted, or the receipt was pruned while the lane was idle for days.
-    func loseReceipt() {
+    func loseReceipt(in bucket: Bucket) {
         guard session.connection != nil else { return }
+        receipts[bucket] = nil
+        reopenWithoutReceipt()
+    }
+
+    private func reopenWithoutReceipt() {
         logger.warning("the database does not know this lane's receipt; going on with a new one")
-        startNewReceipt()
         session.close()
     }
 
-    /// Gives up a statement of unknown outcome, with its receipt and its connection.
-    func abandon() {
-        startNewReceipt()
+    /// Gives up a statement of unknown outcome, with its receipt and its connection. If the statement is committed
+    /// later, it only changes an unused receipt.
+    func abandon(in bucket: Bucket) {
+        receipts[bucket] = nil
         drop(PostgresError(.timedOut, "no answer within the deadline; the connection was given up"))
     }
 
-    private func startNewReceipt() {
-        receipt = .random()
-        receiptNumber = 0
+    // MARK: What answers are computed with
+
+    /// The newest map of buckets.
+    var buckets: BucketMap { currentBuckets.current }
+
+    /// Reads the map, because a statement found the one outdated that had this revision. Without success, the
+    /// connection is dropped.
+    func refreshBuckets(seen revision: Int32) {
+        guard let connection, buckets.revision == revision else { return }
+        do throws(PostgresError) {
+            try currentBuckets.refresh(seen: revision, over: connection, deadline: .now + .milliseconds(500))
+            guard buckets.revision != revision else {
+                throw PostgresError(.connectionLost, "the map of buckets is not the one that the database counts by")
+            }
+        } catch {
+            drop(error)
+        }
     }
 
     /// Reads the plans again if a usage row was written with another revision of them. Nil for a row without one.
@@ -208,6 +280,20 @@ final class LaneConnection {
     func close() {
         session.close()
     }
+}
+
+/// The row by which a lane finds out, after a lost connection, what became of its newest statement in a bucket.
+struct LaneReceipt: Sendable {
+    let id: ReceiptID
+    /// Of the newest statement that was sent to change something: a batch, or one change such as SETPLAN.
+    var number: Int64
+
+    /// With a name that no process has used.
+    static func new() -> LaneReceipt { LaneReceipt(id: .random(), number: 0) }
+
+    /// Whether the database may have this number: the newest statement was committed or not. With any other number, the
+    /// row is not this receipt as the lane has left it.
+    func mayHave(_ number: Int64) -> Bool { (self.number - 1...self.number).contains(number) }
 }
 
 /// The key of a lane's receipt.

@@ -1,11 +1,9 @@
-import DequeModule
-
 /// The requests that wait for one lane. No I/O: the lane and the event loops share it under a lock, and act on what it
 /// returns outside of the lock.
 ///
-/// Requests that fit into the next batch wait in one queue. Once it is full, each connection has a queue of its own,
-/// and the connections take turns (`FairQueue`), so that one with many requests does not delay the others. A request
-/// that would wait too long is refused at once; connections with many waiting requests are refused first.
+/// Each bucket has a queue of its own (`BucketQueue`), because a batch is about one bucket, and the buckets take turns
+/// (`BucketTurns`). A request that would wait too long is refused at once; connections with many waiting requests are
+/// refused first. These limits hold for all buckets together.
 struct LaneQueue {
     /// What the lane executes next.
     enum Work: Equatable {
@@ -20,20 +18,25 @@ struct LaneQueue {
         /// There has been no connection for longer than a request may wait; requests are refused with this error at
         /// once instead of after their deadline. Can transition to: open, closed.
         case refusing(EngineError)
-        /// Nothing is accepted any more; waiting requests are still executed. Final.
+        /// Nothing is accepted any more; waiting requests are still executed. Can transition to: finished.
         case closed
+        /// The lane has executed everything, and its thread ends. Final.
+        case finished
     }
 
-    /// Requests for the next batch, which they all fit into; executed before those of `connections`.
-    private var next: Deque<BatchedRequest> = []
-    private var connections = FairQueue()
+    private var map: BucketMap
+    /// By the bucket's ordinal.
+    private var queues: [BucketQueue]
+    private var turns = BucketTurns()
+    private(set) var count = 0
+    /// Which lane each unit of users was handed over to; nil for those of this lane. Empty if none ever was.
+    private var forwards: [Int?] = []
     private var rate: DrainRate
     /// Beyond this many waiting requests, only connections below their share may add more.
     private var countBeforeShares: Int
     private var state = State.open
     /// The lane found no work and sleeps until it is woken.
     private var laneSleeps = false
-    private var lastWasUnbatched = false
     private let capacity: Int
     private let batchMaximum: Int
     private let waitMaximumSeconds: Double
@@ -42,9 +45,16 @@ struct LaneQueue {
     ///   - capacity: how many requests may wait; further ones are refused as overload.
     ///   - batchMaximum: requests in one batch at most.
     ///   - waitMaximum: requests that would wait longer are refused as overload.
-    init(capacity: Int, batchMaximum: Int = 512, waitMaximum: Duration = .seconds(60)) {
+    init(
+        capacity: Int,
+        batchMaximum: Int = 512,
+        waitMaximum: Duration = .seconds(60),
+        map: BucketMap = .undivided
+    ) {
         self.capacity = capacity
         self.batchMaximum = batchMaximum
+        self.map = map
+        queues = Array(repeating: BucketQueue(batchMaximum: batchMaximum), count: map.bucketCount)
         waitMaximumSeconds = waitMaximum / .seconds(1)
         rate = DrainRate(batchMaximum: batchMaximum)
         countBeforeShares = LaneQueue.countBeforeShares(capacity)
@@ -53,50 +63,76 @@ struct LaneQueue {
     /// The rest of the capacity is for connections with few waiting requests.
     private static func countBeforeShares(_ capacity: Int) -> Int { capacity - capacity / 128 }
 
-    var count: Int { next.count + connections.count }
+    // MARK: Requests arrive
 
     enum EnqueueAction: Equatable {
         case none
         case wakeLane
     }
 
-    /// Accepts the requests that may wait, and returns the others with the reason.
-    mutating func enqueue(_ requests: [Request]) -> (action: EnqueueAction, refused: ([Request], EngineError)?) {
+    /// What the caller does once it has released the lock.
+    struct Enqueued {
+        var action = EnqueueAction.none
+        /// Requests that may not wait, and why.
+        var refused: ([Request], EngineError)?
+        /// Requests of users that belong to another lane by now.
+        var forwarded: [Int: [Request]] = [:]
+    }
+
+    /// Accepts the requests that may wait.
+    mutating func enqueue(_ requests: [Request]) -> Enqueued {
+        guard !forwards.isEmpty else { return enqueueOwn(requests) }
+        var own: [Request] = []
+        var forwarded: [Int: [Request]] = [:]
+        for request in requests {
+            if let lane = forwards[LaneRoutes.unit(of: request.user)] {
+                forwarded[lane, default: []].append(request)
+            } else {
+                own.append(request)
+            }
+        }
+        var enqueued = enqueueOwn(own)
+        enqueued.forwarded = forwarded
+        return enqueued
+    }
+
+    private mutating func enqueueOwn(_ requests: [Request]) -> Enqueued {
         switch state {
         case .open: break
-        case .refusing(let error): return (.none, (requests, error))
-        case .closed: return (.none, (requests, .closed))
+        case .refusing(let error): return Enqueued(refused: (requests, error))
+        case .closed, .finished: return Enqueued(refused: (requests, .closed))
         }
         var refused: [Request] = []
-        var fitsNextBatch = connections.isEmpty && next.count + requests.count <= min(batchMaximum, capacity)
+        let allMayWait = count + requests.count <= min(batchMaximum, capacity)
         for request in requests {
-            if fitsNextBatch, let batched = BatchedRequest(request) {
-                next.append(batched)
-                continue
-            }
-            // Requests behind an unbatched one must not overtake it.
-            fitsNextBatch = false
-            if !accept(request) { refused.append(request) }
+            if allMayWait || mayWait(request) { append(request) } else { refused.append(request) }
         }
-        let wakes = laneSleeps && count > 0
-        if wakes { laneSleeps = false }
-        return (wakes ? .wakeLane : .none, refused.isEmpty ? nil : (refused, overloaded))
+        return Enqueued(action: wakeLane(), refused: refused.isEmpty ? nil : (refused, overloaded))
     }
 
-    private mutating func accept(_ request: Request) -> Bool {
-        guard count < countBeforeShares || (count < capacity && isBelowShare(request)) else { return false }
-        if connections.isEmpty, next.count < batchMaximum, let batched = BatchedRequest(request) {
-            next.append(batched)
-        } else {
-            connections.append(request)
-        }
-        return true
+    private mutating func append(_ request: Request) {
+        let bucket = map.ordinal(of: request.user)
+        if queues[bucket].isEmpty { turns.append(bucket) }
+        queues[bucket].append(request)
+        count += 1
     }
 
-    /// Whether the request's connection has fewer waiting requests than an equal share of all.
+    private mutating func wakeLane() -> EnqueueAction {
+        guard laneSleeps, count > 0 else { return .none }
+        laneSleeps = false
+        return .wakeLane
+    }
+
+    private func mayWait(_ request: Request) -> Bool {
+        count < countBeforeShares || (count < capacity && isBelowShare(request))
+    }
+
+    /// Whether the request's connection has fewer waiting requests than an equal share of all. The requests of a
+    /// connection in each bucket are judged by themselves.
     private func isBelowShare(_ request: Request) -> Bool {
-        let own = connections.count(ofConnectionOf: request)
-        return own < max(1, countBeforeShares / (connections.connectionCount + (own == 0 ? 1 : 0)))
+        let own = queues[map.ordinal(of: request.user)].count(ofConnectionOf: request)
+        let connections = turns.buckets.reduce(0) { $0 + queues[$1].connectionCount }
+        return own < max(1, countBeforeShares / (connections + (own == 0 ? 1 : 0)))
     }
 
     private var overloaded: EngineError {
@@ -105,37 +141,31 @@ struct LaneQueue {
         return error
     }
 
+    // MARK: The lane executes them
+
     /// The next work, or nil, after which the lane sleeps until it is woken.
-    ///
-    /// Unbatched requests and batches alternate, so that neither waits for many of the other.
     mutating func take(atMost limit: Int, at now: ContinuousClock.Instant = .now) -> Work? {
-        guard count > 0 else {
+        guard let bucket = turns.takeNext(among: queues), let work = queues[bucket].take(atMost: limit) else {
             laneSleeps = true
             rest()
             return nil
         }
         laneSleeps = false
-        if next.isEmpty, !lastWasUnbatched, let unbatched = connections.takeUnbatched() {
-            return begin(.unbatched(unbatched), 1, at: now)
-        }
-        var batch = Array(next.prefix(limit))
-        next.removeFirst(batch.count)
-        if next.isEmpty { connections.fill(&batch, upTo: limit) }
-        if batch.isEmpty, let unbatched = connections.takeUnbatched() {
-            return begin(.unbatched(unbatched), 1, at: now)
-        }
-        return begin(.batch(batch), batch.count, at: now)
+        let leavesSome = !queues[bucket].isEmpty
+        if leavesSome { turns.append(bucket) }
+        begin(work, leavesSome: leavesSome, at: now)
+        return work
     }
 
-    private mutating func begin(_ work: Work, _ requestCount: Int, at now: ContinuousClock.Instant) -> Work {
-        if case .unbatched = work { lastWasUnbatched = true } else { lastWasUnbatched = false }
-        rate.begin(requestCount, leavesSome: count > 0, at: now)
+    private mutating func begin(_ work: Work, leavesSome: Bool, at now: ContinuousClock.Instant) {
+        let requests = if case .batch(let batch) = work { batch.count } else { 1 }
+        count -= requests
+        rate.begin(requests, leavesSome: leavesSome, at: now)
         // At least a full batch may wait: smaller batches cost the same each, so fewer requests would be served.
         countBeforeShares = LaneQueue.countBeforeShares(capacity)
         if let executed = rate.executed(withinSeconds: waitMaximumSeconds) {
             countBeforeShares = min(countBeforeShares, max(batchMaximum, executed))
         }
-        return work
     }
 
     /// The lane is idle or disconnected: its rate is unknown from now on.
@@ -144,37 +174,100 @@ struct LaneQueue {
         countBeforeShares = LaneQueue.countBeforeShares(capacity)
     }
 
-    /// Removes the requests whose deadline has passed, and returns where their outcomes are delivered. All requests
-    /// have the same time limit, so those of one connection wait in the order of their deadlines.
+    /// Removes the requests whose deadline has passed, and returns where their outcomes are delivered.
     mutating func expire(at now: Deadline) -> [ReturnAddress] {
         var expired: [ReturnAddress] = []
-        while let first = next.first, first.deadline <= now {
-            expired.append(next.removeFirst().returnAddress)
+        for bucket in Array(turns.buckets) {
+            queues[bucket].expire(at: now, into: &expired)
+            if queues[bucket].isEmpty { turns.remove(bucket) }
         }
-        if !connections.isEmpty { connections.expire(at: now, into: &expired) }
+        count -= expired.count
         return expired
     }
 
     /// The earliest deadline of a waiting request.
     var nextDeadline: Deadline? {
-        [next.first?.deadline, connections.nextDeadline].compactMap(\.self).min()
+        turns.buckets.compactMap { queues[$0].nextDeadline }.min()
     }
+
+    // MARK: Users move
+
+    /// Puts the waiting requests into the buckets of a new map.
+    mutating func regroup(by newest: BucketMap) {
+        guard newest != map else { return }
+        let waiting = removeAll()
+        map = newest
+        queues = Array(repeating: BucketQueue(batchMaximum: batchMaximum), count: map.bucketCount)
+        for request in waiting { append(request) }
+    }
+
+    private mutating func removeAll() -> [Request] {
+        defer {
+            turns.removeAll()
+            count = 0
+        }
+        return turns.buckets.flatMap { queues[$0].removeAll() }
+    }
+
+    enum HandOver: Equatable {
+        /// These go to their new lanes first.
+        case waiting([Request])
+        /// None waits any more. The lane forwards from now on.
+        case done
+        /// The lane executes what it has, and takes nothing new.
+        case closed
+    }
+
+    /// Takes the waiting requests of units of users that leave the lane.
+    ///
+    /// - Parameter lanes: where each unit goes; nil for those that stay.
+    mutating func handOver(to lanes: [Int?]) -> HandOver {
+        guard isOpen else { return .closed }
+        var leaving: [Request] = []
+        for request in removeAll() {
+            if lanes[LaneRoutes.unit(of: request.user)] == nil { append(request) } else { leaving.append(request) }
+        }
+        guard leaving.isEmpty else { return .waiting(leaving) }
+        if forwards.isEmpty { forwards = Array(repeating: nil, count: LaneRoutes.units) }
+        for (unit, lane) in lanes.enumerated() where lane != nil { forwards[unit] = lane }
+        return .done
+    }
+
+    /// These units of users come back, or come for the first time.
+    mutating func expect(_ units: [Int]) {
+        guard !forwards.isEmpty else { return }
+        for unit in units { forwards[unit] = nil }
+    }
+
+    /// Takes over requests that another lane has accepted; nil if this lane's thread has ended.
+    mutating func takeOver(_ requests: [Request]) -> EnqueueAction? {
+        guard state != .finished else { return nil }
+        for request in requests { append(request) }
+        return wakeLane()
+    }
+
+    // MARK: State
 
     /// - Parameter error: the answer until `reopen`; replaces an earlier one.
     mutating func refuse(with error: EngineError) {
-        if state != .closed { state = .refusing(error) }
+        if isOpen { state = .refusing(error) }
     }
 
     mutating func reopen() {
-        if state != .closed { state = .open }
+        if isOpen { state = .open }
     }
 
+    private var isOpen: Bool { state != .closed && state != .finished }
+
     mutating func close() -> EnqueueAction {
-        state = .closed
+        if isOpen { state = .closed }
         defer { laneSleeps = false }
         return laneSleeps ? .wakeLane : .none
     }
 
-    /// Closed, and every accepted request has been taken.
-    var isDrained: Bool { state == .closed && count == 0 }
+    /// Whether it is closed, and every accepted request has been taken. Nothing can be added from then on.
+    mutating func finishIfDrained() -> Bool {
+        if state == .closed, count == 0 { state = .finished }
+        return state == .finished
+    }
 }

@@ -141,6 +141,17 @@ extension BatchedRequest {
     }
 }
 
+extension Request {
+    init(_ request: BatchedRequest) {
+        self.init(
+            user: request.user,
+            operation: .batched(request.operation),
+            returnAddress: request.returnAddress,
+            deadline: request.deadline
+        )
+    }
+}
+
 /// A request that its lane executes alone.
 struct UnbatchedRequest: Sendable, Equatable {
     var user: UserID

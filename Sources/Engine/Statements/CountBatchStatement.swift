@@ -28,10 +28,11 @@ struct CountBatchStatement {
 
     var query: PreparedQuery { hasKeys ? CountBatchStatement.keyed : CountBatchStatement.plain }
 
-    func parameters(lane: ReceiptID, number: Int64) -> Parameters {
+    func parameters(in bucket: Bucket, _ bucketsRevision: Int32, lane: ReceiptID, number: Int64) -> Parameters {
         // Locals, because a closure that captures self copies all of it.
         let (groups, cached, periods, first) = (groups, cached, periods, groups.startIndex)
         var parameters = Parameters(capacity: 160 + groups.count * 64)
+        parameters.append(int16: bucket)
         parameters.append(uuid: lane.uuid)
         parameters.append(int64: number)
         parameters.appendUUIDs(count: groups.count) {
@@ -42,13 +43,18 @@ struct CountBatchStatement {
         parameters.appendInt32s(count: groups.count) { periods.ordinals[$0] }
         parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].messages) }
         parameters.appendInt64s(count: groups.count) { cached[$0]?.version ?? .min }
-        guard hasKeys else { return parameters }
+        if hasKeys { appendKeys(to: &parameters) }
+        parameters.append(int32: bucketsRevision)
+        return parameters
+    }
+
+    private func appendKeys(to parameters: inout Parameters) {
+        let (groups, first) = (groups, groups.startIndex)
         parameters.appendTexts(count: groups.count) { groups[first + $0].keyed?.key.text }
         parameters.appendTexts(count: groups.count) { groups[first + $0].keyed?.verb.rawValue }
         parameters.appendNullableInt32s(count: groups.count) { groups[first + $0].keyed?.messages.map { Int32($0) } }
         parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].keyed?.messagesSoFar ?? 0) }
         parameters.appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.holdSeconds ?? 0) }
-        return parameters
     }
 
     /// The counts of all users that were counted, and the rows of those whose entitlement the lane has not cached, or

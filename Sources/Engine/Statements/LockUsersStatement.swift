@@ -8,13 +8,18 @@ struct LockUsersStatement {
     static let users = PreparedQuery(name: "lock_and_read_users", sql: EmbeddedSQL.lockAndReadUsers)
     static let keys = PreparedQuery(name: "read_keys", sql: EmbeddedSQL.readKeys)
 
+    private let bucket: Bucket
+    private let bucketsRevision: Int32
     private let groups: ArraySlice<Batch.UserRequests>
     private let mayCreate: [Bool]
     /// The keys that the requests name, each once.
     private let keys: [(user: UserID, key: MessageKey)]
     private let unknownUsersPolicy: UnknownUsersPolicy
 
-    init(_ groups: ArraySlice<Batch.UserRequests>, of batch: Batch, _ unknownUsersPolicy: UnknownUsersPolicy) {
+    init(_ part: BatchPart, _ unknownUsersPolicy: UnknownUsersPolicy) {
+        bucket = part.bucket
+        bucketsRevision = part.bucketsRevision
+        let (groups, batch) = (part.groups, part.batch)
         self.groups = groups
         self.unknownUsersPolicy = unknownUsersPolicy
         mayCreate = groups.map { group in
@@ -35,11 +40,11 @@ struct LockUsersStatement {
     func send(over connection: Connection, lane: ReceiptID, number: Int64) throws(PostgresError) {
         try connection.sendPipeline { pipeline throws(PostgresError) in
             try pipeline.begin()
-            try pipeline.send(
-                prepared: LockUsersStatement.receipt.name,
-                ReceiptStatement.parameters(lane: lane, number: number)
-            )
+            var receipt = ReceiptStatement.parameters(bucket, lane: lane, number: number)
+            receipt.append(int32: bucketsRevision)
+            try pipeline.send(prepared: LockUsersStatement.receipt.name, receipt)
             var users = Parameters(capacity: 128 + groups.count * 32)
+            users.append(int16: bucket)
             users.append(usersOf: groups)
             users.appendBools(count: mayCreate.count) { mayCreate[$0] }
             users.append(text: unknownUsersPolicy.rawValue)
@@ -51,6 +56,7 @@ struct LockUsersStatement {
     private func keyParameters() -> Parameters {
         let keys = keys
         var parameters = Parameters(capacity: 128 + keys.count * 48)
+        parameters.append(int16: bucket)
         parameters.appendUUIDs(count: keys.count) { (keys[$0].user.high, keys[$0].user.low) }
         parameters.appendTexts(count: keys.count) { keys[$0].key.text }
         return parameters

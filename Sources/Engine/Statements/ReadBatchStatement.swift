@@ -7,12 +7,14 @@ enum ReadBatchStatement {
 
     /// - Parameter periodLabel: of the period in which a user's row is expected; an empty one is never found.
     static func parameters(
+        in bucket: Bucket,
         count: Int,
         _ unknownUsersPolicy: UnknownUsersPolicy,
         user: (_ index: Int) -> UserID,
         periodLabel: (_ index: Int) -> String
     ) -> Parameters {
         var parameters = Parameters(capacity: 128 + count * 32)
+        parameters.append(int16: bucket)
         parameters.appendUUIDs(count: count) {
             let user = user($0)
             return (user.high, user.low)
@@ -36,8 +38,16 @@ enum ReadBatchStatement {
         var rows: Range<Int> { 0..<result.rowCount }
 
         var wordsRevision: Int32? { result.wordsRevision }
+        /// Of the map of buckets when the statement began; nil if it returned no row.
+        func bucketsRevision() throws(PostgresError) -> Int32? { try result.bucketsRevision() }
 
         /// Whether a message, even a denied one, would write the user's row anew.
         func isStale(_ row: Int) throws(PostgresError) -> Bool { try result.bool(row, isStaleColumn) }
+    }
+}
+
+extension QueryResult {
+    func bucketsRevision() throws(PostgresError) -> Int32? {
+        rowCount > 0 ? try int32(0, column("buckets_revision")) : nil
     }
 }

@@ -1,12 +1,15 @@
 import Postgres
 
-/// Statements about a lane's receipt, by which a batch takes effect once. Each of their files documents its parameters.
+/// Statements about a lane's receipt in a bucket, by which a batch takes effect once. Each of their files documents its
+/// parameters.
 enum ReceiptStatement {
+    static let open = PreparedQuery(name: "open_lane", sql: EmbeddedSQL.openLane)
     static let read = PreparedQuery(name: "read_receipt", sql: EmbeddedSQL.readReceipt)
     static let touch = PreparedQuery(name: "touch_receipt", sql: EmbeddedSQL.touchReceipt)
 
-    static func parameters(lane: ReceiptID, number: Int64? = nil) -> Parameters {
+    static func parameters(_ bucket: Bucket, lane: ReceiptID, number: Int64? = nil) -> Parameters {
         var parameters = Parameters()
+        parameters.append(int16: bucket)
         parameters.append(uuid: lane.uuid)
         if let number { parameters.append(int64: number) }
         return parameters
@@ -26,8 +29,9 @@ enum ReceiptStatement {
 extension PreparedQuery {
     /// Prepared on each connection of a lane.
     static let lane = [
-        CountBatchStatement.plain, CountBatchStatement.keyed, ReadBatchStatement.query, ReceiptStatement.read,
-        ReceiptStatement.touch, LockUsersStatement.receipt, LockUsersStatement.users, LockUsersStatement.keys,
+        CountBatchStatement.plain, CountBatchStatement.keyed, ReadBatchStatement.query, ReceiptStatement.open,
+        ReceiptStatement.read, ReceiptStatement.touch, LockUsersStatement.receipt, LockUsersStatement.users,
+        LockUsersStatement.keys,
         WriteUsersStatement.firstSubscriptions, WriteUsersStatement.usageRows, WriteUsersStatement.earlierPeriods,
         WriteUsersStatement.pastUsage, WriteUsersStatement.newKeys, WriteUsersStatement.changedKeys,
         WriteUsersStatement.window, WriteUsersStatement.receipt,

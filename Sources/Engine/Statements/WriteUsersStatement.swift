@@ -19,7 +19,14 @@ struct WriteUsersStatement {
     /// Users in ascending order.
     let users: [UserTransaction]
 
-    func send(over connection: Connection, lane: ReceiptID, number: Int64, answers: String) throws(PostgresError) {
+    /// - Parameter bucket: of all users.
+    func send(
+        over connection: Connection,
+        in bucket: Bucket,
+        lane: ReceiptID,
+        number: Int64,
+        answers: String
+    ) throws(PostgresError) {
         let new = users.filter(\.createsSubscription)
         let changed = users.filter(\.isChanged)
         let begun = users.filter(\.beginsPeriod)
@@ -30,17 +37,18 @@ struct WriteUsersStatement {
             if !new.isEmpty {
                 try pipeline.send(
                     prepared: WriteUsersStatement.firstSubscriptions.name,
-                    WriteUsersStatement.firstSubscriptions(of: new)
+                    WriteUsersStatement.firstSubscriptions(of: new, in: bucket)
                 )
             }
             if !changed.isEmpty {
                 try pipeline.send(
                     prepared: WriteUsersStatement.usageRows.name,
-                    WriteUsersStatement.usageRows(of: changed)
+                    WriteUsersStatement.usageRows(of: changed, in: bucket)
                 )
             }
             if !begun.isEmpty {
                 var parameters = Parameters()
+                parameters.append(int16: bucket)
                 parameters.append(idsOf: begun)
                 parameters.appendTexts(count: begun.count) { begun[$0].snapshot.period.label }
                 try pipeline.send(prepared: WriteUsersStatement.earlierPeriods.name, parameters)
@@ -49,7 +57,7 @@ struct WriteUsersStatement {
                 for (period, usage) in user.pastUsage where usage.isChanged {
                     try pipeline.send(
                         prepared: WriteUsersStatement.pastUsage.name,
-                        WriteUsersStatement.pastUsage(usage, of: user.user, in: period)
+                        WriteUsersStatement.pastUsage(usage, of: user.user, in: period, bucket)
                     )
                 }
                 if user.isWindowChangedElsewhere, !user.isChanged, let period = user.locked.windowPeriod {
@@ -68,7 +76,7 @@ struct WriteUsersStatement {
                     WriteUsersStatement.rows(of: changedKeys)
                 )
             }
-            var receipt = ReceiptStatement.parameters(lane: lane, number: number)
+            var receipt = ReceiptStatement.parameters(bucket, lane: lane, number: number)
             receipt.append(text: answers)
             try pipeline.send(prepared: WriteUsersStatement.receipt.name, receipt)
             try pipeline.commit()
@@ -79,8 +87,9 @@ struct WriteUsersStatement {
 
     // MARK: Parameters
 
-    private static func firstSubscriptions(of users: [UserTransaction]) -> Parameters {
+    private static func firstSubscriptions(of users: [UserTransaction], in bucket: Bucket) -> Parameters {
         var parameters = Parameters(capacity: 256 + users.count * 64)
+        parameters.append(int16: bucket)
         parameters.append(idsOf: users)
         parameters.appendTexts(count: users.count) { users[$0].snapshot.plan.name }
         parameters.appendTimestamps(count: users.count) { users[$0].snapshot.startedAt.microsecondsSince1970 }
@@ -89,9 +98,10 @@ struct WriteUsersStatement {
         return parameters
     }
 
-    private static func usageRows(of users: [UserTransaction]) -> Parameters {
+    private static func usageRows(of users: [UserTransaction], in bucket: Bucket) -> Parameters {
         let count = users.count
         var parameters = Parameters(capacity: 512 + count * 256)
+        parameters.append(int16: bucket)
         parameters.appendTexts(count: count) { users[$0].locked.entitlement }
         parameters.appendNullableInt64s(count: count) { users[$0].locked.generation }
         parameters.appendInt32s(count: count) { Int32(users[$0].snapshot.used) }
@@ -118,8 +128,14 @@ struct WriteUsersStatement {
         return parameters
     }
 
-    private static func pastUsage(_ usage: PastUsage, of user: UserID, in period: BillingPeriod) -> Parameters {
+    private static func pastUsage(
+        _ usage: PastUsage,
+        of user: UserID,
+        in period: BillingPeriod,
+        _ bucket: Bucket
+    ) -> Parameters {
         var parameters = Parameters()
+        parameters.append(int16: bucket)
         parameters.append(uuid: (user.high, user.low))
         parameters.append(text: period.label)
         parameters.append(int32: Int32(usage.used))

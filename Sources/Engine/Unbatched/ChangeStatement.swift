@@ -13,18 +13,17 @@ struct ChangeStatement {
     ///   the commit. A change that was made before under this number is not made again.
     /// - Throws: `StatementEffect.receiptLost` if the lane's receipt is not at this number nor at the one before.
     func execute(
-        lane: ReceiptID,
-        number: Int64,
-        on connection: Connection,
+        _ attempt: ExactlyOnceSender.Attempt,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> (isRepeated: Bool, commit: QueryResult) {
-        let receipt = ReceiptStatement.parameters(lane: lane, number: number)
+        let connection = attempt.connection
+        let receipt = ReceiptStatement.parameters(attempt.bucket, lane: attempt.receipt, number: attempt.number)
         try connection.execute("begin", deadline: deadline)
         if let author { try connection.setActor(author, deadline: deadline) }
         let advanced = try connection.query(EmbeddedSQL.advanceReceipt, receipt, deadline: deadline)
         let answers: QueryResult
         if advanced.rowCount == 1 {
-            answers = try makeChange(lane: lane, on: connection, deadline: deadline)
+            answers = try makeChange(attempt, deadline: deadline)
         } else {
             answers = try connection.query(EmbeddedSQL.readReceiptAnswer, receipt, deadline: deadline)
             guard answers.rowCount == 1 else {
@@ -38,8 +37,7 @@ struct ChangeStatement {
 
     /// - Returns: what the receipt keeps as the answer.
     private func makeChange(
-        lane: ReceiptID,
-        on connection: Connection,
+        _ attempt: ExactlyOnceSender.Attempt,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> QueryResult {
         var parameters = Parameters()
@@ -59,7 +57,8 @@ struct ChangeStatement {
             parameters.append(text: reason)
             parameters.append(text: key.text)
             parameters.append(text: unknownUsersPolicy.rawValue)
-            parameters.append(uuid: lane.uuid)
+            parameters.append(int16: attempt.bucket)
+            parameters.append(uuid: attempt.receipt.uuid)
             statement = EmbeddedSQL.grantMessages
         case .resetUsage(let period):
             parameters.append(text: period?.label)
@@ -67,7 +66,7 @@ struct ChangeStatement {
         case .forget:
             statement = EmbeddedSQL.forgetUser
         }
-        return try connection.query(statement, parameters, deadline: deadline)
+        return try attempt.connection.query(statement, parameters, deadline: deadline)
     }
 }
 

@@ -21,11 +21,11 @@ struct UnbatchedExecutor {
         let deadline = request.deadline.instant
         switch request.operation {
         case .usageInPeriod(let period):
-            read(for: pending) { connection throws(PostgresError) in
+            read(for: pending, deadline: deadline) { connection throws(PostgresError) in
                 try usage(of: user, in: period, on: connection, deadline: deadline)
             }
         case .history(let count):
-            read(for: pending) { connection throws(PostgresError) in
+            read(for: pending, deadline: deadline) { connection throws(PostgresError) in
                 .periodUsages(try history(of: user, count, on: connection, deadline: deadline))
             }
         case .change(let change, let author):
@@ -43,11 +43,22 @@ struct UnbatchedExecutor {
         sender.delivery.deliver([pending.completion(outcome)])
     }
 
+    private func bucket(of pending: PendingUnbatchedRequest) -> Bucket {
+        laneConnection.buckets.bucket(of: pending.request.user)
+    }
+
     private func read(
         for pending: PendingUnbatchedRequest,
+        deadline: ContinuousClock.Instant,
         _ read: (Connection) throws(PostgresError) -> Outcome
     ) {
-        switch sender.read(pending, afterEffect: false, attempt: read) {
+        let reply = sender.read(pending, in: bucket(of: pending), afterEffect: false) {
+            connection throws(PostgresError) in
+            try readWhileNobodyMoves(on: connection, deadline: deadline) { () throws(PostgresError) in
+                try read(connection)
+            }
+        }
+        switch reply {
         case .value(let outcome): deliver(outcome, to: pending)
         case .allExpired, .effectLost: break
         case .rejected(let error): deliver(.failure(errors.engineError(for: error)), to: pending)
@@ -62,18 +73,15 @@ struct UnbatchedExecutor {
         for pending: PendingUnbatchedRequest,
         deadline: ContinuousClock.Instant
     ) {
-        let made = sender.executeOnce(nil, pending) { attempt throws(PostgresError) in
-            let (isRepeated, commit) = try statement.execute(
-                lane: attempt.receipt,
-                number: attempt.number,
-                on: attempt.connection,
-                deadline: deadline
-            )
+        // The function that makes the change finds the user's rows itself, so the bucket is only that of the receipt.
+        let bucket = bucket(of: pending)
+        let made = sender.executeOnce(nil, in: bucket, pending) { attempt throws(PostgresError) in
+            let (isRepeated, commit) = try statement.execute(attempt, deadline: deadline)
             return .committed(isRepeated, isUnreplicated: commit.isUnreplicated)
         }
         switch made {
         case .value(let isRepeated):
-            answerChange(statement, isRepeated: isRepeated, for: pending, deadline: deadline)
+            answerChange(statement, isRepeated: isRepeated, for: pending, bucket, deadline: deadline)
         case .allExpired, .someExpired:
             break
         case .rejected(let error):
@@ -85,10 +93,13 @@ struct UnbatchedExecutor {
         _ statement: ChangeStatement,
         isRepeated: Bool,
         for pending: PendingUnbatchedRequest,
+        _ bucket: Bucket,
         deadline: ContinuousClock.Instant
     ) {
-        let reply = sender.read(pending, afterEffect: true) { connection throws(PostgresError) in
-            try outcome(of: statement, isRepeated: isRepeated, on: connection, deadline: deadline)
+        let reply = sender.read(pending, in: bucket, afterEffect: true) { connection throws(PostgresError) in
+            try readWhileNobodyMoves(on: connection, deadline: deadline) { () throws(PostgresError) in
+                try outcome(of: statement, isRepeated: isRepeated, on: connection, deadline: deadline)
+            }
         }
         switch reply {
         case .value(let outcome): deliver(outcome, to: pending)
@@ -117,13 +128,35 @@ struct UnbatchedExecutor {
 
     // MARK: Reads
 
+    /// Reads again if users were moved to other buckets meanwhile, as `ReadPath` does.
+    private func readWhileNobodyMoves<Value>(
+        on connection: Connection,
+        deadline: ContinuousClock.Instant,
+        _ read: () throws(PostgresError) -> Value
+    ) throws(PostgresError) -> Value {
+        while true {
+            let map = laneConnection.buckets
+            let value = try read()
+            if map.isSettled { return value }
+            guard try connection.currentBuckets(deadline: deadline).revision != map.revision else { return value }
+            try refreshBuckets(map, connection)
+        }
+    }
+
+    private func refreshBuckets(_ map: BucketMap, _ connection: Connection) throws(PostgresError) {
+        laneConnection.refreshBuckets(seen: map.revision)
+        guard connection.isUsable else { throw PostgresError(.connectionLost, "the map of buckets was not read") }
+    }
+
     private func snapshot(
         of user: UserID,
         on connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> UsageSnapshot {
+        let map = laneConnection.buckets
         // No period is expected: the row is looked up by the user's present entitlement.
         let parameters = ReadBatchStatement.parameters(
+            in: map.bucket(of: user),
             count: 1,
             unknownUsersPolicy,
             user: { _ in user },
@@ -131,6 +164,11 @@ struct UnbatchedExecutor {
         )
         let result = try connection.query(EmbeddedSQL.readBatch, parameters, deadline: deadline)
         guard result.rowCount == 1 else { throw PostgresError(.connectionLost, "a usage snapshot was not found") }
+        guard try result.bucketsRevision() == map.revision else {
+            // The user may have been looked for in another bucket.
+            try refreshBuckets(map, connection)
+            return try snapshot(of: user, on: connection, deadline: deadline)
+        }
         let snapshots = try DetailedSnapshotDecoder(result)
         laneConnection.refreshCatalog(ifOlderThan: snapshots.planRevision)
         laneConnection.noteWords(result.wordsRevision)

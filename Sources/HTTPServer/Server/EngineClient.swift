@@ -28,7 +28,7 @@ package final class EngineClient: Mailbox {
                 returnAddress: address,
                 deadline: Deadline(.now + engine.configuration.requestTimeout)
             )
-            return engine.enqueue([request], lane: engine.lane(of: user))?.1
+            return engine.enqueue([request], lane: engine.routes.lane(of: user))?.1
         }
     }
 

@@ -40,6 +40,8 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     private var turnQueue = TurnQueue<ConnectionHandler>()
     private var turnsAreScheduled = false
     private var staged: [[Request]]
+    /// Read once for all requests that are staged together, so that those of one user go to one lane.
+    private var routesReader: LaneRoutesReader
     private var submissionIsScheduled = false
     private var stageDeadline: Deadline?
     private var stagedAtMicroseconds: UInt32 = 0
@@ -62,6 +64,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
         self.metrics = metrics
         self.limits = limits
         self.logger = logger
+        routesReader = engine.makeRoutesReader()
         staged = Array(repeating: [], count: engine.configuration.lanes)
         mailboxIndex = engine.register(self)
         policy = access.observe { [weak self] policy in
@@ -167,7 +170,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     /// Stages a request until the end of this iteration of the event loop.
     func stage(_ user: UserID, _ operation: EngineOperation, connection: Int, slot: UInt64) {
         let deadline = stageDeadline ?? beginStage()
-        staged[engine.lane(of: user)].append(
+        staged[routesReader.routes.lane(of: user)].append(
             Request(
                 user: user,
                 operation: operation,
@@ -188,6 +191,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
 
     /// Reads the clocks once per iteration, which is far shorter than any deadline.
     private func beginStage() -> Deadline {
+        routesReader.refresh()
         let deadline = Deadline(.now + engine.configuration.requestTimeout)
         stageDeadline = deadline
         stagedAtMicroseconds = LoopMetrics.microseconds(.now())

@@ -84,7 +84,7 @@ struct ExactlyOnceSenderTests {
                 sleep: { [unowned self] in sleep(until: $0, connected) }
             )
             var attempts = 0
-            let reply = sender.executeOnce(nil, requests) {
+            let reply = sender.executeOnce(nil, in: 0, requests) {
                 _ throws(PostgresError) -> ExactlyOnceSender.AttemptResult<Int> in
                 events.append(.attempt)
                 attempts += 1

@@ -11,7 +11,7 @@ struct ReplacedFunctionTests {
     private static let parameters = """
         p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
         p_messages bigint[], p_versions bigint[], p_keys text[], p_verbs text[], p_key_messages integer[],
-        p_key_sums bigint[], p_hold_seconds integer[]
+        p_key_sums bigint[], p_hold_seconds integer[], p_buckets_revision integer
         """
 
     /// Columns of headroom.count_batch_row, with another value in place of one.
@@ -46,7 +46,7 @@ struct ReplacedFunctionTests {
                 select \(Self.columns(column, value))
                 from headroom.sound_count_keyed_batch(
                     p_bucket, p_lane, p_number, p_users, p_periods, p_period_ordinals, p_messages, p_versions, p_keys,
-                    p_verbs, p_key_messages, p_key_sums, p_hold_seconds
+                    p_verbs, p_key_messages, p_key_sums, p_hold_seconds, p_buckets_revision
                 ) as sound
             $$;
             grant execute on function headroom.count_keyed_batch, headroom.sound_count_keyed_batch to headroom_service;

@@ -12,14 +12,19 @@ struct EngineModelTests {
     @Test(
         "answers each request as the reference model does",
         .serialized,
-        arguments: SeededGenerator.seeds(always: [1, 2, 3, 4, 5])
+        arguments: SeededGenerator.seeds(always: [1, 2, 3, 4, 5]),
+        [1, 8]
     )
-    func agreement(seed: UInt64) async throws {
-        print("random history with seed \(seed)")
+    func agreement(seed: UInt64, buckets: Int) async throws {
+        print("random history with seed \(seed), \(buckets) buckets")
         let unknownUsersPolicy = UnknownUsersPolicy.allCases[Int(seed % 3)]
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: HistoryGenerator(seed: seed).now)
         try await database.psql.execute("set headroom.unknown_users = '\(unknownUsersPolicy.rawValue)'")
+        if buckets > 1 {
+            try await database.beginDivision(into: buckets)
+            try await database.divideUsers(to: BucketMap.movedMaximum)
+        }
         let harness = EngineHarness(database.conninfo, unknownUsersPolicy: unknownUsersPolicy)
         try await harness.running {
             var run = try await ModelRun(

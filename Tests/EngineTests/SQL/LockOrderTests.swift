@@ -28,7 +28,8 @@ struct LockOrderTests {
             let keys = self == .keyed ? rawValue : ""
             return """
                 execute \(statement.name)(
-                    '00000000-0000-0000-0000-000000000001', \(number), \(users), \(counts), array[0, 0, 0]::bigint[]\(keys)
+                    0::smallint, '00000000-0000-0000-0000-000000000001', \(number), \(users), \(counts),
+                    array[0, 0, 0]::bigint[]\(keys), 0
                 )
                 """
         }
@@ -141,7 +142,11 @@ struct LockOrderTests {
         try await holder.execute("begin; select from headroom.subscribers where user_id = '\(user(2))' for update")
         let locked = Task {
             try await session.execute(
-                "execute lock(array['\(user(1))', '\(user(2))', '\(user(3))']::uuid[], array[true, true, true], 'trial')"
+                """
+                execute lock(
+                    0::smallint, array['\(user(1))', '\(user(2))', '\(user(3))']::uuid[], array[true, true, true], 'trial'
+                )
+                """
             )
         }
         try await waitUntil("the lane waits for the second user") {

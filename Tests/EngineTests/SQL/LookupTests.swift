@@ -21,7 +21,7 @@ struct LookupTests {
     private static let standings = "\(users), array['2026-11', '2026-11', '2026-11'], 'trial'"
 
     private static let readings = [
-        Reading(name: "read_batch", sql: EmbeddedSQL.readBatch, arguments: standings),
+        Reading(name: "read_batch", sql: EmbeddedSQL.readBatch, arguments: "0::smallint, \(standings)"),
         Reading(name: "read_subscribed_users", sql: EmbeddedSQL.readSubscribedUsers, arguments: standings),
         Reading(
             name: "poll_subscribed_users",
@@ -31,9 +31,9 @@ struct LookupTests {
         Reading(
             name: "lock_and_read_users",
             sql: EmbeddedSQL.lockAndReadUsers,
-            arguments: "\(users), array[true, true, true], 'trial'"
+            arguments: "0::smallint, \(users), array[true, true, true], 'trial'"
         ),
-        Reading(name: "read_locked_users", sql: EmbeddedSQL.readLockedUsers, arguments: users),
+        Reading(name: "read_locked_users", sql: EmbeddedSQL.readLockedUsers, arguments: "0::smallint, \(users)"),
     ]
 
     private static let tables = "('public.message_usage'), ('headroom.subscribers'), ('headroom.subscriptions')"

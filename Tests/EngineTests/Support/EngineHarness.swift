@@ -74,9 +74,10 @@ final class EngineHarness: Sendable {
             defer { next += UInt64(requests.count) }
             return next
         }
+        let routes = engine.routes
         var staged: [[Request]] = Array(repeating: [], count: engine.configuration.lanes)
         for (index, (user, operation)) in requests.enumerated() {
-            staged[engine.lane(of: user)].append(
+            staged[routes.lane(of: user)].append(
                 Request(
                     user: user,
                     operation: operation,

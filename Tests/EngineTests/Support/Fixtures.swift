@@ -21,15 +21,6 @@ extension Request {
 }
 
 extension Request {
-    init(_ request: BatchedRequest) {
-        self.init(
-            user: request.user,
-            operation: .batched(request.operation),
-            returnAddress: request.returnAddress,
-            deadline: request.deadline
-        )
-    }
-
     init(_ request: UnbatchedRequest) {
         self.init(
             user: request.user,

@@ -15,7 +15,7 @@ public func messageKey(_ text: String) -> MessageKey {
     MessageKey(validated: text)
 }
 
-/// Users 0, 1, 2 … in ascending order. With two lanes, adjacent users have different lanes.
+/// Users 0, 1, 2 … in ascending order.
 public func user(_ number: UInt64) -> UserID {
     UserID(high: 0x7f1c_0a52_3a51_4a7e, low: 0x9d55_0b6a_3f1f_7c10 + number)
 }

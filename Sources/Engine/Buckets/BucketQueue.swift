@@ -1,0 +1,72 @@
+import DequeModule
+
+/// The requests of one bucket that wait for a lane. No I/O; part of `LaneQueue`.
+///
+/// Requests that fit into the bucket's next batch wait in one queue. Once it is full, each connection has a queue of
+/// its own, and the connections take turns (`FairQueue`), so that one with many requests does not delay the others.
+struct BucketQueue {
+    /// Requests for the next batch, which they all fit into; executed before those of `connections`.
+    private var next: Deque<BatchedRequest> = []
+    private var connections = FairQueue()
+    private var lastWasUnbatched = false
+    private let batchMaximum: Int
+
+    /// - Parameter batchMaximum: requests in one batch at most.
+    init(batchMaximum: Int) {
+        self.batchMaximum = batchMaximum
+    }
+
+    var count: Int { next.count + connections.count }
+    var isEmpty: Bool { next.isEmpty && connections.isEmpty }
+    /// Connections with requests that do not fit into the next batch.
+    var connectionCount: Int { connections.connectionCount }
+
+    /// How many such requests this request's connection has.
+    func count(ofConnectionOf request: Request) -> Int { connections.count(ofConnectionOf: request) }
+
+    mutating func append(_ request: Request) {
+        // Requests behind an unbatched one must not overtake it.
+        if connections.isEmpty, next.count < batchMaximum, let batched = BatchedRequest(request) {
+            next.append(batched)
+        } else {
+            connections.append(request)
+        }
+    }
+
+    /// Unbatched requests and batches alternate, so that neither waits for many of the other. Nil if nothing waits.
+    mutating func take(atMost limit: Int) -> LaneQueue.Work? {
+        if next.isEmpty, !lastWasUnbatched, let unbatched = takeUnbatched() { return unbatched }
+        var batch = Array(next.prefix(limit))
+        next.removeFirst(batch.count)
+        if next.isEmpty { connections.fill(&batch, upTo: limit) }
+        guard !batch.isEmpty else { return takeUnbatched() }
+        lastWasUnbatched = false
+        return .batch(batch)
+    }
+
+    private mutating func takeUnbatched() -> LaneQueue.Work? {
+        guard let request = connections.takeUnbatched() else { return nil }
+        lastWasUnbatched = true
+        return .unbatched(request)
+    }
+
+    /// Removes the requests whose deadline has passed. All requests have the same time limit, so those of one
+    /// connection wait in the order of their deadlines.
+    mutating func expire(at now: Deadline, into expired: inout [ReturnAddress]) {
+        while let first = next.first, first.deadline <= now {
+            expired.append(next.removeFirst().returnAddress)
+        }
+        if !connections.isEmpty { connections.expire(at: now, into: &expired) }
+    }
+
+    /// The earliest deadline of a waiting request.
+    var nextDeadline: Deadline? {
+        [next.first?.deadline, connections.nextDeadline].compactMap(\.self).min()
+    }
+
+    /// Removes all requests. Those of each connection are returned in their order.
+    mutating func removeAll() -> [Request] {
+        defer { next.removeAll() }
+        return next.map { Request($0) } + connections.removeAll()
+    }
+}

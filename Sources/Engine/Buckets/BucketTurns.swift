@@ -1,0 +1,56 @@
+/// Whose turn it is among the buckets with waiting requests. No I/O; part of `LaneQueue`.
+///
+/// A batch is about one bucket, and costs hardly more with many requests than with few. So the fullest bucket has the
+/// next turn, as long as each of the others can still have its own within as many batches as there are such buckets.
+struct BucketTurns {
+    private struct Waiting {
+        var bucket: Int
+        /// How many batches of other buckets have begun since this one began to wait.
+        var passedOver = 0
+    }
+
+    /// The one that has waited longest is first.
+    private var waiting: [Waiting] = []
+
+    var count: Int { waiting.count }
+    var buckets: some Sequence<Int> { waiting.lazy.map(\.bucket) }
+
+    /// A bucket that was empty has requests.
+    mutating func append(_ bucket: Int) {
+        waiting.append(Waiting(bucket: bucket))
+    }
+
+    /// Chooses a bucket, which waits no longer.
+    ///
+    /// - Parameter queues: the requests of each bucket.
+    mutating func takeNext(among queues: [BucketQueue]) -> Int? {
+        guard waiting.count > 1 else { return waiting.popLast()?.bucket }
+        var fullest = 0
+        var most = 0
+        for (index, candidate) in waiting.enumerated() where queues[candidate.bucket].count > most {
+            (fullest, most) = (index, queues[candidate.bucket].count)
+        }
+        let chosen = waiting.remove(at: othersCanWait(for: fullest) ? fullest : 0)
+        for index in waiting.indices { waiting[index].passedOver += 1 }
+        return chosen.bucket
+    }
+
+    /// Whether the others would have their turns in time if they had them in their order after this one.
+    private func othersCanWait(for chosen: Int) -> Bool {
+        var batches = 1
+        for index in waiting.indices where index != chosen {
+            guard waiting[index].passedOver + batches <= waiting.count else { return false }
+            batches += 1
+        }
+        return true
+    }
+
+    /// A bucket is empty, because its requests have expired.
+    mutating func remove(_ bucket: Int) {
+        waiting.removeAll { $0.bucket == bucket }
+    }
+
+    mutating func removeAll() {
+        waiting.removeAll(keepingCapacity: true)
+    }
+}

@@ -1,0 +1,120 @@
+import Synchronization
+import Usage
+
+/// Moves users from lane to lane when the map of buckets changes, so that each user's requests keep their order.
+///
+/// The lane that has a unit of users hands it over between two of its batches: it passes on the requests that wait,
+/// until none waits any more. Until then new requests still go to it, so that none overtakes an earlier one. A request
+/// that was on its way meanwhile is forwarded (`LaneQueue.enqueue`). So requests that one thread submits with the
+/// routes that it has read before them are executed in their order.
+final class LaneRouter: Sendable {
+    private struct State {
+        /// By which requests are submitted.
+        var current: LaneRoutes
+        /// By which they will be once all lanes have handed over.
+        var target: LaneRoutes
+        var lanes: [Lane] = []
+    }
+
+    private let state: Mutex<State>
+    /// Changes with `current`, so that a reader can keep the routes.
+    fileprivate let generation = Atomic<Int>(0)
+    /// Whether `target` may be another than `current`.
+    private let isMoving = Atomic<Bool>(false)
+    private let laneCount: Int
+
+    init(laneCount: Int) {
+        self.laneCount = laneCount
+        let routes = LaneRoutes(buckets: BucketMap.undivided.settledCount, laneCount: laneCount)
+        state = Mutex(State(current: routes, target: routes))
+    }
+
+    /// Before the first request.
+    func attach(_ lanes: [Lane]) {
+        state.withLock { $0.lanes = lanes }
+    }
+
+    var current: LaneRoutes { state.withLock { $0.current } }
+
+    /// From any thread.
+    func follow(_ map: BucketMap) {
+        let target = LaneRoutes(buckets: map.settledCount, laneCount: laneCount)
+        wake(
+            state.withLock { state in
+                guard state.target != target else { return [] }
+                state.target = target
+                isMoving.store(state.current != target, ordering: .releasing)
+                return state.lanes
+            }
+        )
+    }
+
+    private func wake(_ lanes: [Lane]) {
+        for lane in lanes { lane.wakeUp() }
+    }
+
+    /// Hands over what does not belong to a lane any more. By the lane's own thread, between two batches.
+    func handOver(from lane: Int) {
+        guard isMoving.load(ordering: .acquiring) else { return }
+        let (current, target, lanes) = state.withLock { ($0.current, $0.target, $0.lanes) }
+        let leaving = current.units(leaving: lane, for: target)
+        guard !leaving.isEmpty else { return }
+        var destinations = [Int?](repeating: nil, count: LaneRoutes.units)
+        for unit in leaving { destinations[unit] = target.lane(ofUnit: unit) }
+        for (destination, units) in Dictionary(grouping: leaving, by: { target.lane(ofUnit: $0) }) {
+            lanes[destination].expect(units)
+        }
+        guard lanes[lane].passOn(to: lanes, by: destinations) else { return }
+        wake(
+            state.withLock { state in
+                state.current.move(leaving, as: target)
+                generation.add(1, ordering: .releasing)
+                isMoving.store(state.current != state.target, ordering: .releasing)
+                // The target may have changed meanwhile. Then another lane has to hand over what it has got just now.
+                return state.current != state.target ? state.lanes : []
+            }
+        )
+    }
+}
+
+/// Keeps the routes between two changes, so that a request costs no lock.
+public struct LaneRoutesReader {
+    private let router: LaneRouter
+    private var generation: Int
+    public private(set) var routes: LaneRoutes
+
+    init(_ router: LaneRouter) {
+        self.router = router
+        generation = router.generation.load(ordering: .acquiring)
+        routes = router.current
+    }
+
+    /// Before the first of several requests that are submitted together.
+    public mutating func refresh() {
+        let newest = router.generation.load(ordering: .acquiring)
+        if newest != generation { (generation, routes) = (newest, router.current) }
+    }
+}
+
+extension Lane {
+    /// Passes on the waiting requests of units of users that leave the lane, until none waits any more.
+    ///
+    /// - Parameter destinations: the lane of each unit that leaves.
+    /// - Returns: false if lanes are being closed; each then executes what it has.
+    fileprivate func passOn(to lanes: [Lane], by destinations: [Int?]) -> Bool {
+        while true {
+            switch handOver(to: destinations) {
+            case .done: return true
+            case .closed: return false
+            case .waiting(let requests):
+                let byLane = Dictionary(grouping: requests) { destinations[LaneRoutes.unit(of: $0.user)] ?? index }
+                // A lane that has finished takes nothing. This one has not finished, because its own thread is here.
+                let refused = byLane.filter { !lanes[$0].takeOver($1) }
+                guard refused.isEmpty else {
+                    for requests in refused.values { _ = takeOver(requests) }
+                    return false
+                }
+            }
+        }
+    }
+}
