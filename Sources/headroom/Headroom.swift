@@ -9,8 +9,8 @@ struct Headroom: AsyncParsableCommand {
         abstract: "May this user send another message, and what should we tell them?",
         version: HeadroomVersion.current,
         subcommands: [
-            ServeCommand.self, AskCommand.self, MigrateCommand.self, RolesCommand.self, PruneCommand.self,
-            PingCommand.self, StatusCommand.self, UserCommand.self, ReportCommand.self, TopCommand.self,
+            ServeCommand.self, AskCommand.self, MigrateCommand.self, DistributeCommand.self, RolesCommand.self,
+            PruneCommand.self, PingCommand.self, StatusCommand.self, UserCommand.self, ReportCommand.self, TopCommand.self,
             AuditCommand.self,
             PlanCommand.self, TokenCommand.self, ProductCommand.self, EventsCommand.self, BenchCommand.self,
         ]

@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clusters import FaultedCluster
+from clusters import DATABASE, FaultedCluster
 from instance import Instance
 from recorder import Recorder
+from support import settings
 from support.processes import children, resume, state
 from support.proxy import DisturbedProxy
 from support.waiting import WaitTimeout, wait_until_async
@@ -429,6 +430,26 @@ async def idle_day(scene: Scene) -> int:
     return int(result.stdout or 0) if code == 0 else 0
 
 
+async def divide_users(scene: Scene) -> int:
+    """An operator divides the users into buckets. The first attempt is killed, and often a lane loses its session meanwhile."""
+    buckets = scene.random.choice((2, 8, 64))
+    arguments = [settings.binary, "distribute", "--buckets", str(buckets), "--database-url", scene.cluster.url(DATABASE)]
+    process = await asyncio.create_subprocess_exec(*arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL)
+    await asyncio.sleep(scene.random.random() * 0.3)
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
+    process = await asyncio.create_subprocess_exec(*arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE)
+    lane = await scene.lane()
+    if lane is not None and scene.random.random() < 0.5:
+        await scene.cluster.query(f"select pg_terminate_backend({lane})")
+    _, errors = await process.communicate()
+    if process.returncode != 0:
+        scene.notes.append(errors.decode().strip()[-300:])
+    result = await scene.cluster.query("select cardinality(buckets) from headroom.bucket_map where moved = 4096")
+    return int(process.returncode == 0 and result.stdout.strip() == str(buckets))
+
+
 async def nothing(scene: Scene) -> int:
     """The same load without a fault, in which the checker must find nothing."""
     await asyncio.sleep(1)
@@ -455,6 +476,7 @@ FAULTS: list[Fault] = [
     Fault("terminate-service", terminate_service),
     Fault("roll-over", roll_over, needs=frozenset({"clock"}), is_once=True),
     Fault("idle-day", idle_day),
+    Fault("divide-users", divide_users, is_once=True),
     Fault("fail-over-stopped", fail_over_stopped, needs=frozenset({"standby"}), is_once=True),
     Fault("fail-over-frozen", fail_over_frozen, needs=frozenset({"standby"}), is_once=True),
     Fault("fail-over-unreplicated", fail_over_unreplicated, needs=frozenset({"standby"}), is_once=True),

@@ -11,5 +11,14 @@ begin
         'function headroom.bucket_of(p_user_id uuid) returns smallint language sql immutable parallel safe return %s',
         headroom.bucket_expression(p_buckets, p_moved)
     );
+    -- As `headroom migrate` records it (read_installed_objects.sql), so that the function is not taken for altered.
+    if to_regclass('headroom.installed_objects') is not null then
+        update headroom.installed_objects
+        set facts = facts || jsonb_build_object(
+            'definition', current_setting('server_version_num')::integer / 10000 || ':'
+                || encode(sha256(convert_to(pg_get_functiondef('headroom.bucket_of(uuid)'::regprocedure), 'UTF8')), 'hex')
+        )
+        where object = 'function headroom.bucket_of(uuid)';
+    end if;
 end
 $$;

@@ -1,0 +1,23 @@
+import OperatorConsole
+import Testing
+
+@Suite("Progress of long work")
+struct ProgressTextTests {
+    @Test("says how much is done, and how long the rest takes at the rate of this run")
+    func lines() {
+        let text = ProgressText(total: 4_096)
+        #expect(text.line(done: 1_024, "1200 rows moved", elapsed: .seconds(14)) == "25 %, 1200 rows moved, 0:42 left")
+        #expect(text.line(done: 1, "x", elapsed: .seconds(2)) == "0 %, x, 2:16:30 left")
+        #expect(text.line(done: 2_048, "x", elapsed: .seconds(65)) == "50 %, x, 1:05 left")
+        let resumed = ProgressText(total: 100, doneBefore: 50)
+        #expect(resumed.line(done: 75, "x", elapsed: .seconds(9)) == "75 %, x, 0:09 left")
+    }
+
+    @Test("says nothing about the rest before there is a rate, and at the end")
+    func ends() {
+        let text = ProgressText(total: 10)
+        #expect(text.line(done: 0, "begun", elapsed: .seconds(3)) == "0 %, begun")
+        #expect(text.line(done: 10, "all", elapsed: .seconds(3)) == "100 %, all")
+        #expect(ProgressText(total: 0).line(done: 0, "nothing", elapsed: .zero) == "100 %, nothing")
+    }
+}

@@ -1,0 +1,2 @@
+-- Prepares the division of the database into buckets: headroom.begin_division. $1 integer: how many.
+select headroom.begin_division(headroom.bucket_values($1::integer));
