@@ -19,7 +19,8 @@ struct CitusRulesTests {
             where function.prosqlbody is not null and function.pronamespace in \(Self.ours)
             """
         )
-        #expect(functions == [])
+        // The poll for changes, which does not run on Citus yet.
+        #expect(functions == ["headroom.fingerprint(uuid)"])
         // A body without dependencies is a text, which this would not find.
         let texts = try await psql.rows(
             """
