@@ -100,6 +100,7 @@ public final class BatchingEngine: Sendable {
     /// once and returned.
     public func enqueue(_ requests: [Request], lane: Int) -> ([Request], EngineError)? {
         let enqueued = lanes[lane].enqueue(requests)
+        // To lanes that have these users by now, or had them since and forward once more.
         for (lane, forwarded) in enqueued.forwarded {
             guard let (refused, error) = enqueue(forwarded, lane: lane) else { continue }
             mailboxes.deliver(refused.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(error)) })

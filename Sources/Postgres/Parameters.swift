@@ -33,6 +33,8 @@ public struct Parameters: ~Copyable {
     public init(capacity: Int) {
         self.capacity = max(capacity, 16)
         bytes = .allocate(byteCount: self.capacity, alignment: 8)
+        // Enough for nearly every statement.
+        values.reserveCapacity(16)
     }
 
     deinit {

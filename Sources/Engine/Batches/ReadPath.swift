@@ -55,8 +55,8 @@ struct ReadPath {
         _ completions: inout [Completion]
     ) -> Bool
 
-    /// Reads the snapshot of each user and answers with it. Leaves the users for which `answer` returned false. Users who
-    /// have moved to other buckets since they were grouped are read there.
+    /// Reads the snapshot of each user and answers with it. Leaves the users for which `answer` returned false. Users
+    /// who have moved to other buckets since they were grouped are read there.
     ///
     /// - Parameter afterEffect: the requests were executed before, so a failure is answered `unknown`.
     @discardableResult
@@ -67,9 +67,15 @@ struct ReadPath {
         answer: AnswerFromSnapshot
     ) -> Remainder {
         let map = laneConnection.buckets
+        let receipt = laneConnection.receipt(in: part.bucket)
         var rest = Remainder()
         for (bucket, part) in part.divided(by: map) {
-            rest += readSnapshots(part, in: bucket, map, afterEffect: afterEffect, &users, answer)
+            if afterEffect, laneConnection.receipt(in: part.bucket) != receipt {
+                // The receipt was lost while users of another bucket were read.
+                delivery.fail(part, .unknown)
+            } else {
+                rest += readSnapshots(part, in: bucket, map, afterEffect: afterEffect, &users, answer)
+            }
         }
         return rest
     }
@@ -100,15 +106,22 @@ struct ReadPath {
         case .value(let result):
             do throws(PostgresError) {
                 let result = try ReadBatchStatement.Result(result)
-                guard try result.bucketsRevision() == map.revision,
-                    map.isSettled || !hasChanged(map, part, afterEffect: afterEffect)
-                else {
+                var state = MapState.changed
+                if try result.bucketsRevision() == map.revision {
+                    state = map.isSettled ? .unchanged : self.state(of: map, part, afterEffect: afterEffect)
+                }
+                switch state {
+                case .unchanged:
+                    return answerEach(result, part, afterEffect: afterEffect, &users, answer)
+                case .changed:
                     // Users may have been looked for where they are not any more.
                     laneConnection.refreshBuckets(seen: map.revision)
                     guard delivery.expire(part, afterEffect ? .unknown : .late) != nil else { return Remainder() }
                     return readSnapshots(part, afterEffect: afterEffect, &users, answer: answer)
+                case .effectLost:
+                    delivery.fail(part, .unknown)
+                    return Remainder()
                 }
-                return answerEach(result, part, afterEffect: afterEffect, &users, answer)
             } catch {
                 invalidValues.record(error)
                 delivery.fail(part, afterEffect ? .unknown : .invalidValue(error))
@@ -126,14 +139,25 @@ struct ReadPath {
         }
     }
 
-    /// Whether the map has changed since it was read, or may have. A statement sees one map, but the functions that it
-    /// calls may have been planned with a newer one (docs/decisions/0040-buckets-and-lanes.md).
-    private func hasChanged(_ map: BucketMap, _ part: BatchPart, afterEffect: Bool) -> Bool {
+    private enum MapState {
+        case unchanged
+        /// Or it may have.
+        case changed
+        /// As `ExactlyOnceSender.ReadReply`.
+        case effectLost
+    }
+
+    /// Whether the map has changed since it was read. A statement sees one map, but the functions that it calls may
+    /// have been planned with a newer one (docs/decisions/0040-buckets-and-lanes.md).
+    private func state(of map: BucketMap, _ part: BatchPart, afterEffect: Bool) -> MapState {
         let reply = sender.read(part, in: part.bucket, afterEffect: afterEffect) { connection throws(PostgresError) in
             try connection.currentBuckets(deadline: part.nextDeadline?.instant ?? .now)
         }
-        if case .value(let newest) = reply { return newest.revision != map.revision }
-        return true
+        switch reply {
+        case .value(let newest): return newest.revision == map.revision ? .unchanged : .changed
+        case .allExpired, .rejected: return .changed
+        case .effectLost: return .effectLost
+        }
     }
 
     private func answerEach(
@@ -181,9 +205,15 @@ struct ReadPath {
             keys.merge(read) { $1 }
         }
         // The statement does not tell by which map it has found the keys.
-        guard hasChanged(map, keyed, afterEffect: true) else { return keys }
-        laneConnection.refreshBuckets(seen: map.revision)
-        return keyed.nextDeadline == nil ? [:] : readKeys(part)
+        switch state(of: map, keyed, afterEffect: true) {
+        case .unchanged:
+            return keys
+        case .changed:
+            laneConnection.refreshBuckets(seen: map.revision)
+            return keyed.nextDeadline == nil ? [:] : readKeys(part)
+        case .effectLost:
+            return nil
+        }
     }
 
     /// As `readKeys(_:)`, of users with a key who are all in one bucket.

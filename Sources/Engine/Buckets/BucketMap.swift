@@ -18,6 +18,8 @@ struct BucketMap: Equatable, Sendable {
     private let ordinals: [Int]
     /// Buckets in which there may be users.
     let bucketCount: Int
+    /// Whether there is one bucket, which makes every user's the same.
+    let isSingle: Bool
 
     /// `moved` once everybody is in the bucket of their slot.
     static let movedMaximum = 4_096
@@ -29,7 +31,8 @@ struct BucketMap: Equatable, Sendable {
         self.buckets = buckets
         self.moved = moved
         self.revision = revision
-        var ordinalOfBucket: [Bucket: Int] = [0: 0]
+        isSingle = buckets.count == 1
+        var ordinalOfBucket: [Bucket: Int] = isSingle ? [:] : [0: 0]
         ordinals = buckets.map { bucket in
             let next = ordinalOfBucket.count
             let ordinal = ordinalOfBucket[bucket, default: next]
@@ -58,8 +61,6 @@ struct BucketMap: Equatable, Sendable {
         )
     }
 
-    /// Whether there is one bucket, which makes every user's the same.
-    var isSingle: Bool { buckets.count == 1 }
     /// Whether nobody is to be moved any more.
     var isSettled: Bool { moved >= BucketMap.movedMaximum }
     /// Into how many buckets everybody is divided; 1 until nobody is left in the bucket of before.
@@ -75,7 +76,7 @@ struct BucketMap: Equatable, Sendable {
 
     /// As `bucket(of:)`, as a number below `bucketCount`.
     func ordinal(of user: UserID) -> Int {
-        if isSingle { return ordinals[0] }
+        if isSingle { return 0 }
         return slot(of: user).map { ordinals[$0] } ?? 0
     }
 

@@ -24,13 +24,23 @@ struct BucketQueue {
     /// How many such requests this request's connection has.
     func count(ofConnectionOf request: Request) -> Int { connections.count(ofConnectionOf: request) }
 
-    mutating func append(_ request: Request) {
+    /// - Returns: whether none waited before.
+    mutating func append(_ request: Request) -> Bool {
+        let wasEmpty = isEmpty
         // Requests behind an unbatched one must not overtake it.
         if connections.isEmpty, next.count < batchMaximum, let batched = BatchedRequest(request) {
             next.append(batched)
         } else {
             connections.append(request)
         }
+        return wasEmpty
+    }
+
+    /// As `append(_:)` for each.
+    mutating func append(_ requests: [Request]) -> Bool {
+        let wasEmpty = isEmpty
+        for request in requests { _ = append(request) }
+        return wasEmpty
     }
 
     /// Unbatched requests and batches alternate, so that neither waits for many of the other. Nil if nothing waits.

@@ -8,30 +8,36 @@ final class CurrentBuckets: Sendable {
     private let revision = Atomic<Int32>(BucketMap.undivided.revision)
     /// Locked while a session reads the map; `map` is not.
     private let reading = Mutex(())
-    private let observer: Mutex<@Sendable (BucketMap) -> Void>
+    private let observer: @Sendable (BucketMap) -> Void
 
     /// - Parameter observer: is called with each new map, by the thread that has read it.
     init(observer: @escaping @Sendable (BucketMap) -> Void = { _ in }) {
-        self.observer = Mutex(observer)
+        self.observer = observer
     }
 
     var current: BucketMap { map.withLock { $0 } }
 
     func isOutdated(_ other: BucketMap) -> Bool { revision.load(ordering: .acquiring) != other.revision }
 
+    /// Takes over what a new session has read, unless another has read a later map meanwhile.
+    func note(_ newest: BucketMap) {
+        replace(with: newest) { newest.revision > $0.revision }
+    }
+
     /// Reads the map, unless another session has done so since the caller has seen it. One session reads at a time, so
     /// that a later map never gives way to an earlier one, whichever reader was slower.
     ///
-    /// - Parameter seen: the revision that a statement found outdated; nil: read in any case.
+    /// - Parameter seen: the revision that a statement found outdated.
     func refresh(
-        seen: Int32?,
+        seen: Int32,
         over connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
         let failure = reading.withLock { _ -> PostgresError? in
-            if let seen, revision.load(ordering: .acquiring) != seen { return nil }
+            guard revision.load(ordering: .acquiring) == seen else { return nil }
             do throws(PostgresError) {
-                replace(with: try connection.currentBuckets(deadline: deadline))
+                let newest = try connection.currentBuckets(deadline: deadline)
+                replace(with: newest) { newest != $0 }
                 return nil
             } catch {
                 return error
@@ -40,14 +46,14 @@ final class CurrentBuckets: Sendable {
         if let failure { throw failure }
     }
 
-    private func replace(with newest: BucketMap) {
-        let isChanged = map.withLock { map in
-            defer { map = newest }
-            return map != newest
+    /// Under the lock, so that the observer sees the maps in their order.
+    private func replace(with newest: BucketMap, where isOther: (BucketMap) -> Bool) {
+        map.withLock { map in
+            guard isOther(map) else { return }
+            map = newest
+            revision.store(newest.revision, ordering: .releasing)
+            observer(newest)
         }
-        guard isChanged else { return }
-        revision.store(newest.revision, ordering: .releasing)
-        observer.withLock { $0 }(newest)
     }
 }
 

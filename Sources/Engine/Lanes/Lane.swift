@@ -64,8 +64,13 @@ final class Lane: Sendable {
         queue.withLock { $0.expect(units) }
     }
 
-    func handOver(to lanes: [Int?]) -> LaneQueue.HandOver {
-        queue.withLock { $0.handOver(to: lanes) }
+    /// - Parameter transfer: is called in the moment from which this lane forwards requests, with its queue locked.
+    func handOver(to lanes: [Int?], _ transfer: () -> Void) -> LaneQueue.HandOver {
+        queue.withLock { queue in
+            let handOver = queue.handOver(to: lanes)
+            if handOver == .done { transfer() }
+            return handOver
+        }
     }
 
     /// Takes over requests that another lane has accepted. False if this lane has finished.

@@ -100,7 +100,7 @@ final class LaneConnection {
     ) throws(PostgresError) -> Setup {
         let observedAt = try readServer(connection, database, deadline: deadline)
         try connection.requireDurableCommits(deadline: deadline)
-        try buckets.refresh(seen: nil, over: connection, deadline: deadline)
+        buckets.note(try connection.currentBuckets(deadline: deadline))
         var opened = receipts
         // A first one, because opening it shows that the server takes writes. The others are opened when they are used.
         if opened.isEmpty { opened[buckets.current.bucket(ofLane: lane)] = .new() }

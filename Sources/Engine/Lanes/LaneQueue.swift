@@ -104,6 +104,11 @@ struct LaneQueue {
         }
         var refused: [Request] = []
         let allMayWait = count + requests.count <= min(batchMaximum, capacity)
+        guard !allMayWait || !map.isSingle else {
+            if queues[0].append(requests), !requests.isEmpty { turns.append(0) }
+            count += requests.count
+            return Enqueued(action: wakeLane())
+        }
         for request in requests {
             if allMayWait || mayWait(request) { append(request) } else { refused.append(request) }
         }
@@ -112,8 +117,7 @@ struct LaneQueue {
 
     private mutating func append(_ request: Request) {
         let bucket = map.ordinal(of: request.user)
-        if queues[bucket].isEmpty { turns.append(bucket) }
-        queues[bucket].append(request)
+        if queues[bucket].append(request) { turns.append(bucket) }
         count += 1
     }
 
@@ -233,7 +237,8 @@ struct LaneQueue {
         return .done
     }
 
-    /// These units of users come back, or come for the first time.
+    /// These units of users come back, or come for the first time. Not before the lane that had them forwards requests:
+    /// one that comes late, by routes of long ago, would overtake those that still wait there.
     mutating func expect(_ units: [Int]) {
         guard !forwards.isEmpty else { return }
         for unit in units { forwards[unit] = nil }

@@ -21,6 +21,9 @@ final class LaneRouter: Sendable {
     fileprivate let generation = Atomic<Int>(0)
     /// Whether `target` may be another than `current`.
     private let isMoving = Atomic<Bool>(false)
+    /// Locked while a lane and the lanes that it hands over to change together. Only then are the locks of several
+    /// queues taken at the same time.
+    private let transferring = Mutex(())
     private let laneCount: Int
 
     init(laneCount: Int) {
@@ -59,12 +62,7 @@ final class LaneRouter: Sendable {
         let (current, target, lanes) = state.withLock { ($0.current, $0.target, $0.lanes) }
         let leaving = current.units(leaving: lane, for: target)
         guard !leaving.isEmpty else { return }
-        var destinations = [Int?](repeating: nil, count: LaneRoutes.units)
-        for unit in leaving { destinations[unit] = target.lane(ofUnit: unit) }
-        for (destination, units) in Dictionary(grouping: leaving, by: { target.lane(ofUnit: $0) }) {
-            lanes[destination].expect(units)
-        }
-        guard lanes[lane].passOn(to: lanes, by: destinations) else { return }
+        guard passOn(leaving, from: lanes[lane], to: lanes, by: target) else { return }
         wake(
             state.withLock { state in
                 state.current.move(leaving, as: target)
@@ -74,6 +72,34 @@ final class LaneRouter: Sendable {
                 return state.current != state.target ? state.lanes : []
             }
         )
+    }
+
+    /// Passes on the waiting requests of units of users that leave a lane, until none waits any more.
+    ///
+    /// - Returns: false if lanes are being closed; each then executes what it has.
+    private func passOn(_ leaving: [Int], from lane: Lane, to lanes: [Lane], by routes: LaneRoutes) -> Bool {
+        var destinations = [Int?](repeating: nil, count: LaneRoutes.units)
+        for unit in leaving { destinations[unit] = routes.lane(ofUnit: unit) }
+        let units = Dictionary(grouping: leaving) { routes.lane(ofUnit: $0) }
+        while true {
+            let handOver = transferring.withLock { _ in
+                lane.handOver(to: destinations) {
+                    for (destination, units) in units { lanes[destination].expect(units) }
+                }
+            }
+            switch handOver {
+            case .done: return true
+            case .closed: return false
+            case .waiting(let requests):
+                // A lane that has finished takes nothing. This one has not finished, because its own thread is here.
+                let refused = Dictionary(grouping: requests) { routes.lane(of: $0.user) }
+                    .filter { !lanes[$0].takeOver($1) }
+                guard refused.isEmpty else {
+                    for requests in refused.values { _ = lane.takeOver(requests) }
+                    return false
+                }
+            }
+        }
     }
 }
 
@@ -93,28 +119,5 @@ public struct LaneRoutesReader {
     public mutating func refresh() {
         let newest = router.generation.load(ordering: .acquiring)
         if newest != generation { (generation, routes) = (newest, router.current) }
-    }
-}
-
-extension Lane {
-    /// Passes on the waiting requests of units of users that leave the lane, until none waits any more.
-    ///
-    /// - Parameter destinations: the lane of each unit that leaves.
-    /// - Returns: false if lanes are being closed; each then executes what it has.
-    fileprivate func passOn(to lanes: [Lane], by destinations: [Int?]) -> Bool {
-        while true {
-            switch handOver(to: destinations) {
-            case .done: return true
-            case .closed: return false
-            case .waiting(let requests):
-                let byLane = Dictionary(grouping: requests) { destinations[LaneRoutes.unit(of: $0.user)] ?? index }
-                // A lane that has finished takes nothing. This one has not finished, because its own thread is here.
-                let refused = byLane.filter { !lanes[$0].takeOver($1) }
-                guard refused.isEmpty else {
-                    for requests in refused.values { _ = takeOver(requests) }
-                    return false
-                }
-            }
-        }
     }
 }
