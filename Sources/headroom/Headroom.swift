@@ -10,9 +10,9 @@ struct Headroom: AsyncParsableCommand {
         version: HeadroomVersion.current,
         subcommands: [
             ServeCommand.self, AskCommand.self, MigrateCommand.self, DistributeCommand.self, RolesCommand.self,
-            PruneCommand.self, PingCommand.self, StatusCommand.self, UserCommand.self, ReportCommand.self, TopCommand.self,
-            AuditCommand.self,
-            PlanCommand.self, TokenCommand.self, ProductCommand.self, EventsCommand.self, BenchCommand.self,
+            PruneCommand.self, PingCommand.self, StatusCommand.self, UserCommand.self, ReportCommand.self,
+            TopCommand.self, AuditCommand.self, PlanCommand.self, TokenCommand.self, ProductCommand.self,
+            EventsCommand.self, BenchCommand.self,
         ]
     )
 

@@ -1,7 +1,7 @@
 -- Reads the tables that are divided into buckets, the number of rows that PostgreSQL estimates, and whether the table
 -- has a complete index by which headroom.divide_users finds users.
 select
-    tables.name as "table",
+    tables.name,
     greatest(class.reltuples, pg_stat_get_live_tuples(class.oid), 0)::bigint as rows,
     coalesce(index.indisvalid, false) as has_index,
     index.indexrelid is not null as has_begun_index

@@ -11,7 +11,10 @@ from support.service import Service, command, environment, least_privileged
 from support.waiting import wait_until
 from support.wire import Answer
 
-TABLES = ("message_usage", "headroom.subscribers", "headroom.subscriptions", "headroom.message_keys", "headroom.grants", "headroom.audit_log")
+TABLES = (
+    "message_usage", "headroom.subscribers", "headroom.subscriptions", "headroom.message_keys", "headroom.grants",
+    "headroom.audit_log",
+)  # fmt: skip
 
 
 class Division(Case):

@@ -1,5 +1,5 @@
 -- Returns p_count bucket numbers, for the slots of the users' hashes. They are chosen so that a distributed database
--- which is divided into as many shards has one bucket in each: Citus finds the shard of a row by the hash of the bucket.
+-- which is divided into as many shards has one bucket in each: Citus finds the shard of a row by the bucket's hash.
 -- p_count is a power of 2, 2 to 1024.
 create or replace function headroom.bucket_values(p_count integer) returns smallint[]
     language plpgsql immutable set search_path = pg_catalog, pg_temp

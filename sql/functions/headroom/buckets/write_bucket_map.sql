@@ -15,8 +15,9 @@ begin
     if to_regclass('headroom.installed_objects') is not null then
         update headroom.installed_objects
         set facts = facts || jsonb_build_object(
-            'definition', current_setting('server_version_num')::integer / 10000 || ':'
-                || encode(sha256(convert_to(pg_get_functiondef('headroom.bucket_of(uuid)'::regprocedure), 'UTF8')), 'hex')
+            'definition', current_setting('server_version_num')::integer / 10000 || ':' || encode(
+                sha256(convert_to(pg_get_functiondef('headroom.bucket_of(uuid)'::regprocedure), 'UTF8')), 'hex'
+            )
         )
         where object = 'function headroom.bucket_of(uuid)';
     end if;
