@@ -138,7 +138,7 @@ struct PublicRightsTests {
                 and (prosecdef or proconfig is not null)
             """
         )
-        #expect(marked == ["active_holds(uuid,text,timestamp with time zone)"])
+        #expect(marked == [])
     }
 
     @Test("runs every function with effects as headroom_owner")
