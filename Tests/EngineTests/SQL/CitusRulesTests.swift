@@ -11,7 +11,7 @@ struct CitusRulesTests {
         let psql = try await TestDatabase.fresh().psql
         let functions = try await psql.rows(
             """
-            select distinct function.oid::regprocedure
+            select distinct function.proname
             from pg_proc as function
             join pg_depend as dependency on dependency.classid = 'pg_proc'::regclass
                 and dependency.objid = function.oid and dependency.refclassid = 'pg_class'::regclass
@@ -20,7 +20,7 @@ struct CitusRulesTests {
             """
         )
         // The poll for changes, which does not run on Citus yet.
-        #expect(functions == ["headroom.fingerprint(uuid)"])
+        #expect(functions == ["fingerprint"])
         // A body without dependencies is a text, which this would not find.
         let texts = try await psql.rows(
             """
@@ -75,17 +75,13 @@ struct CitusRulesTests {
         let psql = try await TestDatabase.fresh().psql
         let functions = try await psql.rows(
             """
-            select function.oid::regprocedure from pg_proc as function
+            select function.proname from pg_proc as function
             where function.pronamespace = 'headroom'::regnamespace
                 -- Without the declarations, in which a variable may take a number.
                 and regexp_replace(function.prosrc, '^.*?\\mbegin\\M', '', 'i') ~* '\\mnextval\\s*\\('
             """
         )
         // These two call it in an argument of another function, and as a whole statement.
-        #expect(
-            Set(functions) == [
-                "headroom.apply_entitlement(uuid,headroom.entitlement)", "headroom.next_generation()",
-            ]
-        )
+        #expect(Set(functions) == ["apply_entitlement", "next_generation"])
     }
 }
