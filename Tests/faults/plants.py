@@ -86,7 +86,7 @@ PLANTS = [
     Plant(
         name="release-across-a-reset",
         description="a release takes its messages off the count that a reset began anew",
-        sql=rewritten("headroom.start_new_generation", ("generation = nextval('headroom.generations'),", "")),
+        sql=rewritten("headroom.start_new_generation", ("generation = v_generation,", "")),
         fault="none",
         caught_by=frozenset({"I9"}),
         seconds=6,
