@@ -21,7 +21,7 @@ public struct ProgressText: Sendable {
         return "\(percent) %, \(detail)" + (timeLeft(done, elapsed).map { ", \($0) left" } ?? "")
     }
 
-    /// Nil while nothing is done, because nobody can tell then.
+    /// Nil before there is a rate to compute it by.
     private func timeLeft(_ done: Int, _ elapsed: Duration) -> String? {
         let doneNow = done - doneBefore
         guard doneNow > 0, done < total else { return nil }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Engine
-import OperatorConsole
 import Postgres
 import ServiceCore
 
@@ -60,8 +59,7 @@ struct DistributeCommand: AsyncParsableCommand {
     }
 
     private static func run(_ division: UserDivision, _ buckets: Int) throws {
-        let before = try division.plan().parts
-        var display = ProgressDisplay(ProgressText(total: UserDivision.partsMaximum, doneBefore: before))
+        var display = ProgressDisplay(total: UserDivision.partsMaximum)
         var last: UserDivision.Progress?
         try division.run { progress in
             last = progress
@@ -69,10 +67,11 @@ struct DistributeCommand: AsyncParsableCommand {
         }
         display.end()
         guard let last else { return try StandardOutput.print("the database has \(buckets) buckets already") }
-        let longest = last.longestStep.components
-        let milliseconds = longest.seconds * 1_000 + longest.attoseconds / 1_000_000_000_000_000
         try StandardOutput.print(
-            "the database has \(buckets) buckets now: \(last.rows) rows moved, the longest step took \(milliseconds) ms"
+            """
+            the database has \(buckets) buckets now: \(last.rows) rows moved, the longest step took \
+            \(last.longestStep.milliseconds) ms
+            """
         )
     }
 }

@@ -10,17 +10,22 @@ import Musl
 /// Shows on standard error how far a command has come: in one line of a terminal, which it writes anew, or elsewhere in
 /// a line every ten seconds.
 struct ProgressDisplay {
-    private let text: ProgressText
+    private let total: Int
+    /// Known with the first call of `show`.
+    private var text: ProgressText?
     private let isTerminal = isatty(STDERR_FILENO) == 1 && Terminal.movesCursor
     private let begun = ContinuousClock.now
     private var nextLine = ContinuousClock.now
     private var hasLine = false
 
-    init(_ text: ProgressText) {
-        self.text = text
+    init(total: Int) {
+        self.total = total
     }
 
+    /// What is done with the first call was done before.
     mutating func show(_ done: Int, _ detail: String) {
+        let text = self.text ?? ProgressText(total: total, doneBefore: done)
+        self.text = text
         let now = ContinuousClock.now
         guard now >= nextLine else { return }
         nextLine = now + (isTerminal ? .milliseconds(200) : .seconds(10))

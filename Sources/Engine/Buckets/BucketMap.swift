@@ -61,9 +61,9 @@ struct BucketMap: Equatable, Sendable {
         )
     }
 
-    /// Whether nobody is to be moved any more.
+    /// Whether all users are in the buckets of their slots.
     var isSettled: Bool { moved >= BucketMap.movedMaximum }
-    /// Into how many buckets everybody is divided; 1 until nobody is left in the bucket of before.
+    /// The number of buckets, once the division has ended; 1 until then.
     var settledCount: Int { isSettled ? buckets.count : 1 }
 
     /// One that a lane will most likely use.

@@ -17,17 +17,23 @@ public struct UserDivision: Sendable {
 
     /// What a division will do.
     public struct Plan: Sendable {
-        public struct Table: Sendable {
-            public var name: String
-            /// As PostgreSQL estimates them.
-            public var rows: Int
-        }
-
         /// How many buckets there are now.
         public var buckets: Int
         /// Parts that have moved already.
         public var parts: Int
         public var tables: [Table]
+    }
+
+    /// A table whose rows are divided.
+    public struct Table: Sendable {
+        public var name: String
+        /// As PostgreSQL estimates them.
+        public var rows: Int
+        /// The index by which users are found meanwhile, in the table's schema.
+        fileprivate var partIndex: String
+        fileprivate var hasIndex: Bool
+        /// False if its creation was interrupted.
+        fileprivate var hasValidIndex: Bool
     }
 
     /// Why a division is not begun.
@@ -60,19 +66,16 @@ public struct UserDivision: Sendable {
         let connection = try connect()
         defer { connection.close() }
         let map = try map(connection)
-        let tables = try connection.query(EmbeddedSQL.readDividedTables, deadline: .now + .seconds(30))
         return Plan(
             buckets: map.buckets.count,
             parts: map.isSingle ? 0 : map.moved,
-            tables: try (0..<tables.rowCount).map {
-                Plan.Table(name: tables.text($0, 0), rows: Int(try tables.int64($0, 1)))
-            }
+            tables: try tables(connection)
         )
     }
 
     /// Divides the database, or does nothing if it is divided. Blocks.
     ///
-    /// - Parameter report: called after each step.
+    /// - Parameter report: called before the first step and after each; not at all if the database is divided.
     public func run(_ report: (Progress) -> Void) throws {
         let connection = try connect()
         defer { connection.close() }
@@ -101,6 +104,7 @@ public struct UserDivision: Sendable {
 
     private func moveUsers(_ connection: Connection, from first: Int, _ report: (Progress) -> Void) throws {
         var progress = Progress(parts: first, rows: 0, longestStep: .zero)
+        report(progress)
         var size = 1
         while progress.parts < UserDivision.partsMaximum {
             let next = min(progress.parts + size, UserDivision.partsMaximum)
@@ -166,7 +170,7 @@ public struct UserDivision: Sendable {
                 """
                 begin;
                 set local statement_timeout = 0;
-                set local lock_timeout = \(UserDivision.lockTimeout.components.attoseconds / 1_000_000_000_000_000);
+                set local lock_timeout = \(UserDivision.lockTimeout.milliseconds);
                 \(EmbeddedSQL.refuseUntrustedTable)
                 \(EmbeddedSQL.becomeOwner)
                 \(asOwner ? "set local role headroom_owner;" : "")
@@ -184,31 +188,46 @@ public struct UserDivision: Sendable {
         }
     }
 
-    // MARK: Indexes
+    // MARK: Tables
+
+    private func tables(_ connection: Connection) throws(PostgresError) -> [Table] {
+        let result = try connection.query(EmbeddedSQL.readDividedTables, deadline: .now + .seconds(30))
+        var tables: [Table] = []
+        for row in 0..<result.rowCount {
+            tables.append(
+                Table(
+                    name: result.text(row, 0),
+                    rows: Int(try result.int64(row, 1)),
+                    partIndex: result.text(row, 2),
+                    hasIndex: try result.bool(row, 3),
+                    hasValidIndex: try result.bool(row, 4)
+                )
+            )
+        }
+        return tables
+    }
 
     /// Without blocking anybody, so each outside a transaction.
     private func createIndexes(_ connection: Connection) throws(PostgresError) {
-        let tables = try connection.query(EmbeddedSQL.readDividedTables, deadline: .now + .seconds(30))
-        for row in 0..<tables.rowCount where try !tables.bool(row, 2) {
-            let table = tables.text(row, 0)
-            if try tables.bool(row, 3) { try dropIndex(of: table, connection) }
-            let name = table.split(separator: ".").last.map(String.init) ?? table
+        for table in try tables(connection) where !table.hasValidIndex {
+            if table.hasIndex { try dropIndex(of: table, connection) }
             try connection.execute(
-                "create index concurrently \(name)_part on \(table) (headroom.part_of(user_id))",
+                "create index concurrently \(table.partIndex) on \(table.name) (headroom.part_of(user_id))",
                 deadline: .now + .seconds(86_400)
             )
         }
     }
 
     private func dropIndexes(_ connection: Connection) throws(PostgresError) {
-        let tables = try connection.query(EmbeddedSQL.readDividedTables, deadline: .now + .seconds(30))
-        for row in 0..<tables.rowCount where try tables.bool(row, 3) {
-            try dropIndex(of: tables.text(row, 0), connection)
-        }
+        for table in try tables(connection) where table.hasIndex { try dropIndex(of: table, connection) }
     }
 
-    private func dropIndex(of table: String, _ connection: Connection) throws(PostgresError) {
-        try connection.execute("drop index concurrently if exists \(table)_part", deadline: .now + .seconds(3_600))
+    private func dropIndex(of table: Table, _ connection: Connection) throws(PostgresError) {
+        let schema = table.name.prefix { $0 != "." }
+        try connection.execute(
+            "drop index concurrently \(schema).\(table.partIndex)",
+            deadline: .now + .seconds(3_600)
+        )
     }
 }
 

@@ -18,15 +18,10 @@ enum LaneSettings {
             ("plan_cache_mode", "force_generic_plan"),
             // Disabled plan types cost 10^10 each, which looks worth compiling to the planner and never is.
             ("jit", "off"),
-            ("lock_timeout", milliseconds(requestTimeout / 4)),
-            ("statement_timeout", milliseconds(requestTimeout * 3 / 4)),
-            ("idle_in_transaction_session_timeout", milliseconds(requestTimeout * 2)),
+            ("lock_timeout", "\((requestTimeout / 4).milliseconds)"),
+            ("statement_timeout", "\((requestTimeout * 3 / 4).milliseconds)"),
+            ("idle_in_transaction_session_timeout", "\((requestTimeout * 2).milliseconds)"),
             ("headroom.unknown_users", unknownUsersPolicy.rawValue),
         ]
-    }
-
-    private static func milliseconds(_ duration: Duration) -> String {
-        let (seconds, attoseconds) = duration.components
-        return "\(max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000))"
     }
 }

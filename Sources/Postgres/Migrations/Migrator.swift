@@ -191,7 +191,7 @@ extension Migrator {
 
 extension Duration {
     /// Rounded down, and at least 1: for PostgreSQL 0 means "no limit".
-    var milliseconds: Int64 {
+    package var milliseconds: Int64 {
         max(1, components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000)
     }
 }

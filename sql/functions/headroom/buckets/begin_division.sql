@@ -1,5 +1,6 @@
 -- Prepares the division of a database with one bucket into those of p_buckets, one for each slot of the users' hashes.
--- Nobody has moved afterwards: headroom.divide_users moves them. Call it in the role headroom_owner.
+-- It moves no user; headroom.divide_users does. The login that migrates calls it, because another role may own
+-- message_usage.
 create or replace function headroom.begin_division(p_buckets smallint[]) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

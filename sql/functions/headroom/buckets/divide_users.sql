@@ -37,7 +37,7 @@ begin
         get diagnostics v_moved = row_count;
         v_rows := v_rows + v_moved;
     end loop;
-    -- From the digest of a forgotten user nobody can tell the bucket: every bucket gets a copy.
+    -- The digest of a forgotten user does not show the bucket, so every bucket gets a copy.
     insert into headroom.spent_trials as spent (bucket, digest, plan, trial_started_at, trial_ends_at, messages)
     select buckets.bucket, one.digest, one.plan, one.trial_started_at, one.trial_ends_at, one.messages
     from headroom.spent_trials as one

@@ -1,5 +1,5 @@
--- Returns the tables whose rows are divided into buckets by their user_id. Subscribers come first, and are locked first
--- by whoever locks several rows of a user.
+-- Returns the tables whose rows are divided into buckets by their user_id. Subscribers come first: each
+-- transaction that locks several rows of a user begins with that one.
 create or replace function headroom.divided_tables() returns text[]
     language sql immutable
     return array[

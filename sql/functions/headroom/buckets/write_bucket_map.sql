@@ -6,11 +6,7 @@ as $$
 begin
     update headroom.bucket_map set buckets = p_buckets, moved = p_moved;
     update headroom.plan_revision set buckets_revision = buckets_revision + 1;
-    execute format(
-        'create or replace '
-        'function headroom.bucket_of(p_user_id uuid) returns smallint language sql immutable parallel safe return %s',
-        headroom.bucket_expression(p_buckets, p_moved)
-    );
+    perform headroom.define_bucket_of();
     -- As `headroom migrate` records it (read_installed_objects.sql), so that the function is not taken for altered.
     if to_regclass('headroom.installed_objects') is not null then
         update headroom.installed_objects

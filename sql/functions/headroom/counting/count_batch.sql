@@ -55,8 +55,7 @@ begin
     into v_revision, v_counts.words_revision, v_buckets_revision
     from headroom.plan_revision as revised;
     if v_buckets_revision <> p_buckets_revision then
-        -- Users may have moved to other buckets since the caller has looked.
-        raise exception 'the division of users into buckets has changed' using errcode = 'HR012';
+        perform headroom.raise_outdated_buckets();
     end if;
     if 0 = any(p_period_ordinals) then
         v_period_ordinals := headroom.usable_periods(p_bucket, p_users, p_periods, p_period_ordinals);

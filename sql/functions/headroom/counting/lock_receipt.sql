@@ -24,7 +24,7 @@ begin
         raise exception 'lane % is at number %, not at %', p_lane, v_number, p_number - 1 using errcode = 'HR001';
     end if;
     if p_buckets_revision <> (select revised.buckets_revision from headroom.plan_revision as revised) then
-        raise exception 'the division of users into buckets has changed' using errcode = 'HR012';
+        perform headroom.raise_outdated_buckets();
     end if;
     return null;
 end
