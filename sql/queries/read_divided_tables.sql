@@ -1,5 +1,5 @@
--- Reads the tables that are divided into buckets, the number of rows that PostgreSQL estimates, the name of the index by
--- which headroom.divide_users finds users, whether there is one, and whether it is complete.
+-- Reads the tables that are divided into buckets, the number of rows that PostgreSQL estimates, the name of the index
+-- by which headroom.divide_users finds users, whether there is one, and whether it is complete.
 select
     tables.schema || '.' || tables.name as name,
     greatest(class.reltuples, pg_stat_get_live_tuples(class.oid), 0)::bigint as rows,

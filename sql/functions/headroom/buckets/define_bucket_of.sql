@@ -1,5 +1,5 @@
--- Gives headroom.bucket_of the body that follows from headroom.bucket_map. In a database with one bucket, it stays as its
--- file defines it. The map's numbers are in the body, because a function that reads a table is not inlined.
+-- Gives headroom.bucket_of the body that follows from headroom.bucket_map. In a database with one bucket, it stays as
+-- its file defines it. The map's numbers are in the body, because a function that reads a table is not inlined.
 create or replace function headroom.define_bucket_of() returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
