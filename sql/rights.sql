@@ -40,7 +40,7 @@ begin
     end loop;
 end
 $$;
--- Granted by grant_create.sql.
+-- Granted by grant_create.sql; distributed.sql grants it again where shards need it.
 revoke create on schema public from headroom_owner;
 
 do $$

@@ -6,25 +6,14 @@
 do $$
 declare
     v_table constant regclass := 'public.message_usage';
-    -- PostgREST's roles have the rights of headroom_user directly, because they do not inherit.
-    v_user_roles constant text := (
-        select string_agg(rolname, ', ' order by rolname desc) from pg_roles
-        where rolname in ('headroom_user', 'authenticated')
-    );
     v_policy record;
 begin
     for v_policy in
-        select name, roles, format('create policy %I on %s %s', name, v_table, definition) as statement
+        select name, roles
         from (values
-            ('headroom_service', 'headroom_service', 'to headroom_service using (true) with check (true)'),
-            ('headroom_operator', 'headroom_operator', 'to headroom_operator using (true) with check (true)'),
-            -- In a subquery the function is called once per statement, not per row.
-            (
-                'headroom_user', v_user_roles, format(
-                    'for select to %s using (user_id = (select headroom.requesting_user()))', v_user_roles
-                )
-            )
-        ) as policies (name, roles, definition)
+            ('headroom_service', 'headroom_service'), ('headroom_operator', 'headroom_operator'),
+            ('headroom_user', headroom.user_roles())
+        ) as policies (name, roles)
     loop
         -- A policy that differs from the installed one is replaced.
         if current_setting('headroom.is_restoring', true) = 'yes' or (
@@ -33,7 +22,13 @@ begin
             where polrelid = v_table and polname = v_policy.name
         ) is distinct from v_policy.roles then
             execute format('drop policy if exists %I on %s', v_policy.name, v_table);
-            execute v_policy.statement;
+            if v_policy.name = 'headroom_user' then
+                perform headroom.create_user_policy();
+            else
+                execute format(
+                    'create policy %1$I on %2$s to %1$I using (true) with check (true)', v_policy.name, v_table
+                );
+            end if;
         end if;
     end loop;
     if not (select relrowsecurity from pg_class where oid = v_table) then

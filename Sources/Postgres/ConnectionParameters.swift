@@ -70,6 +70,12 @@ extension ConnectionParameters {
         ["client_encoding", "application_name"].compactMap { name in self[name].map { (name, $0) } }
     }
 
+    var address: ServerAddress? {
+        guard hosts.count == 1, !hosts[0].name.hasPrefix("/"), !hosts[0].name.isEmpty else { return nil }
+        guard let port = hosts[0].port.isEmpty ? 5_432 : Int32(hosts[0].port) else { return nil }
+        return ServerAddress(host: hosts[0].name, port: port)
+    }
+
     /// The only server, in messages.
     var serverName: String {
         guard let host = hosts.first else { return "the server of libpq's defaults" }

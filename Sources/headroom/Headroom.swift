@@ -9,10 +9,10 @@ struct Headroom: AsyncParsableCommand {
         abstract: "May this user send another message, and what should we tell them?",
         version: HeadroomVersion.current,
         subcommands: [
-            ServeCommand.self, AskCommand.self, MigrateCommand.self, DistributeCommand.self, RolesCommand.self,
-            PruneCommand.self, PingCommand.self, StatusCommand.self, UserCommand.self, ReportCommand.self,
-            TopCommand.self, AuditCommand.self, PlanCommand.self, TokenCommand.self, ProductCommand.self,
-            EventsCommand.self, BenchCommand.self,
+            ServeCommand.self, AskCommand.self, MigrateCommand.self, DistributeCommand.self, RebalanceCommand.self,
+            RolesCommand.self, PruneCommand.self, PingCommand.self, StatusCommand.self, UserCommand.self,
+            ReportCommand.self, TopCommand.self, AuditCommand.self, PlanCommand.self, TokenCommand.self,
+            ProductCommand.self, EventsCommand.self, BenchCommand.self,
         ]
     )
 

@@ -17,11 +17,13 @@ public struct UserDivision: Sendable {
 
     /// What a division will do.
     public struct Plan: Sendable {
-        /// How many buckets there are now.
+        /// How many buckets there will be.
         public var buckets: Int
         /// Parts that have moved already.
         public var parts: Int
         public var tables: [Table]
+
+        public var isDone: Bool { parts == UserDivision.partsMaximum }
     }
 
     /// A table whose rows are divided.
@@ -37,26 +39,31 @@ public struct UserDivision: Sendable {
     }
 
     /// Why a division is not begun.
-    public enum Refusal: Error, Sendable {
+    public enum Refusal: Error, Sendable, CustomStringConvertible {
         /// The database is divided into another number of buckets already, which cannot be changed.
         case hasOtherBuckets(Int)
+
+        public var description: String {
+            switch self {
+            case .hasOtherBuckets(let count): "the database has \(count) buckets, and their number cannot be changed"
+            }
+        }
     }
+
+    private static let usualBuckets = 64
 
     public static let partsMaximum = BucketMap.movedMaximum
     /// Measured beside a load on two cores, pauses included. For estimates.
     public static let usualRowsPerSecond = 20_000
     /// How long a step should take.
     private static let stepDuration = Duration.milliseconds(100)
-    /// How long a step waits for a lock, for example of somebody's open transaction. Messages wait behind it.
-    private static let lockTimeout = Duration.milliseconds(250)
-    /// How often in a row a transaction may fail to get its locks.
-    private static let attemptsMaximum = 240
 
     private let database: DatabaseTopology
-    private let buckets: Int
+    /// Nil for those that there are, or the usual number.
+    private let buckets: Int?
 
-    /// - Parameter buckets: a power of two from 2 to 1024.
-    public init(_ database: DatabaseTopology, into buckets: Int) {
+    /// - Parameter buckets: a power of two from 2 to 1024. Nil is the number of a database that is divided, else 64.
+    public init(_ database: DatabaseTopology, into buckets: Int?) {
         self.database = database
         self.buckets = buckets
     }
@@ -67,7 +74,7 @@ public struct UserDivision: Sendable {
         defer { connection.close() }
         let map = try map(connection)
         return Plan(
-            buckets: map.buckets.count,
+            buckets: map.isSingle ? buckets ?? UserDivision.usualBuckets : map.buckets.count,
             parts: map.isSingle ? 0 : map.moved,
             tables: try tables(connection)
         )
@@ -76,20 +83,23 @@ public struct UserDivision: Sendable {
     /// Divides the database, or does nothing if it is divided. Blocks.
     ///
     /// - Parameter report: called before the first step and after each; not at all if the database is divided.
-    public func run(_ report: (Progress) -> Void) throws {
+    /// - Returns: the number of buckets.
+    public func run(_ report: (Progress) -> Void) throws -> Int {
         let connection = try connect()
         defer { connection.close() }
         var map = try map(connection)
         if map.isSingle {
-            try inTransaction(connection, EmbeddedSQL.beginDivision, Int32(buckets))
+            try RetriedTransaction(connection: connection)
+                .execute(EmbeddedSQL.beginDivision, Int32(buckets ?? UserDivision.usualBuckets))
             map = try connection.currentBuckets(deadline: .now + .seconds(30))
         }
         if !map.isSettled {
             try createIndexes(connection)
             try moveUsers(connection, from: map.moved, report)
         }
-        try inTransaction(connection, EmbeddedSQL.endDivision)
+        try RetriedTransaction(connection: connection).execute(EmbeddedSQL.endDivision)
         try dropIndexes(connection)
+        return map.buckets.count
     }
 
     private func connect() throws(PostgresError) -> Connection {
@@ -98,29 +108,27 @@ public struct UserDivision: Sendable {
 
     private func map(_ connection: Connection) throws -> BucketMap {
         let map = try connection.currentBuckets(deadline: .now + .seconds(30))
-        guard map.isSingle || map.buckets.count == buckets else { throw Refusal.hasOtherBuckets(map.buckets.count) }
+        if let buckets, !map.isSingle, map.buckets.count != buckets {
+            throw Refusal.hasOtherBuckets(map.buckets.count)
+        }
         return map
     }
 
     private func moveUsers(_ connection: Connection, from first: Int, _ report: (Progress) -> Void) throws {
+        let step = RetriedTransaction(connection: connection, asOwner: true)
         var progress = Progress(parts: first, rows: 0, longestStep: .zero)
         report(progress)
         var size = 1
         while progress.parts < UserDivision.partsMaximum {
             let next = min(progress.parts + size, UserDivision.partsMaximum)
-            let (moved, duration) = try inTransaction(
-                connection,
-                EmbeddedSQL.divideUsers,
-                Int32(next),
-                asOwner: true
-            )
+            let (moved, duration) = try step.execute(EmbeddedSQL.divideUsers, Int32(next))
             progress.rows += Int(try moved.int64(0, 0))
             progress.parts = next
             progress.longestStep = max(progress.longestStep, duration)
             report(progress)
             size = UserDivision.nextSize(after: size, took: duration)
             // Messages that have waited are counted before the next step.
-            pause(duration)
+            RetriedTransaction.sleep(duration)
         }
     }
 
@@ -128,64 +136,6 @@ public struct UserDivision: Sendable {
     static func nextSize(after size: Int, took duration: Duration) -> Int {
         if duration > stepDuration { return max(1, size / 2) }
         return duration * 2 < stepDuration ? min(size * 2, partsMaximum) : size
-    }
-
-    private func pause(_ duration: Duration) {
-        _ = WakePipe().sleep(orUntilReadable: -1, until: .now + duration)
-    }
-
-    /// Executes a statement with the rights of a migration, again while somebody else has a lock that it needs.
-    ///
-    /// - Returns: its result, and how long the transaction took that was committed.
-    @discardableResult
-    private func inTransaction(
-        _ connection: Connection,
-        _ statement: String,
-        _ argument: Int32? = nil,
-        asOwner: Bool = false
-    ) throws(PostgresError) -> (QueryResult, Duration) {
-        var attempts = 0
-        while true {
-            let begun = ContinuousClock.now
-            do throws(PostgresError) {
-                let result = try attempt(connection, statement, argument, asOwner: asOwner)
-                return (result, ContinuousClock.now - begun)
-            } catch {
-                attempts += 1
-                guard error.isTransient, attempts < UserDivision.attemptsMaximum else { throw error }
-                pause(UserDivision.stepDuration)
-            }
-        }
-    }
-
-    private func attempt(
-        _ connection: Connection,
-        _ statement: String,
-        _ argument: Int32?,
-        asOwner: Bool
-    ) throws(PostgresError) -> QueryResult {
-        let deadline = ContinuousClock.now + .seconds(3_600)
-        do throws(PostgresError) {
-            try connection.execute(
-                """
-                begin;
-                set local statement_timeout = 0;
-                set local lock_timeout = \(UserDivision.lockTimeout.milliseconds);
-                \(EmbeddedSQL.refuseUntrustedTable)
-                \(EmbeddedSQL.becomeOwner)
-                \(asOwner ? "set local role headroom_owner;" : "")
-                """,
-                deadline: deadline
-            )
-            var parameters = Parameters()
-            if let argument { parameters.append(int32: argument) }
-            let result = try connection.query(statement, parameters, deadline: deadline)
-            try connection.execute("set local role none;\n\(EmbeddedSQL.resignOwner)\ncommit", deadline: deadline)
-            return result
-        } catch {
-            try connection.rollBack(deadline: .now + .seconds(30))
-            throw error
-        }
     }
 
     // MARK: Tables
@@ -228,15 +178,5 @@ public struct UserDivision: Sendable {
             "drop index concurrently \(schema).\(table.partIndex)",
             deadline: .now + .seconds(3_600)
         )
-    }
-}
-
-extension PostgresError {
-    /// Somebody else had a lock; the same statement may succeed a moment later.
-    fileprivate var isTransient: Bool {
-        switch kind {
-        case .server(.lockNotAvailable), .server(.deadlockDetected), .server(.serializationFailure): true
-        default: false
-        }
     }
 }

@@ -27,6 +27,7 @@ public enum Schema {
                 after: [Definition(file: "triggers.sql", sql: EmbeddedSQL.triggers)],
                 last: [
                     Definition(file: "rights.sql", sql: EmbeddedSQL.rights),
+                    Definition(file: "distributed.sql", sql: EmbeddedSQL.distributed),
                     Definition(file: "rights_on_message_usage.sql", sql: EmbeddedSQL.rightsOnMessageUsage),
                 ],
                 owner: SchemaOwner(
@@ -50,12 +51,27 @@ public enum Schema {
     ///
     /// Blocks; run it on a thread of its own.
     ///
-    /// - Parameter warn: called with what was set aside, and what was restored.
+    /// - Parameters:
+    ///   - reinstalls: whether to define all functions and views again, also if none has changed.
+    ///   - warn: called with what was set aside, and what was restored.
     public static func migrate(
         _ connection: Connection,
+        reinstalls: Bool = false,
         warn: (String) -> Void = { _ in }
     ) throws -> MigrationPlan {
-        try migrator.migrate(connection, finally: finish, warn: warn)
+        var isDistributed = false
+        let applied = try migrator.migrate(
+            connection,
+            reinstalls: reinstalls,
+            finally: { connection throws(PostgresError) in
+                isDistributed = try connection.isDistributed()
+                // Citus refuses to write in another role what was changed in the same transaction.
+                if !isDistributed { try finish(connection) }
+            },
+            warn: warn
+        )
+        if isDistributed { try finishApart(connection) }
+        return applied
     }
 
     /// The result of `prepare`.
@@ -111,6 +127,25 @@ public enum Schema {
         try connection.execute("set local role none", deadline: .now + .seconds(30))
     }
 
+    /// As `finish`, in transactions of their own.
+    private static func finishApart(_ connection: Connection) throws(PostgresError) {
+        let deadline = ContinuousClock.now + .seconds(120)
+        do throws(PostgresError) {
+            // Instances that start at the same time wait here: Citus locks copies of words in another order than rows.
+            try connection.execute(
+                "begin; select pg_advisory_xact_lock(hashtext('headroom words')); set local role \(owner)",
+                deadline: deadline
+            )
+            try writeWords(connection)
+            try connection.execute("commit; begin; set local role \(ServiceRole.name)", deadline: deadline)
+            try verifyCounting(connection)
+            try connection.execute("commit", deadline: deadline)
+        } catch {
+            try connection.rollBack(deadline: .now + .seconds(30))
+            throw error
+        }
+    }
+
     /// Counts a message and undoes it, as the role of the lanes.
     private static func verifyCounting(_ connection: Connection) throws(PostgresError) {
         do throws(PostgresError) {
@@ -144,5 +179,12 @@ public enum Schema {
         parameters.appendTexts(count: rows.count) { rows[$0].forms.few }
         parameters.appendTexts(count: rows.count) { rows[$0].forms.many }
         return parameters
+    }
+}
+
+extension Connection {
+    /// Whether Citus has the rows of users.
+    func isDistributed() throws(PostgresError) -> Bool {
+        try query("select headroom.is_distributed()", deadline: .now + .seconds(30)).bool(0, 0)
     }
 }

@@ -88,10 +88,11 @@ extension MigrationError {
         return MigrationError(.lockTimedOut, message, underlying: error)
     }
 
-    static func failed(_ file: String, _ sql: String, _ error: PostgresError) -> MigrationError {
+    /// - Parameter offset: where the statement begins in the file.
+    static func failed(_ file: String, _ sql: String, at offset: Int, _ error: PostgresError) -> MigrationError {
         var place = file
         if let position = error.position {
-            place += ":\(line(of: position, in: sql))"
+            place += ":\(line(of: offset + position, in: sql))"
         }
         return MigrationError(.migrationFailed, "\(place) failed and was rolled back: \(error)", underlying: error)
     }

@@ -28,32 +28,35 @@ public struct Migrator: Sendable {
     ///
     /// - Parameters:
     ///   - connection: idle, outside a transaction.
+    ///   - reinstalls: whether to apply all functions and views again, also if none has changed.
     ///   - finally: runs last, in the same transaction; also if no file was applied.
     ///   - warn: called after the commit with each warning that a migration or `files.renameConflicts` raised.
     /// - Returns: the changes that were made.
     public func migrate(
         _ connection: Connection,
+        reinstalls: Bool = false,
         finally: (Connection) throws(PostgresError) -> Void = { (_: Connection) throws(PostgresError) in },
         warn: (String) -> Void = { _ in }
     ) throws(MigrationError) -> MigrationPlan {
         try checkServerVersion(connection)
         do throws(MigrationError) {
-            return try migrateOnce(connection, finally: finally, warn: warn)
+            return try migrateOnce(connection, reinstalls: reinstalls, finally: finally, warn: warn)
         } catch {
             // There was nothing to lock yet: another instance created the schema, and this one waited for it.
             guard error.code == .createdConcurrently else { throw error }
-            return try migrateOnce(connection, finally: finally, warn: warn)
+            return try migrateOnce(connection, reinstalls: reinstalls, finally: finally, warn: warn)
         }
     }
 
     private func migrateOnce(
         _ connection: Connection,
+        reinstalls: Bool,
         finally: (Connection) throws(PostgresError) -> Void,
         warn: (String) -> Void
     ) throws(MigrationError) -> MigrationPlan {
         var warnings: [String] = []
         let plan = try inTransaction(connection) { () throws(MigrationError) in
-            let plan = try apply(record(connection), &warnings)
+            let plan = try apply(record(connection), reinstalls: reinstalls, &warnings)
             do throws(PostgresError) { try finally(connection) } catch { throw .finallyFailed(error) }
             try execute(files.owner?.resign, connection)
             return plan

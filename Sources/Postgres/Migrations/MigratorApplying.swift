@@ -2,10 +2,14 @@
 
 extension Migrator {
     /// - Returns: the changes that were made.
-    func apply(_ record: MigrationRecord, _ warnings: inout [String]) throws(MigrationError) -> MigrationPlan {
+    func apply(
+        _ record: MigrationRecord,
+        reinstalls: Bool,
+        _ warnings: inout [String]
+    ) throws(MigrationError) -> MigrationPlan {
         let comparison = try prepareRecord(record)
         var plan = try comparison.plan()
-        guard !plan.isEmpty else { return plan }
+        guard !plan.isEmpty || reinstalls else { return plan }
         let changed = Set(plan.missingFiles)
         let altered = plan.alteredObjects
         let connection = record.connection
@@ -87,21 +91,26 @@ extension Migrator {
         do throws(PostgresError) {
             try record.insert(migration, checksum: checksum)
         } catch {
-            throw .failed(migration.file, migration.sql, error)
+            throw .failed(migration.file, migration.sql, at: 0, error)
         }
         return try execute(migration.file, migration.sql, record.connection)
     }
 
+    /// Executes the statements of a file one by one.
+    ///
     /// - Returns: what the file warns of.
     private func execute(_ file: String, _ sql: String, _ connection: Connection) throws(MigrationError) -> [String] {
-        let notices: [Warning]
-        do throws(PostgresError) {
-            notices = try connection.notices(executing: sql, deadline: .now + statementTimeout)
-        } catch {
-            throw .failed(file, sql, error)
+        var warnings: [String] = []
+        for statement in SQLScript.statements(of: sql) {
+            do throws(PostgresError) {
+                let notices = try connection.notices(executing: statement.text, deadline: .now + statementTimeout)
+                warnings += Migrator.warnings(of: notices)
+            } catch {
+                throw .failed(file, sql, at: statement.offset, error)
+            }
+            guard connection.isInTransaction else { throw .endsTransaction(file) }
         }
-        guard connection.isInTransaction else { throw .endsTransaction(file) }
-        return Migrator.warnings(of: notices)
+        return warnings
     }
 
     private func renameConflicts(_ sql: String, _ connection: Connection) throws(MigrationError) -> [String] {

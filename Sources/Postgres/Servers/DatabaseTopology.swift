@@ -30,6 +30,9 @@ public final class DatabaseTopology: Sendable {
         return parameters.servers.map { DatabaseTopology($0) }
     }
 
+    /// Where the only server listens, as others reach it too; nil if there are several, or a Unix socket.
+    public var address: ServerAddress? { (try? parameters.get())?.address }
+
     private init(_ parameters: ConnectionParameters) {
         self.parameters = .success(parameters)
     }

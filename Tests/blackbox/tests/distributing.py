@@ -1,5 +1,6 @@
 """`headroom distribute`: dividing the users of a database into buckets while messages are counted."""
 
+import re
 import signal
 import subprocess
 
@@ -136,3 +137,42 @@ class Arguments(Division):
             refused = self.distribute("--buckets", count)
             self.assertEqual(refused.returncode, 64, refused.stderr)
             self.assertEqual(self.buckets(), 1)
+
+
+class WithoutCitus(Division):
+    """What can be seen where no server has the extension; the distribution itself is checked by `script/test --citus`."""
+
+    FLAGS = None
+
+    def workers(self):
+        """A server that could be a worker, but for what it lacks."""
+        return re.sub(r"(?<=/)[^/?]+(?=\?|$)", "postgres", self.database_url)
+
+    def test_says_what_each_server_lacks_and_changes_nothing(self):
+        plan = self.distribute("--workers", self.workers(), "--coordinator", "db.internal:5433", "--plan")
+        self.assertEqual(plan.returncode, 1, plan.stdout + plan.stderr)
+        self.assertIn("db.internal:5433: not ready\n", plan.stdout)
+        self.assertEqual(plan.stdout.count("set shared_preload_libraries = 'citus'"), 2, plan.stdout)
+        self.assertEqual(plan.stdout.count("set wal_level = logical"), 2, plan.stdout)
+        self.assertIn("all nodes must have the same", plan.stdout)
+
+        refused = self.distribute("--workers", self.workers(), "--coordinator", "db.internal:5433")
+        self.assertEqual(refused.returncode, 64, refused.stderr)
+        self.assertIn("not all servers are ready, and nothing was changed", refused.stderr)
+        self.assertEqual(self.buckets(), 1)
+
+    def test_a_rebalancing_needs_workers(self):
+        for flags in ([], ["--plan"], ["--workers", self.workers()], ["--remove", "w1:5432"]):
+            refused = command("rebalance", *flags, database_url=self.database_url)
+            self.assertEqual(refused.returncode, 64, flags)
+            self.assertIn("the database has no workers", refused.stderr)
+
+    def test_refuses_arguments_that_do_not_belong_together(self):
+        for refused in (
+            self.distribute("--coordinator", "db:1"),
+            self.distribute("--workers", self.workers(), "--coordinator", "/run/postgresql"),
+            command("rebalance", "--remove", "w1", "--workers", self.workers(), database_url=self.database_url),
+            command("rebalance", "--remove", "w1:port", database_url=self.database_url),
+        ):
+            self.assertEqual(refused.returncode, 64, refused.stderr)
+        self.assertEqual(self.buckets(), 1)

@@ -1,0 +1,132 @@
+import Postgres
+
+/// A PostgreSQL server that is, or is to become, a node of a distributed database. Blocks.
+struct CitusServer {
+    /// The version of Citus that serves. Others were tried: 13.2.1, 13.2.2 and 14.0 lose the plans that they have made
+    /// for a shard (github.com/citusdata/citus, issue 8371), so that a message costs several times as much.
+    static let version = "13.2.0"
+
+    let address: ServerAddress
+    let connection: Connection
+    let facts: Facts
+
+    /// What the server has.
+    struct Facts {
+        var login: String
+        var isSuperuser: Bool
+        var majorVersion: Int
+        var isPreloaded: Bool
+        var writesLogicalWAL: Bool
+        var allowsPlugin: Bool
+        var preparesTransactions: Bool
+        var hasExtension: Bool
+        var hasSchema: Bool
+        var isStandby: Bool
+        var database: String
+        var encoding: String
+        var collation: String
+
+        init(_ result: QueryResult) throws(PostgresError) {
+            let row = result.firstRow
+            login = try row.text("login")
+            isSuperuser = try row.bool("is_superuser")
+            majorVersion = try row.int32("major_version")
+            isPreloaded = try row.boolOrNil("is_preloaded") ?? false
+            writesLogicalWAL = try row.text("wal_level") == "logical"
+            allowsPlugin = try row.text("output_plugins").split { ", ".contains($0) }.contains("citus")
+            preparesTransactions = try row.int32("prepared_transactions") > 0
+            hasExtension = try row.bool("has_extension")
+            hasSchema = try row.bool("has_schema")
+            isStandby = try row.bool("is_standby")
+            database = try row.text("database")
+            encoding = try row.text("encoding")
+            collation = try row.text("collation")
+        }
+    }
+
+    init(_ database: DatabaseTopology, at address: ServerAddress) throws(PostgresError) {
+        self.address = address
+        connection = try Connection.connect(.migration(database))
+        facts = try Facts(connection.query(EmbeddedSQL.readNode, deadline: .now + .seconds(30)))
+    }
+
+    /// Why the server cannot be a node, each with what to do about it.
+    func problems(beside coordinator: Facts?) -> [String] {
+        var problems: [String] = []
+        if !facts.isSuperuser { problems.append("\(facts.login) is no superuser; give the URL of one") }
+        if facts.isStandby { problems.append("it is a standby; give the URL of its primary") }
+        if !facts.isPreloaded {
+            problems.append("it does not load Citus; install it, and set shared_preload_libraries = 'citus'")
+        }
+        if !facts.writesLogicalWAL {
+            problems.append("rows cannot be moved while messages are counted; set wal_level = logical")
+        }
+        if !facts.allowsPlugin {
+            problems.append("rows cannot be moved; set output_plugin_libraries = 'pgoutput, test_decoding, citus'")
+        }
+        if !facts.preparesTransactions {
+            problems.append("changes of several machines cannot be committed; set max_prepared_transactions = 200")
+        }
+        guard let coordinator else { return problems }
+        if facts.hasSchema, !facts.hasExtension {
+            problems.append("its database has the schema headroom already; give an empty database")
+        }
+        for (name, own, other) in [
+            ("PostgreSQL", "\(facts.majorVersion)", "\(coordinator.majorVersion)"),
+            ("login", facts.login, coordinator.login), ("database", facts.database, coordinator.database),
+            ("encoding", facts.encoding, coordinator.encoding), ("collation", facts.collation, coordinator.collation),
+        ] where own != other {
+            problems.append("\(name) is \(own), on the coordinator \(other); all nodes must have the same")
+        }
+        return problems
+    }
+
+    /// Installs the extension and sets the settings of the database.
+    ///
+    /// - Throws: `Distribution.Refusal.otherVersion` if it is another version.
+    func prepare() throws {
+        try connection.execute(EmbeddedSQL.prepareNode, deadline: .now + .seconds(60))
+        // The settings of the database are those of later sessions.
+        try connection.execute(
+            "set citus.enable_unsafe_triggers = on; set citus.allow_nested_distributed_execution = on",
+            deadline: .now + .seconds(30)
+        )
+        let version = try connection.query("select citus_version()", deadline: .now + .seconds(30)).text(0, 0)
+        guard CitusServer.isSupported(version) else { throw Distribution.Refusal.otherVersion(address, version) }
+    }
+
+    /// - Parameter text: of `citus_version()`: `Citus 13.2.0 on x86_64-pc-linux-gnu, …`.
+    static func isSupported(_ text: String) -> Bool {
+        let words = text.split(separator: " ")
+        return words.count > 1 && words[0] == "Citus" && words[1] == version
+    }
+
+    /// Executes statements that Citus is not to pass on to other servers.
+    func execute(locally statements: [String]) throws(PostgresError) {
+        try connection.execute(
+            (["begin", "set local citus.enable_ddl_propagation = off"] + statements + ["commit"])
+                .joined(separator: ";\n"),
+            deadline: .now + .seconds(60)
+        )
+    }
+
+    /// Lets the session's login change Citus's catalog, or no longer.
+    func allowCatalogChanges(_ isAllowed: Bool) throws(PostgresError) {
+        let login = isAllowed ? facts.login : ""
+        let literal = login.replacing("'", with: "''")
+        // ALTER SYSTEM runs in no transaction, so each in a statement of its own.
+        try connection.execute(
+            isAllowed
+                ? "alter system set citus.enable_manual_metadata_changes_for_user = '\(literal)'"
+                : "alter system reset citus.enable_manual_metadata_changes_for_user",
+            deadline: .now + .seconds(30)
+        )
+        try connection.execute("select pg_reload_conf()", deadline: .now + .seconds(30))
+        // Sessions learn of it a moment later.
+        let limit = ContinuousClock.now + .seconds(30)
+        let query = "select current_setting('citus.enable_manual_metadata_changes_for_user')"
+        while try connection.query(query, deadline: limit).text(0, 0) != login {
+            RetriedTransaction.sleep(.milliseconds(20))
+        }
+    }
+}

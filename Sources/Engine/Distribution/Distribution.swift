@@ -1,0 +1,215 @@
+import Postgres
+
+/// Distributes the rows of users over several PostgreSQL servers with Citus, while messages are counted. Can be
+/// interrupted, and goes on where it was. docs/scaling.md describes it for operators.
+///
+/// The users are divided into buckets before (`UserDivision`). Then
+///
+/// 1. each server gets the extension, its settings and Headroom's roles, and the coordinator learns of the workers;
+/// 2. all functions are defined again, which Citus now does on each server;
+/// 3. the tables become tables of Citus, whose rows are still where they were (`headroom.convert_tables`), and all
+///    functions and views are defined again;
+/// 4. the tables of users are declared to have one shard each (`headroom.declare_one_shard`), which
+/// 5. Citus splits into as many as there are buckets, and moves to the workers: it copies
+///    the rows, follows what changes meanwhile, and holds up messages only at the end.
+///
+/// docs/decisions/0043-distributing-in-place.md says why it is done so.
+public struct Distribution: Sendable {
+    /// Why a database is not distributed.
+    public enum Refusal: Error, Sendable, CustomStringConvertible {
+        /// A server has another version of Citus than the one that serves.
+        case otherVersion(ServerAddress, String)
+        /// Servers lack something; nothing was changed.
+        case unready([Server])
+        /// The connection string of a server names none that others can reach, or several.
+        case noAddress
+        /// The rows are on these workers.
+        case hasWorkers([String])
+        /// Users must be divided into buckets before.
+        case isNotDivided
+
+        public var description: String {
+            switch self {
+            case .otherVersion(let server, let version):
+                "\(server) has \(version); install Citus \(CitusServer.version), the version that was tried"
+            case .unready(let servers):
+                "not all servers are ready, and nothing was changed:\n"
+                    + servers.flatMap { server in server.problems.map { "\(server.address): \($0)" } }
+                    .joined(separator: "\n")
+            case .noAddress:
+                """
+                each URL must name one server by its host, so that the others can reach it; --coordinator HOST:PORT \
+                names that of database-url
+                """
+            case .hasWorkers(let workers):
+                """
+                the rows of users are on \(workers.joined(separator: ", ")); headroom rebalance --workers adds \
+                further workers
+                """
+            case .isNotDivided: "the users are not divided into buckets"
+            }
+        }
+    }
+
+    /// A node, and why it cannot be one yet.
+    public struct Server: Sendable {
+        public var address: ServerAddress
+        public var problems: [String]
+    }
+
+    /// What a distribution will do.
+    public struct Plan: Sendable {
+        public var servers: [Server]
+        /// Of the tables of users.
+        public var bytes: Int
+        /// Whether the rows are on the workers.
+        public var isDone: Bool
+    }
+
+    public enum Progress: Sendable {
+        case preparing(ServerAddress)
+        case definingFunctions
+        case convertingTables
+        /// How much has been written on the workers, and about how much will be.
+        case moving(bytes: Int, ofAbout: Int)
+        case collectingStatistics
+    }
+
+    /// What was done.
+    public struct Summary: Sendable {
+        /// For so long nothing was counted, while the tables became tables of Citus.
+        public var longestPause: Duration
+        public var shards: Int
+    }
+
+    /// Measured beside a load, between servers on one machine. For estimates.
+    public static let usualBytesPerSecond = 20_000_000
+    /// Longer than the largest database takes to be copied.
+    static let copyLimit = Duration.seconds(7 * 86_400)
+
+    private let coordinator: DatabaseTopology
+    private let coordinatorAddress: ServerAddress?
+    private let workers: [DatabaseTopology]
+
+    /// - Parameters:
+    ///   - coordinator: the database that is to be distributed, as a superuser.
+    ///   - address: where workers reach it; nil is that of the connection string.
+    ///   - workers: an empty database of the same name on each of other servers, as a superuser of the same name.
+    public init(_ coordinator: DatabaseTopology, at address: ServerAddress?, workers: [DatabaseTopology]) {
+        self.coordinator = coordinator
+        coordinatorAddress = address
+        self.workers = workers
+    }
+
+    /// What `run` would do. Changes nothing. Blocks.
+    public func plan() throws -> Plan {
+        let nodes = try DistributionNodes(coordinator, at: coordinatorAddress, workers: workers)
+        defer { nodes.close() }
+        let state = try nodes.coordinator.facts.hasExtension ? DistributionState(nodes.coordinator.connection) : nil
+        return Plan(
+            servers: nodes.servers,
+            bytes: try size(nodes.coordinator.connection),
+            isDone: (state?.shards ?? 0) > 1
+        )
+    }
+
+    /// Makes sure that each server has what it needs. Changes nothing. Blocks.
+    public func check() throws {
+        let nodes = try DistributionNodes(coordinator, at: coordinatorAddress, workers: workers)
+        defer { nodes.close() }
+        try nodes.requireReady()
+    }
+
+    /// Distributes the database, or does nothing if it is distributed over the same workers. Blocks.
+    public func run(_ report: (Progress) -> Void) throws -> Summary {
+        let nodes = try DistributionNodes(coordinator, at: coordinatorAddress, workers: workers)
+        defer { nodes.close() }
+        try nodes.requireReady()
+        let connection = nodes.coordinator.connection
+        let map = try connection.currentBuckets(deadline: .now + .seconds(30))
+        guard !map.isSingle, map.isSettled else { throw Refusal.isNotDivided }
+
+        if nodes.coordinator.facts.hasExtension {
+            let state = try DistributionState(connection)
+            if state.shards > 1 {
+                let wanted = Set(nodes.workers.map(\.address.description))
+                guard Set(state.workers) == wanted else { throw Refusal.hasWorkers(state.workers) }
+                return Summary(longestPause: .zero, shards: state.shards)
+            }
+        }
+        try nodes.prepare { report(.preparing($0)) }
+        let state = try DistributionState(connection)
+        var summary = Summary(longestPause: .zero, shards: state.shards)
+        if !state.isConverted {
+            report(.definingFunctions)
+            _ = try Schema.migrate(connection, reinstalls: true)
+            report(.convertingTables)
+            summary.longestPause = try RetriedTransaction(connection: connection)
+                .execute(EmbeddedSQL.convertTables).duration
+        }
+        _ = try Schema.migrate(connection, reinstalls: true)
+        if !state.hasShards {
+            let pause = try nodes.allowingCatalogChanges {
+                try RetriedTransaction(connection: connection).execute(EmbeddedSQL.declareOneShard).duration
+            }
+            summary.longestPause = max(summary.longestPause, pause)
+        }
+        try move(nodes, report)
+        report(.collectingStatistics)
+        try finish(connection)
+        summary.shards = try DistributionState(connection).shards
+        return summary
+    }
+
+    // MARK: Moving
+
+    private func size(_ connection: Connection) throws(PostgresError) -> Int {
+        Int(try connection.query(EmbeddedSQL.readUsersSize, deadline: .now + .seconds(60)).int64(0, 0))
+    }
+
+    /// Copies the rows to the workers, which takes as long as they are many.
+    private func move(_ nodes: DistributionNodes, _ report: (Progress) -> Void) throws {
+        let connection = nodes.coordinator.connection
+        let observer = try Connection.connect(.migration(coordinator))
+        defer { observer.close() }
+        let bytes = try size(observer)
+        let before = try workersSize(observer)
+        let split = try connection.query(EmbeddedSQL.readSplit, deadline: .now + .seconds(30))
+        guard split.rowCount > 0 else { return }
+        let points = try split.firstRow.texts("split_points")
+        let targets = try split.int32s(0, split.column("workers")).compactMap(\.self)
+        var parameters = Parameters()
+        parameters.append(int64: try split.firstRow.int64("shard"))
+        parameters.appendTexts(count: points.count) { points[$0] }
+        parameters.appendInt32s(count: targets.count) { targets[$0] }
+        try connection.prepare("split", EmbeddedSQL.splitShard, deadline: .now + .seconds(30))
+        let limit = ContinuousClock.now + Distribution.copyLimit
+        try connection.send(prepared: "split", parameters)
+        report(.moving(bytes: 0, ofAbout: bytes))
+        while try connection.awaitResult(until: min(limit, .now + .seconds(1))) == nil {
+            guard ContinuousClock.now < limit else {
+                connection.cancel()
+                throw PostgresError(.timedOut, "the rows were not copied within \(Distribution.copyLimit)")
+            }
+            report(.moving(bytes: max(0, try workersSize(observer) - before), ofAbout: bytes))
+        }
+    }
+
+    private func workersSize(_ connection: Connection) throws(PostgresError) -> Int {
+        Int(try connection.query(EmbeddedSQL.readWorkersSize, deadline: .now + .seconds(60)).int64(0, 0))
+    }
+
+    /// Deletes what the move has left, and lets lanes find the workers.
+    private func finish(_ connection: Connection) throws(PostgresError) {
+        let tables = try connection.query(EmbeddedSQL.listDistributedTables, deadline: .now + .seconds(30))
+        for row in 0..<tables.rowCount {
+            try connection.execute("analyze \(tables.text(row, 0))", deadline: .now + .seconds(3_600))
+        }
+        // Also tells the lanes, whose next batch finds that the revision has changed.
+        try connection.execute(
+            "update headroom.plan_revision set buckets_revision = buckets_revision + 1",
+            deadline: .now + .seconds(30)
+        )
+        try connection.execute("call citus_cleanup_orphaned_resources()", deadline: .now + .seconds(3_600))
+    }
+}

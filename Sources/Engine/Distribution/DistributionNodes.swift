@@ -1,0 +1,94 @@
+import Postgres
+
+/// The servers of a distributed database that a command prepares, each with a connection of its own. Blocks.
+struct DistributionNodes {
+    let coordinator: CitusServer
+    let workers: [CitusServer]
+
+    var all: [CitusServer] { [coordinator] + workers }
+
+    /// - Parameter address: where others reach the coordinator; nil is that of the connection string.
+    init(_ coordinator: DatabaseTopology, at address: ServerAddress?, workers: [DatabaseTopology]) throws {
+        guard let address = address ?? coordinator.address else { throw Distribution.Refusal.noAddress }
+        self.coordinator = try CitusServer(coordinator, at: address)
+        self.workers = try workers.map { worker in
+            guard let address = worker.address else { throw Distribution.Refusal.noAddress }
+            return try CitusServer(worker, at: address)
+        }
+    }
+
+    func close() {
+        for node in all { node.connection.close() }
+    }
+
+    var servers: [Distribution.Server] {
+        [Distribution.Server(address: coordinator.address, problems: coordinator.problems(beside: nil))]
+            + workers.map { .init(address: $0.address, problems: $0.problems(beside: coordinator.facts)) }
+    }
+
+    func requireReady() throws {
+        let unready = servers.filter { !$0.problems.isEmpty }
+        guard unready.isEmpty else { throw Distribution.Refusal.unready(unready) }
+    }
+
+    /// Makes the servers nodes of one database.
+    func prepare(_ report: (ServerAddress) -> Void) throws {
+        let logins = try coordinator.connection.query(EmbeddedSQL.readLogins, deadline: .now + .seconds(30))
+            .firstRow.texts("statements")
+        for node in all {
+            report(node.address)
+            try node.prepare()
+            try node.execute(locally: logins)
+        }
+        let connection = coordinator.connection
+        // As all workers know it already.
+        if try DistributionState(connection).coordinator == nil {
+            try connection.call("citus_set_coordinator_host", coordinator.address)
+        }
+        for worker in workers { try connection.call("citus_add_node", worker.address) }
+    }
+
+    /// Runs `work` while the login may change Citus's catalog on each server.
+    func allowingCatalogChanges<Value>(_ work: () throws -> Value) throws -> Value {
+        do {
+            for node in all { try node.allowCatalogChanges(true) }
+            let value = try work()
+            for node in all { try node.allowCatalogChanges(false) }
+            return value
+        } catch {
+            for node in all where node.connection.isUsable { try? node.allowCatalogChanges(false) }
+            throw error
+        }
+    }
+}
+
+/// How far a database is distributed, which has the extension.
+struct DistributionState {
+    /// host:port, as the workers know it.
+    var coordinator: String?
+    var workers: [String]
+    var isConverted: Bool
+    var hasShards: Bool
+    /// Of message_usage.
+    var shards: Int
+
+    init(_ connection: Connection) throws(PostgresError) {
+        let row = try connection.query(EmbeddedSQL.readDistribution, deadline: .now + .seconds(30)).firstRow
+        coordinator = try row.textOrNil("coordinator")
+        workers = try row.texts("workers")
+        isConverted = try row.bool("is_converted")
+        hasShards = try row.bool("has_shards")
+        shards = try row.int32("shards")
+    }
+}
+
+extension Connection {
+    /// Calls a function of Citus that takes a host and a port.
+    func call(_ function: StaticString, _ server: ServerAddress) throws(PostgresError) {
+        var parameters = Parameters()
+        parameters.append(text: server.host)
+        parameters.append(int32: server.port)
+        // It connects to the server and copies what others have.
+        _ = try query("select \(function)($1, $2)", parameters, deadline: .now + .seconds(600))
+    }
+}

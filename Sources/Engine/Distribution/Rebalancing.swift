@@ -1,0 +1,136 @@
+import Postgres
+
+/// Moves shards between the workers of a distributed database, while messages are counted: to workers that it adds,
+/// from one that it removes, and from those that have more than others. Can be interrupted, and goes on where it was.
+public struct Rebalancing: Sendable {
+    /// Why nothing is moved.
+    public enum Refusal: Error, Sendable, CustomStringConvertible {
+        case isNotDistributed
+        case hasNoWorker(ServerAddress)
+
+        public var description: String {
+            switch self {
+            case .isNotDistributed: "the database has no workers; headroom distribute --workers gives it some"
+            case .hasNoWorker(let address): "the database has no worker \(address)"
+            }
+        }
+    }
+
+    /// What a rebalancing will do.
+    public struct Plan: Sendable {
+        public var servers: [Distribution.Server]
+        /// Nil if workers are added, because Citus plans moves only to those that it knows.
+        public var moves: [Move]?
+    }
+
+    /// A shard of each table of users, and with it the users of one bucket.
+    public struct Move: Sendable {
+        public var shard: Int64
+        public var source: ServerAddress
+        public var target: ServerAddress
+    }
+
+    public struct Progress: Sendable {
+        public var moved: Int
+        public var moves: Int
+    }
+
+    private let coordinator: DatabaseTopology
+    private let added: [DatabaseTopology]
+    private let removed: ServerAddress?
+
+    /// - Parameters:
+    ///   - coordinator: the database, as a superuser.
+    ///   - added: further workers; `Distribution` says what they need.
+    ///   - removed: a worker that is to have no rows, and to be no node any more.
+    public init(_ coordinator: DatabaseTopology, adding added: [DatabaseTopology], removing removed: ServerAddress?) {
+        self.coordinator = coordinator
+        self.added = added
+        self.removed = removed
+    }
+
+    /// What `run` would do. Changes nothing. Blocks.
+    public func plan() throws -> Plan {
+        let nodes = try open()
+        defer { nodes.close() }
+        return Plan(servers: nodes.servers, moves: added.isEmpty && removed == nil ? try moves(nodes) : nil)
+    }
+
+    /// Blocks.
+    ///
+    /// - Parameter report: called before the first move, and after each; not at all if there is nothing to move.
+    /// - Returns: how many shards of message_usage were moved.
+    public func run(_ report: (Progress) -> Void) throws -> Int {
+        let nodes = try open()
+        defer { nodes.close() }
+        try nodes.requireReady()
+        let connection = nodes.coordinator.connection
+        try nodes.prepare { _ in }
+        if let removed { try forbidShards(removed, connection) }
+        let moves = try moves(nodes)
+        for (index, move) in moves.enumerated() {
+            report(Progress(moved: index, moves: moves.count))
+            try run(move, connection)
+        }
+        if !moves.isEmpty { report(Progress(moved: moves.count, moves: moves.count)) }
+        if let removed { try connection.call("citus_remove_node", removed) }
+        try connection.execute("call citus_cleanup_orphaned_resources()", deadline: .now + .seconds(3_600))
+        return moves.count
+    }
+
+    private func open() throws -> DistributionNodes {
+        let nodes = try DistributionNodes(coordinator, at: nil, workers: added)
+        guard nodes.coordinator.facts.hasExtension,
+            try DistributionState(nodes.coordinator.connection).shards > 1
+        else {
+            nodes.close()
+            throw Refusal.isNotDistributed
+        }
+        return nodes
+    }
+
+    private func moves(_ nodes: DistributionNodes) throws(PostgresError) -> [Move] {
+        var parameters = Parameters()
+        parameters.append(bool: removed != nil)
+        let result = try nodes.coordinator.connection.query(
+            EmbeddedSQL.readMoves,
+            parameters,
+            deadline: .now + .seconds(60)
+        )
+        var moves: [Move] = []
+        for row in 0..<result.rowCount {
+            moves.append(
+                Move(
+                    shard: try result.int64(row, 0),
+                    source: ServerAddress(host: result.text(row, 1), port: try result.int32(row, 2)),
+                    target: ServerAddress(host: result.text(row, 3), port: try result.int32(row, 4))
+                )
+            )
+        }
+        return moves
+    }
+
+    private func run(_ move: Move, _ connection: Connection) throws(PostgresError) {
+        var parameters = Parameters()
+        parameters.append(int64: move.shard)
+        for server in [move.source, move.target] {
+            parameters.append(text: server.host)
+            parameters.append(int32: server.port)
+        }
+        _ = try connection.query(EmbeddedSQL.moveShard, parameters, deadline: .now + Distribution.copyLimit)
+    }
+
+    private func forbidShards(_ worker: ServerAddress, _ connection: Connection) throws {
+        guard try DistributionState(connection).workers.contains(worker.description) else {
+            throw Refusal.hasNoWorker(worker)
+        }
+        var parameters = Parameters()
+        parameters.append(text: worker.host)
+        parameters.append(int32: worker.port)
+        _ = try connection.query(
+            "select citus_set_node_property($1, $2, 'shouldhaveshards', false)",
+            parameters,
+            deadline: .now + .seconds(60)
+        )
+    }
+}

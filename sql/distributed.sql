@@ -1,0 +1,17 @@
+-- What differs where Citus distributes the rows of users. Applied after rights.sql, whenever anything was applied; does
+-- nothing on one machine.
+do $$
+begin
+    if not headroom.is_distributed() then
+        return;
+    end if;
+    -- The shards of message_usage are created with the rights of its owner, also when they move.
+    grant create on schema public to headroom_owner;
+    -- Citus plans a query for the machine of its bucket only with the bucket's value.
+    alter function headroom.entitlements(smallint, uuid[], timestamptz, text) reset plan_cache_mode;
+    alter function headroom.dated_subscriptions(smallint, uuid[], timestamptz, text) reset plan_cache_mode;
+    -- Citus refuses a transaction in which two roles write copies of reference tables.
+    alter function headroom.increment_revision() security invoker;
+    grant update on headroom.plan_revision to headroom_operator, headroom_service;
+end
+$$;

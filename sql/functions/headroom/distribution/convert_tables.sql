@@ -1,0 +1,81 @@
+-- Makes the tables of users and the reference tables tables of Citus. Their rows stay on this machine for now, the
+-- coordinator. A superuser calls it in a transaction of its own, which locks the tables, and then has all functions and
+-- views defined again: it drops the views, for which Citus would follow what depends on them again and again.
+create or replace function headroom.convert_tables() returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_table regclass;
+    v_statement text;
+    v_later text[];
+begin
+    -- Nothing is counted while the tables change, so that no two transactions wait for each other.
+    lock table headroom.lane_receipts, headroom.subscribers in access exclusive mode;
+    for v_statement in
+        select format('drop view %s', oid::regclass) from pg_class
+        where relkind = 'v' and relowner = 'headroom_owner'::regrole
+            and relnamespace in ('public'::regnamespace, 'headroom'::regnamespace)
+        order by oid desc
+    loop
+        begin
+            execute v_statement;
+        exception
+            -- Somebody else's view selects from it. It stays.
+            when dependent_objects_still_exist then
+                null;
+        end;
+    end loop;
+    drop policy if exists headroom_user on public.message_usage;
+
+    foreach v_table in array headroom.reference_tables()::regclass[] loop
+        continue when headroom.is_citus_table(v_table);
+        -- To copy the rows is no change of a plan or a sentence, so it fires no triggers.
+        v_later := array(select pg_get_triggerdef(oid) from pg_trigger where tgrelid = v_table and not tgisinternal);
+        for v_statement in
+            select format('drop trigger %I on %s', tgname, v_table) from pg_trigger
+            where tgrelid = v_table and not tgisinternal
+        loop
+            execute v_statement;
+        end loop;
+        perform create_reference_table(v_table);
+        foreach v_statement in array v_later loop
+            execute v_statement;
+        end loop;
+    end loop;
+
+    -- Functions that return rows of a table: afterwards of the new table with its name.
+    v_later := array(
+        select unnest(array[
+            pg_get_functiondef(function.oid),
+            format('alter function %s owner to headroom_owner', function.oid::regprocedure),
+            format('revoke execute on function %s from public', function.oid::regprocedure),
+            format('grant execute on function %s to headroom_service', function.oid::regprocedure)
+        ])
+        from pg_proc as function join pg_type as type on type.oid = function.prorettype
+        where function.pronamespace = 'headroom'::regnamespace
+            and type.typrelid = any(headroom.distributed_tables()::regclass[])
+    );
+    for v_statement in
+        select format('drop function %s', function.oid::regprocedure)
+        from pg_proc as function join pg_type as type on type.oid = function.prorettype
+        where function.pronamespace = 'headroom'::regnamespace
+            and type.typrelid = any(headroom.distributed_tables()::regclass[])
+    loop
+        execute v_statement;
+    end loop;
+    foreach v_table in array headroom.distributed_tables()::regclass[] loop
+        continue when headroom.is_citus_table(v_table);
+        -- Renames the table, which becomes the shard, and creates an empty one with its name.
+        perform citus_add_local_table_to_metadata(v_table, cascade_via_foreign_keys => true);
+    end loop;
+    foreach v_statement in array v_later loop
+        execute v_statement;
+    end loop;
+    perform headroom.create_user_policy();
+    -- The identity column of the new table begins at 1.
+    perform setval(
+        pg_get_serial_sequence('headroom.audit_log', 'id'),
+        (select coalesce(max(id), 0) + 1 from headroom.audit_log), false
+    );
+end
+$$;

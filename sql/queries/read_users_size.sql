@@ -1,0 +1,2 @@
+-- Reads how many bytes the tables of users take.
+select headroom.users_size() as bytes;
