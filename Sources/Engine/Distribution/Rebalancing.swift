@@ -66,6 +66,8 @@ public struct Rebalancing: Sendable {
         try nodes.requireReady()
         let connection = nodes.coordinator.connection
         try nodes.prepare { _ in }
+        // To workers that have just been added; the others have them.
+        try connection.execute("select replicate_reference_tables('force_logical')", deadline: .now + .seconds(3_600))
         if let removed { try forbidShards(removed, connection) }
         let moves = try moves(nodes)
         for (index, move) in moves.enumerated() {
