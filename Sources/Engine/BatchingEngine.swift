@@ -10,6 +10,7 @@ public final class BatchingEngine: Sendable {
     public let configuration: EngineConfiguration
     private let lanes: [Lane]
     private let router: LaneRouter
+    private let placements: CurrentPlacements
     /// The words that answers are written with.
     public let words: CurrentWords
     /// Reads about all users of a period.
@@ -19,8 +20,11 @@ public final class BatchingEngine: Sendable {
     private let mailboxes = MailboxRegistry()
     private let running = Mutex(0)
 
-    public init(_ configuration: EngineConfiguration, logger: Logger) {
+    /// - Parameter placements: shared with the monitor, which keeps them current; nil in a database that is not distributed.
+    public init(_ configuration: EngineConfiguration, placements: CurrentPlacements? = nil, logger: Logger) {
         self.configuration = configuration
+        let placements = placements ?? CurrentPlacements(configuration.database)
+        self.placements = placements
         let mailboxes = mailboxes
         let words = CurrentWords(standard: configuration.language)
         self.words = words
@@ -34,12 +38,22 @@ public final class BatchingEngine: Sendable {
                 mailboxes: mailboxes,
                 words: words,
                 buckets: buckets,
+                placements: placements,
                 index: index,
                 invalidValues: invalidValues,
                 logger: logger
             )
         }
         router.attach(lanes)
+        let laneCount = configuration.lanes
+        placements.observe { [weak router] placements in
+            router?.follow(placements)
+            guard placements.homeCount > laneCount else { return }
+            logger.warning(
+                "there are fewer lanes than workers: some workers are reached through others; restart the service",
+                metadata: ["lanes": "\(laneCount)", "workers": "\(placements.homeCount)"]
+            )
+        }
         reports = ReportReader(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
         changes = ChangePublisher(
             configuration,
@@ -58,6 +72,15 @@ public final class BatchingEngine: Sendable {
         public var batches: UInt64
         public var requests: UInt64
         public var reconnects: Int
+        /// Of a distributed database; empty in another.
+        public var nodes: [Node]
+    }
+
+    /// A server of a distributed database.
+    public struct Node: Sendable {
+        public var address: String
+        public var lanesConnected: Int
+        public var buckets: Int
     }
 
     public var snapshot: Snapshot {
@@ -69,8 +92,22 @@ public final class BatchingEngine: Sendable {
             queueDepth: lanes.reduce(0) { $0 + $1.queueDepth },
             batches: batchSizes.reduce(0) { $0 + $1.count },
             requests: batchSizes.reduce(0) { $0 + $1.sum },
-            reconnects: gauges.reduce(0) { $0 + $1.reconnects }
+            reconnects: gauges.reduce(0) { $0 + $1.reconnects },
+            nodes: nodes(gauges)
         )
+    }
+
+    private func nodes(_ gauges: [Lane.Gauges]) -> [Node] {
+        let placements = placements.current
+        return zip(placements.nodes, placements.bucketCounts).enumerated().map { index, node in
+            Node(
+                address: node.0.address,
+                lanesConnected: gauges.enumerated().count {
+                    $0.offset % placements.homeCount == index && $0.element.isConnected
+                },
+                buckets: node.1
+            )
+        }
     }
 
     public var metrics: EngineMetrics { EngineMetrics(lanes) }

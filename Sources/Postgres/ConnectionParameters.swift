@@ -65,6 +65,15 @@ extension ConnectionParameters {
         }
     }
 
+    /// The same parameters for another server.
+    func moved(toHost host: String, port: Int) -> ConnectionParameters {
+        var parameters = self
+        parameters["hostaddr"] = nil
+        parameters["host"] = host
+        parameters["port"] = "\(port)"
+        return parameters
+    }
+
     /// The settings that libpq sends when it connects; a reset session needs them again.
     var sessionSettings: [(String, String)] {
         ["client_encoding", "application_name"].compactMap { name in self[name].map { (name, $0) } }

@@ -121,6 +121,7 @@ public struct HeadroomService: Sendable {
         }
         let parts = ServiceParts(
             configuration,
+            placements: try await schema.placements(),
             database: database,
             access: access,
             tls: tls,

@@ -60,6 +60,15 @@ public struct SchemaSetup: Sendable {
         }
     }
 
+    /// Where the buckets of a distributed database are.
+    public func placements() async throws -> CurrentPlacements {
+        try await retrying { [database] in
+            let placements = CurrentPlacements(database)
+            try placements.load()
+            return placements
+        }
+    }
+
     /// Stores the namespace of users' names in the database, for `headroom.user_id`.
     ///
     /// - Throws: if the database has another one, in which the names stand for other users.

@@ -22,6 +22,7 @@ package struct ServiceParts: Sendable {
 
     init(
         _ configuration: ServerConfiguration,
+        placements: CurrentPlacements? = nil,
         database: DatabaseTopology,
         access: AccessControl,
         tls: TLSContexts?,
@@ -32,8 +33,11 @@ package struct ServiceParts: Sendable {
         self.access = access
         self.tls = tls
         self.logger = logger
-        engine = BatchingEngine(configuration.engine(database: database), logger: logger)
-        monitor = DatabaseMonitor(database: database, tokens: access, logger: logger)
+        let placements = placements ?? CurrentPlacements(database)
+        var engineConfiguration = configuration.engine(database: database)
+        engineConfiguration.lanes *= placements.current.homeCount
+        engine = BatchingEngine(engineConfiguration, placements: placements, logger: logger)
+        monitor = DatabaseMonitor(database: database, tokens: access, placements: placements, logger: logger)
         serverWatch = ServerWatch(database, logger: logger)
         connectionCounter = ConnectionCounter()
         metrics = ServiceMetrics(eventLoops: configuration.eventLoops)

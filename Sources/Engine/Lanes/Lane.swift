@@ -15,6 +15,7 @@ final class Lane: Sendable {
     private let mailboxes: MailboxRegistry
     private let words: CurrentWords
     private let buckets: CurrentBuckets
+    private let placements: CurrentPlacements
     let index: Int
     private let invalidValues: InvalidValueLog
     private let logger: Logger
@@ -29,6 +30,7 @@ final class Lane: Sendable {
         mailboxes: MailboxRegistry,
         words: CurrentWords,
         buckets: CurrentBuckets,
+        placements: CurrentPlacements,
         index: Int,
         invalidValues: InvalidValueLog,
         logger: Logger
@@ -37,6 +39,7 @@ final class Lane: Sendable {
         self.mailboxes = mailboxes
         self.words = words
         self.buckets = buckets
+        self.placements = placements
         self.index = index
         self.invalidValues = invalidValues
         queue = Mutex(
@@ -102,6 +105,7 @@ final class Lane: Sendable {
             primaryLease: configuration.primaryLease,
             words: words,
             buckets: buckets,
+            placements: placements,
             lane: index,
             wake: wake,
             logger: logger
@@ -119,15 +123,13 @@ final class Lane: Sendable {
             errors: errors,
             unknownUsersPolicy: configuration.unknownUsersPolicy
         )
-        var map = BucketMap.undivided
+        var users = LaneUsers(router)
         while true {
             expireWaiting(laneConnection)
+            // Before, so that it connects with the receipts of its own buckets alone; after, by the map that it has read.
+            follow(router, &users, laneConnection)
             laneConnection.advance()
-            if buckets.isOutdated(map) {
-                map = buckets.current
-                queue.withLock { $0.regroup(by: map) }
-            }
-            router.handOver(from: index)
+            follow(router, &users, laneConnection)
             gauges.withLock {
                 $0.isConnected = laneConnection.connection != nil
                 $0.reconnects = laneConnection.reconnects
@@ -161,6 +163,26 @@ final class Lane: Sendable {
             }
         }
         laneConnection.close()
+    }
+
+    /// By what a lane knows its users.
+    private struct LaneUsers {
+        var map = BucketMap.undivided
+        var reader: LaneRoutesReader
+
+        init(_ router: LaneRouter) { reader = LaneRoutesReader(router) }
+    }
+
+    /// Groups the requests by the newest map, and hands over what does not belong to the lane any more.
+    private func follow(_ router: LaneRouter, _ users: inout LaneUsers, _ laneConnection: LaneConnection) {
+        let isOutdated = buckets.isOutdated(users.map)
+        if isOutdated {
+            users.map = buckets.current
+            queue.withLock { [map = users.map] in $0.regroup(by: map) }
+        }
+        router.handOver(from: index)
+        guard users.reader.refresh() || isOutdated, users.map.isSettled else { return }
+        laneConnection.keepReceipts(of: users.reader.routes.buckets(ofLane: index, by: users.map))
     }
 
     /// What the lane executes next; nil if nothing waits.

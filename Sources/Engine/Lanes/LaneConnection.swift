@@ -6,7 +6,10 @@ import Usage
 /// the lane's thread alone.
 final class LaneConnection {
     private let session: ReconnectingSession<Setup>
-    private let database: DatabaseTopology
+    private var options: ConnectionOptions
+    private let placements: CurrentPlacements
+    /// Of the placements by which the lane has its home.
+    private var placementsGeneration = -1
     private var lease: PrimaryLease
     private let logger: Logger
     private(set) var catalog = PlanCatalog.empty
@@ -33,14 +36,16 @@ final class LaneConnection {
         primaryLease: Duration,
         words: CurrentWords,
         buckets: CurrentBuckets = CurrentBuckets(),
+        placements: CurrentPlacements? = nil,
         lane: Int = 0,
         wake: WakePipe,
         logger: Logger
     ) {
+        self.options = options
+        self.placements = placements ?? CurrentPlacements(options.database)
         self.words = words
         currentBuckets = buckets
         self.lane = lane
-        database = options.database
         lease = PrimaryLease(length: primaryLease)
         session = ReconnectingSession(
             options: options,
@@ -69,9 +74,23 @@ final class LaneConnection {
 
     /// Opens the connection when it is time, in the background. Never waits.
     func advance() {
-        let (database, buckets, receipts, lane) = (database, currentBuckets, receipts, lane)
+        moveHome()
+        let (database, receipts) = (options.database, receipts)
+        let (buckets, placements, lane) = (currentBuckets, placements, lane)
         let setup = session.advance { connection, deadline throws(PostgresError) in
-            try LaneConnection.setUp(connection, database, buckets, receipts, lane: lane, deadline: deadline)
+            let observedAt = try LaneConnection.readServer(
+                connection,
+                database,
+                isCoordinator: database === placements.database,
+                deadline: deadline
+            )
+            if database === placements.database { try placements.refresh(over: connection, deadline: deadline) }
+            buckets.note(try connection.currentBuckets(deadline: deadline))
+            if placements.current.isDistributed {
+                try connection.execute(LaneSettings.distributed, deadline: deadline)
+            }
+            let first = placements.current.firstBucket(ofLane: lane, by: buckets.current)
+            return try LaneConnection.setUp(connection, receipts, first: first, observedAt, deadline: deadline)
         }
         guard let setup else { return }
         lease.end()
@@ -90,20 +109,29 @@ final class LaneConnection {
         refreshWords(seen: nil)
     }
 
+    /// Closes the session if the lane's buckets are at another server by now.
+    private func moveHome() {
+        let generation = placements.generation
+        guard generation != placementsGeneration else { return }
+        placementsGeneration = generation
+        let home = placements.home(ofLane: lane)
+        guard home !== options.database else { return }
+        logger.info("the lane goes to another server", metadata: ["database": "\(home)"])
+        options.database = home
+        session.move(to: options)
+    }
+
     private static func setUp(
         _ connection: Connection,
-        _ database: DatabaseTopology,
-        _ buckets: CurrentBuckets,
         _ receipts: [Bucket: LaneReceipt],
-        lane: Int,
+        first: Bucket,
+        _ observedAt: Instant,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Setup {
-        let observedAt = try readServer(connection, database, deadline: deadline)
         try connection.requireDurableCommits(deadline: deadline)
-        buckets.note(try connection.currentBuckets(deadline: deadline))
         var opened = receipts
         // A first one, because opening it shows that the server takes writes. The others are opened when they are used.
-        if opened.isEmpty { opened[buckets.current.bucket(ofLane: lane)] = .new() }
+        if opened.isEmpty { opened[first] = .new() }
         try open(&opened, over: connection, deadline: deadline)
         let plans = try connection.query(EmbeddedSQL.readPlans, deadline: deadline)
         return Setup(receipts: opened, catalog: try PlanCatalog(plans), observedAt: observedAt)
@@ -114,9 +142,15 @@ final class LaneConnection {
     private static func readServer(
         _ connection: Connection,
         _ database: DatabaseTopology,
+        isCoordinator: Bool,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Instant {
         let timeline = connection.server.timeline
+        guard isCoordinator else {
+            let row = try connection.query(EmbeddedSQL.readWorker, deadline: deadline).firstRow
+            database.waitsForStandby = try row.bool("waits_for_standby")
+            return try row.instant("observed_at")
+        }
         var parameters = Parameters()
         parameters.append(int64: timeline?.systemIdentifier)
         let row = try connection.query(EmbeddedSQL.readServer, parameters, deadline: deadline).firstRow
@@ -133,7 +167,7 @@ final class LaneConnection {
     /// Whether an answer that needed no commit may be delivered only after one, because the server may have been
     /// superseded meanwhile.
     func mustConfirmPrimary(at now: ContinuousClock.Instant) -> Bool {
-        database.waitsForStandby && !lease.isValid(at: now)
+        options.database.waitsForStandby && !lease.isValid(at: now)
     }
 
     /// - Parameter sentAt: when a commit was sent that succeeded without the warning that no standby has confirmed it.
@@ -143,6 +177,7 @@ final class LaneConnection {
 
     /// Closes a connection that broke or cannot be trusted any more. `advance` opens the next one.
     func drop(_ error: PostgresError) {
+        if session.connection != nil { placements.doubt() }
         session.drop(error)
     }
 
@@ -187,6 +222,12 @@ final class LaneConnection {
             throw PostgresError(.timedOut, "no answer from the database within the deadline")
         }
         for ((bucket, _), result) in zip(ordered, results) { receipts[bucket]?.number = try result.int64(0, 0) }
+    }
+
+    /// Forgets the receipts of buckets that other lanes have now, so that reconnecting depends on no other server. Between
+    /// two batches: then no statement's outcome is unknown.
+    func keepReceipts(of buckets: Set<Bucket>) {
+        receipts = receipts.filter { buckets.contains($0.key) }
     }
 
     /// The number of the next statement that changes something in a bucket, whose receipt is open.

@@ -1,7 +1,7 @@
 import Synchronization
 import Usage
 
-/// Moves users from lane to lane when the map of buckets changes, so that each user's requests keep their order.
+/// Moves users from lane to lane when buckets are divided or move to another server, so that each user's requests keep their order.
 ///
 /// The lane that has a unit of users hands it over between two of its batches: it passes on the requests that wait,
 /// until none waits any more. Until then new requests still go to it, so that none overtakes an earlier one. A request
@@ -14,6 +14,8 @@ final class LaneRouter: Sendable {
         /// By which they will be once all lanes have handed over.
         var target: LaneRoutes
         var lanes: [Lane] = []
+        var map = BucketMap.undivided
+        var placements = BucketPlacements.none
     }
 
     private let state: Mutex<State>
@@ -41,9 +43,20 @@ final class LaneRouter: Sendable {
 
     /// From any thread.
     func follow(_ map: BucketMap) {
-        let target = LaneRoutes(buckets: map.settledCount, laneCount: laneCount)
+        follow { $0.map = map }
+    }
+
+    /// From any thread. Also wakes the lanes whose server has changed.
+    func follow(_ placements: BucketPlacements) {
+        follow { $0.placements = placements }
+        wake(state.withLock { $0.lanes })
+    }
+
+    private func follow(_ change: (inout State) -> Void) {
         wake(
             state.withLock { state in
+                change(&state)
+                let target = LaneRoutes(state.map, state.placements, laneCount: laneCount)
                 guard state.target != target else { return [] }
                 state.target = target
                 isMoving.store(state.current != target, ordering: .releasing)
@@ -116,8 +129,13 @@ public struct LaneRoutesReader {
     }
 
     /// Before the first of several requests that are submitted together.
-    public mutating func refresh() {
+    ///
+    /// - Returns: whether they have changed.
+    @discardableResult
+    public mutating func refresh() -> Bool {
         let newest = router.generation.load(ordering: .acquiring)
-        if newest != generation { (generation, routes) = (newest, router.current) }
+        guard newest != generation else { return false }
+        (generation, routes) = (newest, router.current)
+        return true
     }
 }

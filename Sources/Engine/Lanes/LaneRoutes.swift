@@ -4,7 +4,8 @@ import Usage
 ///
 /// Users are divided into units by the last bits of their hash. A unit belongs to one lane, so that a user's requests
 /// keep their order. The units of one slot have the same last bits. With as many buckets as lanes or more, a bucket
-/// belongs to one lane, which then fills its batches; with fewer, several lanes share a bucket.
+/// belongs to one lane, which then fills its batches; with fewer, several lanes share a bucket. In a distributed
+/// database this holds for each server: the lanes that connect to it have its buckets.
 public struct LaneRoutes: Sendable, Equatable {
     /// As many as there may be buckets.
     static let units = 1_024
@@ -16,17 +17,51 @@ public struct LaneRoutes: Sendable, Equatable {
     ///   - buckets: into how many buckets everybody is divided, a power of two.
     ///   - laneCount: how many lanes there are.
     init(buckets: Int, laneCount: Int) {
+        self.init(homes: Array(repeating: 0, count: buckets), homeCount: 1, laneCount: laneCount)
+    }
+
+    /// - Parameter placements: of the map's buckets. Buckets of a server without a lane are divided among all lanes.
+    init(_ map: BucketMap, _ placements: BucketPlacements, laneCount: Int) {
+        let buckets = map.isSettled ? map.buckets : [0]
+        let homes = buckets.map { placements.home(of: $0).flatMap { $0 < laneCount ? $0 : nil } }
+        // Until then the lanes of all servers share all buckets.
+        guard map.isSettled else {
+            self.init(buckets: 1, laneCount: laneCount)
+            return
+        }
+        self.init(homes: homes, homeCount: placements.homeCount, laneCount: laneCount)
+    }
+
+    /// - Parameter homes: the server of each slot, below `homeCount`; nil if no lane connects to it.
+    private init(homes: [Int?], homeCount: Int, laneCount: Int) {
         guard laneCount > 1 else {
             lanes = []
             return
         }
-        lanes = (0..<LaneRoutes.units).map { unit in
-            let slot = unit & (buckets - 1)
-            guard buckets < laneCount else { return UInt16(slot % laneCount) }
-            // The lanes `slot`, `slot + buckets`, `slot + 2 * buckets` … share the slot.
-            let sharing = (laneCount - slot + buckets - 1) / buckets
-            return UInt16(slot + unit / buckets % sharing * buckets)
+        let allLanes = Array(0..<laneCount)
+        let lanesOfHome = Dictionary(grouping: allLanes) { $0 % homeCount }
+        // The number of each slot among those of its server, and how many there are.
+        var counts: [Int?: Int] = [:]
+        let numbers = homes.map { home in
+            defer { counts[home, default: 0] += 1 }
+            return counts[home, default: 0]
         }
+        lanes = (0..<LaneRoutes.units).map { unit in
+            let slot = unit & (homes.count - 1)
+            let lanes = homes[slot].flatMap { lanesOfHome[$0] } ?? allLanes
+            let (number, count) = (numbers[slot], counts[homes[slot], default: 1])
+            guard count < lanes.count else { return UInt16(lanes[number % lanes.count]) }
+            // Every `count`th of the lanes, beginning with that of this number, shares the slot.
+            let sharing = (lanes.count - number + count - 1) / count
+            return UInt16(lanes[number + unit / homes.count % sharing * count])
+        }
+    }
+
+    /// The buckets whose users a lane has, by a map that is settled.
+    func buckets(ofLane lane: Int, by map: BucketMap) -> Set<Bucket> {
+        guard !lanes.isEmpty else { return Set(map.buckets) }
+        let units = lanes.indices.lazy.filter { Int(lanes[$0]) == lane }
+        return Set(units.map { map.buckets[$0 & (map.buckets.count - 1)] })
     }
 
     static func unit(of user: UserID) -> Int { Int(user.hash & UInt64(LaneRoutes.units - 1)) }

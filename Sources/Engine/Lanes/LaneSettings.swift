@@ -24,4 +24,8 @@ enum LaneSettings {
             ("headroom.unknown_users", unknownUsersPolicy.rawValue),
         ]
     }
+
+    /// Executed beside these in a distributed database. Citus cannot plan most statements without the value of the bucket;
+    /// those that it can have a generic plan by themselves after five executions.
+    static let distributed = "set plan_cache_mode = auto"
 }

@@ -2,7 +2,7 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Reads the database's state and the tokens every few seconds, on a connection and a thread of its own: no request
+/// Reads the database's state, the tokens, and where buckets are, every few seconds, on a connection and a thread of its own: no request
 /// waits for it, and INFO never waits for the database. It also listens for changes of tokens and reads them at once;
 /// some poolers do not allow LISTEN, and then polling has to suffice.
 public final class DatabaseMonitor: Sendable {
@@ -58,6 +58,7 @@ public final class DatabaseMonitor: Sendable {
     private let options: ConnectionOptions
     private let interval: Duration
     private let tokens: any TokenObserver
+    private let placements: CurrentPlacements?
     private let logger: Logger
     private let wake = WakePipe()
     private let state = Mutex(State())
@@ -77,13 +78,16 @@ public final class DatabaseMonitor: Sendable {
         database: DatabaseTopology,
         interval: Duration = .seconds(2),
         tokens: any TokenObserver,
+        placements: CurrentPlacements? = nil,
         logger: Logger
     ) {
         self.database = database
         options = .service("monitor", database)
         self.interval = interval
         self.tokens = tokens
+        self.placements = placements
         self.logger = logger
+        placements?.whenDoubted { [wake] in wake.wake() }
     }
 
     public var status: Status { state.withLock { $0.status } }
@@ -113,8 +117,8 @@ public final class DatabaseMonitor: Sendable {
         session.close()
     }
 
-    /// Reads the database's state and the tokens. By separate statements: if one fails, or waits for a lock, the other
-    /// still succeeds.
+    /// Reads the database's state, where the buckets are, and the tokens. By separate statements: if one fails, or waits
+    /// for a lock, the others still succeed.
     private func poll(in session: ReconnectingSession<Void>) {
         let connection: Connection
         do throws(PostgresError) {
@@ -134,6 +138,14 @@ public final class DatabaseMonitor: Sendable {
             var status = Status()
             if connection.isUsable { status.serverVersion = DatabaseMonitor.versionText(connection.serverVersion) }
             update(status, error)
+        }
+        if let placements, connection.isUsable {
+            do throws(PostgresError) {
+                try placements.refresh(over: connection, deadline: .now + .seconds(2))
+            } catch {
+                failure = error
+                logger.debug("the placements of buckets could not be read", metadata: ["error": "\(error)"])
+            }
         }
         do throws(PostgresError) {
             if let failure, !connection.isUsable { throw failure }

@@ -16,7 +16,7 @@ final class ReconnectingSession<Setup: Sendable> {
     private(set) var lastFailure: PostgresError?
     private var opening: OneShot<Opened>?
     private var generator = SystemRandomNumberGenerator()
-    private let options: ConnectionOptions
+    private var options: ConnectionOptions
     private let statements: [PreparedQuery]
     private let reportsOutages: Bool
     private let wake: WakePipe
@@ -148,6 +148,12 @@ final class ReconnectingSession<Setup: Sendable> {
         discard()
         lastFailure = nil
         machine.closed(at: .now)
+    }
+
+    /// Closes the connection; the next one is to another server.
+    func move(to options: ConnectionOptions) {
+        self.options = options
+        close()
     }
 
     /// An attempt that is under way closes its connection at its end.

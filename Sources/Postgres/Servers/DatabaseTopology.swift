@@ -33,6 +33,15 @@ public final class DatabaseTopology: Sendable {
     /// Where the only server listens, as others reach it too; nil if there are several, or a Unix socket.
     public var address: ServerAddress? { (try? parameters.get())?.address }
 
+    /// Another server that is reached in the same way: with the same login, database and TLS settings.
+    public func worker(host: String, port: Int) -> DatabaseTopology {
+        DatabaseTopology(parameters.map { $0.moved(toHost: host, port: port) })
+    }
+
+    private init(_ parameters: Result<ConnectionParameters, PostgresError>) {
+        self.parameters = parameters
+    }
+
     private init(_ parameters: ConnectionParameters) {
         self.parameters = .success(parameters)
     }

@@ -40,20 +40,29 @@ struct LaneRoutesTests {
 
     @Test("keep each user's requests in order while users move from lane to lane")
     func handOver() async throws {
+        try await move { step in (map(buckets: [1, 8, 64, 2, 1_024][step % 5], revision: Int32(step)), .none) }
+    }
+
+    @Test("keep each user's requests in order while workers are added and removed, and buckets move between them")
+    func movedBuckets() async throws {
+        try await move { step in
+            let nodes = Array(workers([2, 3, 5, 1, 2][step % 5]).reversed())
+            return (map(buckets: 16), placements(buckets: 16, on: nodes))
+        }
+    }
+
+    /// Changes the routes 200 times, while clients submit requests.
+    private func move(_ change: (Int) -> (BucketMap, BucketPlacements)) async throws {
         let scene = Scene(lanes: 3)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for lane in 0..<3 { group.addTask { await runThread(named: "lane") { scene.runLane(lane) } } }
             for client in 0..<4 { group.addTask { await runThread(named: "client") { scene.runClient(client) } } }
             for step in 1...200 {
-                let buckets = [1, 8, 64, 2, 1_024][step % 5]
-                let map = BucketMap(
-                    buckets: (1...buckets).map { Bucket($0) },
-                    moved: BucketMap.movedMaximum,
-                    revision: Int32(step)
-                )
+                let (map, placements) = change(step)
                 scene.router.follow(map)
+                scene.router.follow(placements)
                 try await waitUntil("all lanes have handed over") {
-                    scene.router.current == LaneRoutes(buckets: buckets, laneCount: 3)
+                    scene.router.current == LaneRoutes(map, placements, laneCount: 3)
                 }
             }
             scene.endClients()
@@ -96,6 +105,7 @@ private final class Scene: Sendable {
                 mailboxes: MailboxRegistry(),
                 words: CurrentWords(),
                 buckets: CurrentBuckets(),
+                placements: CurrentPlacements(configuration.database),
                 index: $0,
                 invalidValues: InvalidValueLog(.silent),
                 logger: .silent

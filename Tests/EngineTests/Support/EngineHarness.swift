@@ -21,6 +21,7 @@ final class EngineHarness: Sendable {
         unknownUsersPolicy: UnknownUsersPolicy = .trial,
         lanes: Int = 2,
         manageURL: String? = nil,
+        placements: CurrentPlacements? = nil,
         requestTimeout: Duration = waitLimit
     ) {
         let configuration = EngineConfiguration(
@@ -33,7 +34,7 @@ final class EngineHarness: Sendable {
             requestTimeout: requestTimeout,
             connectTimeout: waitLimit
         )
-        engine = BatchingEngine(configuration, logger: log.logger)
+        engine = BatchingEngine(configuration, placements: placements, logger: log.logger)
         mailboxIndex = engine.register(mailbox)
     }
 

@@ -1,0 +1,93 @@
+import Postgres
+import Synchronization
+
+/// Where the buckets are, as the coordinator was last asked, and how each of their servers is reached.
+///
+/// An outdated placement only costs time, because each server forwards what is not its own. The monitor asks every two
+/// seconds, and at once after a lane has lost its server; a lane asks that opens a session on the coordinator.
+public final class CurrentPlacements: Sendable {
+    private struct State {
+        var placements = BucketPlacements.none
+        /// Of the workers. A server keeps its object, and so what is known of its timelines, while it has buckets.
+        var workers: [BucketPlacements.Node: DatabaseTopology] = [:]
+        var observers: [@Sendable (BucketPlacements) -> Void] = []
+        var doubt: @Sendable () -> Void = {}
+    }
+
+    /// The database as it is configured: the coordinator, or the only server.
+    let database: DatabaseTopology
+    private let state = Mutex(State())
+    /// Changes with `current`, so that a lane finds out at the price of a load that nothing has changed.
+    private let changes = Atomic<Int>(0)
+    /// Locked while a session reads the placements, so that a later answer never gives way to an earlier one.
+    private let reading = Mutex(())
+
+    public init(_ database: DatabaseTopology) {
+        self.database = database
+    }
+
+    public var current: BucketPlacements { state.withLock { $0.placements } }
+    var generation: Int { changes.load(ordering: .acquiring) }
+
+    /// - Parameter observer: is called with each new value, by the thread that has read it.
+    func observe(_ observer: @escaping @Sendable (BucketPlacements) -> Void) {
+        state.withLock { state in
+            state.observers.append(observer)
+            observer(state.placements)
+        }
+    }
+
+    /// - Parameter doubt: is called when the placements should be read again soon.
+    func whenDoubted(_ doubt: @escaping @Sendable () -> Void) {
+        state.withLock { $0.doubt = doubt }
+    }
+
+    /// A server was lost; its buckets may be elsewhere by now.
+    func doubt() {
+        state.withLock { $0.doubt }()
+    }
+
+    /// The database in which a lane opens its session.
+    func home(ofLane lane: Int) -> DatabaseTopology {
+        state.withLock { state in
+            state.placements.node(ofLane: lane).flatMap { state.workers[$0] } ?? database
+        }
+    }
+
+    /// Asks the coordinator.
+    func refresh(over connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        let failure = reading.withLock { _ -> PostgresError? in
+            do throws(PostgresError) {
+                note(try BucketPlacements(connection.query(EmbeddedSQL.readPlacements, deadline: deadline)))
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Under the lock, so that observers see the values in their order.
+    func note(_ newest: BucketPlacements) {
+        state.withLock { state in
+            guard newest != state.placements else { return }
+            state.placements = newest
+            let known = state.workers
+            state.workers = [:]
+            for node in newest.nodes where !node.isCoordinator {
+                state.workers[node] = known[node] ?? database.worker(host: node.host, port: node.port)
+            }
+            changes.add(1, ordering: .releasing)
+            for observer in state.observers { observer(newest) }
+        }
+    }
+}
+
+extension CurrentPlacements {
+    /// Opens a session on the coordinator for one reading. Blocks.
+    public func load() throws {
+        let connection = try Connection.connect(.service("placements", database))
+        defer { connection.close() }
+        try refresh(over: connection, deadline: .now + .seconds(5))
+    }
+}
