@@ -64,7 +64,7 @@ public struct EngineConfiguration: Sendable {
 extension EngineConfiguration {
     /// Of a session with a lane's settings: index scans for each user, and limits of time.
     func sessionOptions(_ name: String, readOnly: Bool = false) -> ConnectionOptions {
-        .service(
+        var options = ConnectionOptions.service(
             name,
             database,
             connectTimeout: connectTimeout,
@@ -72,6 +72,8 @@ extension EngineConfiguration {
                 + [("headroom.manage_url", manageURL ?? ""), ("headroom.language", language.text)]
                 + (readOnly ? [("default_transaction_read_only", "on")] : [])
         )
+        options.settingsIfDistributed = LaneSettings.distributed
+        return options
     }
 
     /// Makes the planner read a page range in order and hash the few plans, also where the table has no statistics yet.

@@ -78,7 +78,7 @@ public final class Connection {
     ) throws(PostgresError) {
         do throws(PostgresError) {
             processID = PQbackendPID(handle)
-            let own = options.sessionSettings
+            let own = options.sessionSettings + (options.database.isDistributed ? options.settingsIfDistributed : [])
             if try apply(own, role: options.role, inProcess: processID, deadline: deadline) { return }
             processID = try ExclusiveSessionCheck(self, parameters, deadline: deadline).verify()
             // The pooler's previous client may have left settings or prepared statements.
@@ -244,6 +244,12 @@ public final class Connection {
             self.cancellation = nil
             // A request that is still being sent could cancel the next statement.
             if !cancellation.hasEnded(within: .seconds(1)) { close() }
+        }
+        // Whether the transaction was committed is then not known, whatever the server says.
+        if let warning = notices.warnings.first(where: \.isAboutLostCommit) {
+            for result in results { PQclear(result) }
+            close()
+            throw PostgresError(.connectionLost, warning.message)
         }
         guard Connection.isError(result) else {
             return results.map { QueryResult($0, warnings: notices.warnings) }

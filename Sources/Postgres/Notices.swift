@@ -6,6 +6,10 @@ public struct Warning: Sendable, Hashable {
     public let severity: String
     public let sqlState: SQLState
     public let message: String
+
+    /// Citus had sent COMMIT to another server, which did not answer. It reports this as a warning, and then fails with
+    /// an error or not. Its messages are never translated.
+    var isAboutLostCommit: Bool { message.hasPrefix("failed to commit transaction on ") }
 }
 
 /// Collects the notices of the current statement.

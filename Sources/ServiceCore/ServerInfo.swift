@@ -36,11 +36,13 @@ package struct ServerInfo: Sendable {
     }
 
     /// Names of the lines, for the documentation. `verb_…` and `errors_…` stand for one line for each verb and code
-    /// that has occurred, `token_…` for one for each token name with open connections.
+    /// that has occurred, `token_…` for one for each token name with open connections, `node_…` for one for
+    /// each server of a distributed database.
     static let names =
         serviceNames + transportNames + databaseNames + trafficNames
         + LoopMetrics.Status.allCases.map(answersName) + ["answers_shadow"]
         + Tier.allCases.map(tierName) + ["errors", "verb_…", "errors_…"] + accessNames + ["token_…"]
+        + nodeNames + ["node_…"]
 
     private static let serviceNames = [
         "version", "uptime_s", "connections", "connections_total", "connections_refused", "database", "lanes",
@@ -58,6 +60,9 @@ package struct ServerInfo: Sendable {
     ]
     /// Token names that are listed, in alphabetical order: the answer must be bounded.
     package static let tokenNamesMaximum = 64
+
+    /// Of a distributed database.
+    private static let nodeNames = ["nodes", "buckets"]
 
     private static func answersName(_ status: LoopMetrics.Status) -> String { "answers_\(status)" }
     private static func tierName(_ tier: Tier) -> String { "tier_\(tier.rawValue)" }
@@ -82,6 +87,7 @@ package struct ServerInfo: Sendable {
             zip(ServerInfo.accessNames, accessValues).map { ($0, $1) },
             access.connectionCounter.connectionsByName.sorted { $0.key < $1.key }.prefix(ServerInfo.tokenNamesMaximum)
                 .map { ("token_\($0.key)", "\($0.value)") },
+            nodes,
         ]
         return groups.joined().compactMap { name, value in value.map { "\(name)=\($0)" } }
     }
@@ -108,6 +114,13 @@ package struct ServerInfo: Sendable {
             "\(engine.lanesConnected)", "\(engine.queueDepth)", "\(engine.batches)", "\(engine.requests)",
             "\(engine.reconnects)",
         ]
+    }
+
+    private var nodes: [(String, String?)] {
+        let nodes = engine.snapshot.nodes
+        guard !nodes.isEmpty else { return [] }
+        return zip(ServerInfo.nodeNames, [nodes.count, nodes.reduce(0) { $0 + $1.buckets }]).map { ($0, "\($1)") }
+            + nodes.map { ("node_\($0.address)", "buckets:\($0.buckets),lanes_connected:\($0.lanesConnected)") }
     }
 
     private var accessValues: [String?] {

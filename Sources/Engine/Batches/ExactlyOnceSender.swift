@@ -31,6 +31,17 @@ struct ExactlyOnceSender {
         let isRepetition: Bool
         /// The answer to requests whose deadline passes before anything is written.
         var lateError: EngineError { isRepetition ? .unknown : .late }
+
+        /// The same attempt in another session.
+        func over(_ connection: Connection) -> Attempt {
+            Attempt(
+                connection: connection,
+                bucket: bucket,
+                receipt: receipt,
+                number: number,
+                isRepetition: isRepetition
+            )
+        }
     }
 
     enum AttemptResult<Value> {
@@ -149,7 +160,7 @@ struct ExactlyOnceSender {
                 case .unknown:
                     losses += 1
                     laneConnection.drop(error)
-                case .readOnlyServer:
+                case .unavailableServer:
                     laneConnection.drop(error)
                 case .outdatedSession where !hasRenewedSession:
                     hasRenewedSession = true
@@ -218,7 +229,7 @@ struct ExactlyOnceSender {
                 return .allExpired
             } catch {
                 switch StatementEffect(of: error) {
-                case .unknown, .readOnlyServer, .receiptLost: laneConnection.drop(error)
+                case .unknown, .unavailableServer, .receiptLost: laneConnection.drop(error)
                 case .outdatedSession where !hasRenewedSession:
                     hasRenewedSession = true
                     laneConnection.drop(error)

@@ -6,8 +6,9 @@ enum StatementEffect {
     case unknown
     /// It had no effect; the same statement can succeed.
     case rolledBack
-    /// It had no effect; this server takes no writes, another may.
-    case readOnlyServer
+    /// It had no effect; another session may execute it: this server takes no writes, or does not reach the server to which
+    /// it forwards the statement.
+    case unavailableServer
     /// It had no effect; a new session can execute it. A release that is being installed has changed the columns that a
     /// prepared statement returns.
     case outdatedSession
@@ -25,10 +26,11 @@ enum StatementEffect {
             // Not unique: another session used the same new key at the same moment, and is committed by the next
             // attempt.
             case .server(.deadlockDetected), .server(.serializationFailure), .server(.uniqueViolation): .rolledBack
-            case .server(.readOnlySQLTransaction): .readOnlyServer
+            case .server(.readOnlySQLTransaction): .unavailableServer
             case .server(.featureNotSupported): .outdatedSession
             case .server(StatementEffect.receiptUnknown): .receiptLost
             case .server(.outdatedBuckets): .outdatedBuckets
+            case .server(let state) where state.isAboutForwarding: .unavailableServer
             case .server: .refused
             }
     }
@@ -38,6 +40,13 @@ enum StatementEffect {
 }
 
 extension SQLState {
+    /// Of an error about forwarding: the other server cannot be reached (class 08) or shuts down (57P01 to 57P03), or the
+    /// transaction acts as several users (25001), which Citus executes on its own server alone. It rolls back the
+    /// transaction. If COMMIT had been sent before, Citus warns, too (`Warning.isAboutLostCommit`).
+    fileprivate var isAboutForwarding: Bool {
+        isClass("08") || ["57P01", "57P02", "57P03", "25001"].contains(rawValue)
+    }
+
     /// Ours: a batch was grouped by an earlier map of buckets. Raised by the functions that lock a receipt.
     static let outdatedBuckets = SQLState(rawValue: "HR012")
 }

@@ -31,7 +31,9 @@ struct ChangePoll {
     /// Changes are published within about twice this time, whatever the number of users.
     private static let longestRest = Duration.seconds(1)
 
-    static let statements: [PreparedQuery] = [.pollClock, .pollSubscribedUsers, .readSubscribedUsers, .readPlans]
+    static let statements: [PreparedQuery] = [
+        .pollClock, .pollSubscribedUsers, .readSubscribedUsers, .pollDistributedUsers, .readDistributedUsers, .readPlans,
+    ]
 
     init(
         session: ReconnectingSession<Void>,
@@ -53,6 +55,8 @@ struct ChangePoll {
         remaining = []
         isInRound = false
     }
+
+    private var isDistributed: Bool { configuration.database.isDistributed }
 
     mutating func step(_ list: inout ChangeSubscriberList) throws(PostgresError) -> Step {
         let started = ContinuousClock.now
@@ -92,7 +96,8 @@ struct ChangePoll {
         } else {
             list.markStale(list.due(at: now))
         }
-        if snapshot != visible { remaining = list.fingerprints[...] }
+        // In a distributed database it is that of the coordinator, and others write the rows.
+        if snapshot != visible || isDistributed { remaining = list.fingerprints[...] }
         snapshot = visible
         isInRound = true
     }
@@ -115,7 +120,8 @@ struct ChangePoll {
         var parameters = Parameters()
         parameters.appendUUIDs(count: batch.count) { (batch[first + $0].user.high, batch[first + $0].user.low) }
         parameters.appendTexts(count: batch.count) { batch[first + $0].fingerprint }
-        let changed = try session.query(.pollSubscribedUsers, parameters, deadline: deadline())
+        let query = isDistributed ? PreparedQuery.pollDistributedUsers : .pollSubscribedUsers
+        let changed = try session.query(query, parameters, deadline: deadline())
         list.markStale((0..<changed.rowCount).map { batch[first + changed.ordinal($0, 0)].user })
         remaining = remaining.dropFirst(batch.count)
     }
@@ -143,7 +149,8 @@ struct ChangePoll {
         parameters.append(text: configuration.unknownUsersPolicy.rawValue)
         let result: QueryResult
         do throws(PostgresError) {
-            result = try session.query(.readSubscribedUsers, parameters, deadline: deadline())
+            let query = isDistributed ? PreparedQuery.readDistributedUsers : .readSubscribedUsers
+            result = try session.query(query, parameters, deadline: deadline())
         } catch let error where error.isAboutOneRow && taken.count > 1 {
             let middle = first + taken.count / 2
             return try read(taken[..<middle], &list) + read(taken[middle...], &list)
@@ -196,5 +203,13 @@ extension PreparedQuery {
     static let pollClock = PreparedQuery(name: "poll_clock", sql: EmbeddedSQL.pollClock)
     static let pollSubscribedUsers = PreparedQuery(name: "poll_subscribed_users", sql: EmbeddedSQL.pollSubscribedUsers)
     static let readSubscribedUsers = PreparedQuery(name: "read_subscribed_users", sql: EmbeddedSQL.readSubscribedUsers)
+    static let pollDistributedUsers = PreparedQuery(
+        name: "poll_distributed_users",
+        sql: EmbeddedSQL.pollDistributedUsers
+    )
+    static let readDistributedUsers = PreparedQuery(
+        name: "read_distributed_users",
+        sql: EmbeddedSQL.readDistributedUsers
+    )
     static let readPlans = PreparedQuery(name: "read_plans", sql: EmbeddedSQL.readPlans)
 }

@@ -86,9 +86,6 @@ final class LaneConnection {
             )
             if database === placements.database { try placements.refresh(over: connection, deadline: deadline) }
             buckets.note(try connection.currentBuckets(deadline: deadline))
-            if placements.current.isDistributed {
-                try connection.execute(LaneSettings.distributed, deadline: deadline)
-            }
             let first = placements.current.firstBucket(ofLane: lane, by: buckets.current)
             return try LaneConnection.setUp(connection, receipts, first: first, observedAt, deadline: deadline)
         }
@@ -107,6 +104,16 @@ final class LaneConnection {
         catalog = setup.catalog
         observedInstant = setup.observedAt
         refreshWords(seen: nil)
+    }
+
+    /// A session on the coordinator, for a change of tables that are there alone; nil if the lane's session is there.
+    func openCoordinator() throws(PostgresError) -> Connection? {
+        guard options.database !== placements.database else { return nil }
+        var options = options
+        options.database = placements.database
+        let connection = try Connection.connect(options)
+        try connection.requireDurableCommits(deadline: .now + options.connectTimeout)
+        return connection
     }
 
     /// Closes the session if the lane's buckets are at another server by now.

@@ -25,7 +25,7 @@ enum LaneSettings {
         ]
     }
 
-    /// Executed beside these in a distributed database. Citus cannot plan most statements without the value of the bucket;
-    /// those that it can have a generic plan by themselves after five executions.
-    static let distributed = "set plan_cache_mode = auto"
+    /// In a distributed database. Citus cannot plan most statements without the value of the bucket. Those for which it can
+    /// get a generic plan by themselves, after five executions.
+    static let distributed = [("plan_cache_mode", "auto")]
 }

@@ -72,6 +72,7 @@ public final class CurrentPlacements: Sendable {
         state.withLock { state in
             guard newest != state.placements else { return }
             state.placements = newest
+            database.isDistributed = newest.isDistributed
             let known = state.workers
             state.workers = [:]
             for node in newest.nodes where !node.isCoordinator {
@@ -83,11 +84,33 @@ public final class CurrentPlacements: Sendable {
     }
 }
 
+/// The database is distributed by a release of Citus with which this release of Headroom is not to be used.
+struct UnsupportedCitus: Error, CustomStringConvertible {
+    var release: String
+
+    var description: String {
+        """
+        this database is distributed by Citus \(release), and Headroom runs on Citus \(CurrentPlacements.citusRelease) alone: \
+        install that release on all servers of the database, and restart them
+        """
+    }
+}
+
 extension CurrentPlacements {
+    /// The release of Citus that this release was tested with. 13.2.1, 13.2.2 and 14.0 do not keep the plans of statements
+    /// on a worker's own rows, so that each batch is planned anew.
+    static let citusRelease = "13.2.0"
+
     /// Opens a session on the coordinator for one reading. Blocks.
+    ///
+    /// - Throws: also if the database is distributed by another release of Citus.
     public func load() throws {
         let connection = try Connection.connect(.service("placements", database))
         defer { connection.close() }
+        let version = try connection.query(EmbeddedSQL.readCitusVersion, deadline: .now + .seconds(5)).firstRow
+        if let release = try version.textOrNil("citus_release"), release != CurrentPlacements.citusRelease {
+            throw UnsupportedCitus(release: release)
+        }
         try refresh(over: connection, deadline: .now + .seconds(5))
     }
 }

@@ -9,6 +9,9 @@ struct ChangeStatement {
     let author: ChangeAuthor?
     let unknownUsersPolicy: UnknownUsersPolicy
 
+    /// Whether it also changes tables that a distributed database has on the coordinator alone: those of customers.
+    var needsCoordinator: Bool { if case .forget = change { true } else { false } }
+
     /// - Returns: whether the change's key had made it before, so that this request changed nothing; and the reply to
     ///   the commit. A change that was made before under this number is not made again.
     /// - Throws: `StatementEffect.receiptLost` if the lane's receipt is not at this number nor at the one before.

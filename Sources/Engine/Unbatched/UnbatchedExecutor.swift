@@ -75,7 +75,15 @@ struct UnbatchedExecutor {
     ) {
         // The function that makes the change finds the user's rows itself, so the bucket is only that of the receipt.
         let bucket = bucket(of: pending)
+        let coordinator: Connection?
+        do throws(PostgresError) {
+            coordinator = statement.needsCoordinator ? try laneConnection.openCoordinator() : nil
+        } catch {
+            return deliver(.failure(EngineError(withoutSession: error)), to: pending)
+        }
+        defer { coordinator?.close() }
         let made = sender.executeOnce(nil, in: bucket, pending) { attempt throws(PostgresError) in
+            let attempt = coordinator.map(attempt.over) ?? attempt
             let (isRepeated, commit) = try statement.execute(attempt, deadline: deadline)
             return .committed(isRepeated, isUnreplicated: commit.isUnreplicated)
         }

@@ -28,7 +28,7 @@ extension Metric {
         tokensRefused, handshakesFailed, requests, answers, shadows, errors, answerDuration,
     ]
     private static let engine = [
-        lanes, lanesConnected, laneQueue, queueWait, batchRequests, statementDuration, reconnects, outcomesUnknown,
+        lanes, lanesConnected, nodeLanes, nodeBuckets, laneQueue, queueWait, batchRequests, statementDuration, reconnects, outcomesUnknown,
         messagesCounted, requestsBlocked,
     ]
     private static let database = [
@@ -117,6 +117,18 @@ extension Metric {
 
     static let lanes = Metric("headroom_lanes", .gauge, "Database connections that execute batches.")
     static let lanesConnected = Metric("headroom_lanes_connected", .gauge, "Lanes that are connected.")
+    static let nodeLanes = Metric(
+        "headroom_node_lanes_connected",
+        .gauge,
+        ["node"],
+        "Lanes that are connected to a server of a distributed database; absent in another."
+    )
+    static let nodeBuckets = Metric(
+        "headroom_node_buckets",
+        .gauge,
+        ["node"],
+        "Buckets that a server of a distributed database has; absent in another."
+    )
     static let laneQueue = Metric(
         "headroom_lane_queue_requests",
         .gauge,

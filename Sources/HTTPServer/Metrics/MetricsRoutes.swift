@@ -86,6 +86,8 @@ struct MetricsRoutes: RouteProvider {
         let (snapshot, metrics) = (parts.engine.snapshot, parts.engine.metrics)
         encoder.write(.lanes, .init(snapshot.lanes))
         encoder.write(.lanesConnected, .init(snapshot.lanesConnected))
+        encoder.write(.nodeLanes, snapshot.nodes.map { ([$0.address], .init($0.lanesConnected)) })
+        encoder.write(.nodeBuckets, snapshot.nodes.map { ([$0.address], .init($0.buckets)) })
         encoder.write(.laneQueue, metrics.queueDepths.enumerated().map { (["\($0.offset)"], .init($0.element)) })
         encoder.write(.queueWait, .microseconds, [([], metrics.queueWaits)])
         encoder.write(.batchRequests, .requests, [([], metrics.batchSizes)])

@@ -13,6 +13,7 @@ public final class DatabaseTopology: Sendable {
     private struct State {
         var timelines = NewestTimelines()
         var waitsForStandby = false
+        var isDistributed = false
     }
 
     /// Of the connection string; an error if it cannot be parsed, which connecting then throws.
@@ -35,7 +36,9 @@ public final class DatabaseTopology: Sendable {
 
     /// Another server that is reached in the same way: with the same login, database and TLS settings.
     public func worker(host: String, port: Int) -> DatabaseTopology {
-        DatabaseTopology(parameters.map { $0.moved(toHost: host, port: port) })
+        let worker = DatabaseTopology(parameters.map { $0.moved(toHost: host, port: port) })
+        worker.isDistributed = true
+        return worker
     }
 
     private init(_ parameters: Result<ConnectionParameters, PostgresError>) {
@@ -59,6 +62,15 @@ public final class DatabaseTopology: Sendable {
     }
 
     var timelines: NewestTimelines { state.withLock { $0.timelines } }
+
+    // MARK: Distribution
+
+    /// Whether Citus has distributed the rows of users, as the coordinator was last asked. New sessions then have the
+    /// settings `ConnectionOptions.settingsIfDistributed`.
+    public var isDistributed: Bool {
+        get { state.withLock { $0.isDistributed } }
+        set { state.withLock { $0.isDistributed = newValue } }
+    }
 
     // MARK: Replication
 

@@ -22,9 +22,12 @@ struct StatementEffectTests {
         #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .rolledBack)
     }
 
-    @Test("is none when the server takes no writes, and another server may take it")
-    func readOnlyServer() {
-        #expect(StatementEffect(of: PostgresError(.server(.readOnlySQLTransaction), "")) == .readOnlyServer)
+    @Test(
+        "is none when the server takes no writes, or cannot forward it, and another server may take it",
+        arguments: ["25006", "08006", "08001", "57P01", "57P03", "25001"]
+    )
+    func unavailableServer(state: String) {
+        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .unavailableServer)
     }
 
     @Test("is none when the session's statements are older than what they use, and a new session may execute them")
