@@ -20,7 +20,8 @@ public final class BatchingEngine: Sendable {
     private let mailboxes = MailboxRegistry()
     private let running = Mutex(0)
 
-    /// - Parameter placements: shared with the monitor, which keeps them current; nil in a database that is not distributed.
+    /// - Parameter placements: shared with the monitor, which keeps them current; nil in a database that is not
+    ///   distributed.
     public init(_ configuration: EngineConfiguration, placements: CurrentPlacements? = nil, logger: Logger) {
         self.configuration = configuration
         let placements = placements ?? CurrentPlacements(configuration.database)

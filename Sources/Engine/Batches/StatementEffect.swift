@@ -6,8 +6,8 @@ enum StatementEffect {
     case unknown
     /// It had no effect; the same statement can succeed.
     case rolledBack
-    /// It had no effect; another session may execute it: this server takes no writes, or does not reach the server to which
-    /// it forwards the statement.
+    /// It had no effect; another session may execute it: this server takes no writes, or does not reach the server to
+    /// which it forwards the statement.
     case unavailableServer
     /// It had no effect; a new session can execute it. A release that is being installed has changed the columns that a
     /// prepared statement returns.
@@ -40,8 +40,8 @@ enum StatementEffect {
 }
 
 extension SQLState {
-    /// Of an error about forwarding: the other server cannot be reached (class 08) or shuts down (57P01 to 57P03), or the
-    /// transaction acts as several users (25001), which Citus executes on its own server alone. It rolls back the
+    /// Of an error about forwarding: the other server cannot be reached (class 08) or shuts down (57P01 to 57P03), or
+    /// the transaction acts as several users (25001), which Citus executes on its own server alone. It rolls back the
     /// transaction. If COMMIT had been sent before, Citus warns, too (`Warning.isAboutLostCommit`).
     fileprivate var isAboutForwarding: Bool {
         isClass("08") || ["57P01", "57P02", "57P03", "25001"].contains(rawValue)

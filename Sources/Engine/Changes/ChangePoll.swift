@@ -32,7 +32,8 @@ struct ChangePoll {
     private static let longestRest = Duration.seconds(1)
 
     static let statements: [PreparedQuery] = [
-        .pollClock, .pollSubscribedUsers, .readSubscribedUsers, .pollDistributedUsers, .readDistributedUsers, .readPlans,
+        .pollClock, .pollSubscribedUsers, .readSubscribedUsers, .pollDistributedUsers, .readDistributedUsers,
+        .readPlans,
     ]
 
     init(

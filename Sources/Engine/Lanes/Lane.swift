@@ -126,7 +126,8 @@ final class Lane: Sendable {
         var users = LaneUsers(router)
         while true {
             expireWaiting(laneConnection)
-            // Before, so that it connects with the receipts of its own buckets alone; after, by the map that it has read.
+            // Before, so that it connects with the receipts of its own buckets alone; after, by the map that it has
+            // read.
             follow(router, &users, laneConnection)
             laneConnection.advance()
             follow(router, &users, laneConnection)

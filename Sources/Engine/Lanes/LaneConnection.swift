@@ -231,8 +231,8 @@ final class LaneConnection {
         for ((bucket, _), result) in zip(ordered, results) { receipts[bucket]?.number = try result.int64(0, 0) }
     }
 
-    /// Forgets the receipts of buckets that other lanes have now, so that reconnecting depends on no other server. Between
-    /// two batches: then no statement's outcome is unknown.
+    /// Forgets the receipts of buckets that other lanes have now, so that reconnecting depends on no other server.
+    /// Between two batches: then no statement's outcome is unknown.
     func keepReceipts(of buckets: Set<Bucket>) {
         receipts = receipts.filter { buckets.contains($0.key) }
     }

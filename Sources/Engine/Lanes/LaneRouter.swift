@@ -1,7 +1,8 @@
 import Synchronization
 import Usage
 
-/// Moves users from lane to lane when buckets are divided or move to another server, so that each user's requests keep their order.
+/// Moves users from lane to lane when buckets are divided or move to another server, so that each user's requests keep
+/// their order.
 ///
 /// The lane that has a unit of users hands it over between two of its batches: it passes on the requests that wait,
 /// until none waits any more. Until then new requests still go to it, so that none overtakes an earlier one. A request

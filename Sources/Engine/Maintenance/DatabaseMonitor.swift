@@ -2,9 +2,9 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Reads the database's state, the tokens, and where buckets are, every few seconds, on a connection and a thread of its own: no request
-/// waits for it, and INFO never waits for the database. It also listens for changes of tokens and reads them at once;
-/// some poolers do not allow LISTEN, and then polling has to suffice.
+/// Reads the database's state, the tokens, and where buckets are, every few seconds, on a connection and a thread of
+/// its own: no request waits for it, and INFO never waits for the database. It also listens for changes of tokens and
+/// reads them at once; some poolers do not allow LISTEN, and then polling has to suffice.
 public final class DatabaseMonitor: Sendable {
     /// What the last poll found; all nil while the database is unavailable.
     public struct Status: Sendable, Equatable {
@@ -117,8 +117,8 @@ public final class DatabaseMonitor: Sendable {
         session.close()
     }
 
-    /// Reads the database's state, where the buckets are, and the tokens. By separate statements: if one fails, or waits
-    /// for a lock, the others still succeed.
+    /// Reads the database's state, where the buckets are, and the tokens. By separate statements: if one fails, or
+    /// waits for a lock, the others still succeed.
     private func poll(in session: ReconnectingSession<Void>) {
         let connection: Connection
         do throws(PostgresError) {

@@ -97,8 +97,8 @@ struct UnsupportedCitus: Error, CustomStringConvertible {
 }
 
 extension CurrentPlacements {
-    /// The release of Citus that this release was tested with. 13.2.1, 13.2.2 and 14.0 do not keep the plans of statements
-    /// on a worker's own rows, so that each batch is planned anew.
+    /// The release of Citus that this release was tested with. 13.2.1, 13.2.2 and 14.0 do not keep the plans of
+    /// statements on a worker's own rows, so that each batch is planned anew.
     static let citusRelease = "13.2.0"
 
     /// Opens a session on the coordinator for one reading. Blocks.

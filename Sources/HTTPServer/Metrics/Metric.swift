@@ -28,7 +28,8 @@ extension Metric {
         tokensRefused, handshakesFailed, requests, answers, shadows, errors, answerDuration,
     ]
     private static let engine = [
-        lanes, lanesConnected, nodeLanes, nodeBuckets, laneQueue, queueWait, batchRequests, statementDuration, reconnects, outcomesUnknown,
+        lanes, lanesConnected, nodeLanes, nodeBuckets, laneQueue, queueWait, batchRequests, statementDuration,
+        reconnects, outcomesUnknown,
         messagesCounted, requestsBlocked,
     ]
     private static let database = [

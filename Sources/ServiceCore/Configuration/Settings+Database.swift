@@ -59,7 +59,8 @@ extension Settings {
         "lanes",
         default: 2,
         1...64,
-        "number of database connections that execute batches of requests, each with its own thread"
+        "number of database connections that execute batches of requests, each with its own thread; in a distributed "
+            + "database, for each worker"
     )
     static let batchMaximum = Setting<Int>(
         "batch-maximum",

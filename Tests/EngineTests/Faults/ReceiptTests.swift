@@ -67,7 +67,7 @@ struct ReceiptTests {
     @Test(
         "changes a plan once",
         arguments: Moment.allCases,
-        ["begin", "update headroom.lane_receipts", "public.set_plan", "commit"]
+        ["begin", "headroom.advance_receipt", "public.set_plan", "commit"]
     )
     func settingPlan(moment: Moment, statement: String) async throws {
         try await withStore { database, proxy, harness in

@@ -37,7 +37,9 @@ struct BucketPlacementsTests {
         #expect(placements.nodes == nodes && placements.bucketCounts.reduce(0, +) == 16)
         for lane in 0..<workerCount * 2 {
             #expect(placements.node(ofLane: lane) == nodes[lane % workerCount])
-            #expect(placements.home(of: placements.firstBucket(ofLane: lane, by: map(buckets: 16))) == lane % workerCount)
+            #expect(
+                placements.home(of: placements.firstBucket(ofLane: lane, by: map(buckets: 16))) == lane % workerCount
+            )
         }
     }
 

@@ -23,8 +23,11 @@ begin
         -- The receipt was deleted while the lane was idle, or this is another database.
         raise exception 'lane % is at number %, not at %', p_lane, v_number, p_number - 1 using errcode = 'HR001';
     end if;
-    if p_buckets_revision <> (select revised.buckets_revision from headroom.plan_revision as revised) then
-        perform headroom.raise_outdated_buckets();
+    -- In two steps, because PL/pgSQL would read the revision also if there is nothing to compare.
+    if p_buckets_revision is not null then
+        if p_buckets_revision <> (select revised.buckets_revision from headroom.plan_revision as revised) then
+            perform headroom.raise_outdated_buckets();
+        end if;
     end if;
     return null;
 end
