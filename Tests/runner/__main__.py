@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from support import processes
+from support import citus, processes
 
 from . import python_tests, swift_tests
 from .results import Report, Result
@@ -26,8 +26,17 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--blackbox", action="append", default=[])
     parser.add_argument("--remember", action="store_true")
     parser.add_argument("--debug", action="store_true")
+    parser.add_argument("--citus", action="store_true")
+    parser.add_argument("--pg-config")
+    parser.add_argument("--one-machine", action="store_true")
+    parser.add_argument("words", nargs="*")
     parser.add_argument("--jobs", type=int, default=2 * len(os.sched_getaffinity(0)))
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if not arguments.citus and (arguments.pg_config or arguments.words):
+        parser.error("--pg-config and WORDS are for --citus; --filter and --blackbox choose among other tests")
+    if arguments.citus and (arguments.filter or arguments.blackbox or arguments.remember):
+        parser.error("--citus runs Python tests, chosen by WORDS")
+    return arguments
 
 
 def build(is_debug: bool) -> Path:
@@ -42,17 +51,29 @@ def build(is_debug: bool) -> Path:
 
 def main() -> int:
     arguments = parse()
+    if arguments.one_machine:
+        print("\n".join(python_tests.one_machine_lines()))
+        return 0
+    if arguments.citus:
+        try:
+            citus.use(arguments.pg_config)
+        except processes.Failure as failure:
+            print(f"test: {failure}", file=sys.stderr)
+            return 2
     binaries = build(arguments.debug)
     (ROOT / ".build/test").mkdir(exist_ok=True)
     report = Report()
-    is_everything = not arguments.filter and not arguments.blackbox
+    is_everything = not arguments.filter and not arguments.blackbox and not arguments.citus
     parts: list[Callable[[], None]] = []
     if arguments.filter or is_everything:
         parts.append(lambda: swift_tests.run(ROOT, binaries, arguments.filter, arguments.jobs, report))
-    if arguments.blackbox or is_everything:
+    if arguments.blackbox or arguments.citus or is_everything:
         binary = binaries / "headroom"
+        words = arguments.words if arguments.citus else arguments.blackbox
         parts.append(
-            lambda: python_tests.run(ROOT, binary, arguments.blackbox, arguments.jobs, report, has_to_remember=arguments.remember)
+            lambda: python_tests.run(
+                ROOT, binary, words, arguments.jobs, report, has_to_remember=arguments.remember, is_distributed=arguments.citus
+            )
         )
 
     def guarded(part: Callable[[], None]) -> None:

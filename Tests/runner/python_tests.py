@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from support import postgres, processes
+from support import citus, postgres, processes, settings
 
 from .results import Report, Result
 
@@ -49,8 +49,11 @@ class Schedule:
 class Worker:
     """A process that runs classes from the schedule one after the other."""
 
-    def __init__(self, binary: Path, words: list[str], seed: int, log: Path, schedule: Schedule, report: Report) -> None:
-        self.command = worker_command("--seed", str(seed), str(binary), *words)
+    def __init__(
+        self, binary: Path, words: list[str], is_distributed: bool, seed: int, log: Path, schedule: Schedule, report: Report
+    ) -> None:
+        flags = ["--seed", str(seed), *(["--distributed"] if is_distributed else [])]
+        self.command = worker_command(*flags, str(binary), *words)
         self.log, self.schedule, self.report = log, schedule, report
         self.process: subprocess.Popen[str] | None = None
         self.thread = threading.Thread(target=self._work)
@@ -95,25 +98,39 @@ class Worker:
         self.report.add(Result(part=PART, group=name, name="runs to its end", seconds=0, failure=f"{text}; its log is {self.log}"))
 
 
-def discover(binary: Path, words: list[str]) -> list[str]:
+def one_machine_lines() -> list[str]:
+    """What `script/test --citus` leaves out, and why."""
+    listed = subprocess.run(worker_command("--one-machine", "none"), stdout=subprocess.PIPE, text=True, env=environment(), check=True)
+    return listed.stdout.splitlines()
+
+
+def discover(binary: Path, words: list[str], is_distributed: bool = False) -> list[str]:
+    flags = ["--list", *(["--distributed"] if is_distributed else [])]
     listed = subprocess.run(
-        worker_command("--list", str(binary), *words), stdout=subprocess.PIPE, text=True, env=environment(), check=True
+        worker_command(*flags, str(binary), *words), stdout=subprocess.PIPE, text=True, env=environment(), check=True
     )
     return json.loads(listed.stdout)
 
 
-def run(root: Path, binary: Path, words: list[str], jobs: int, report: Report, has_to_remember: bool = False) -> None:
+def run(
+    root: Path, binary: Path, words: list[str], jobs: int, report: Report, has_to_remember: bool = False, is_distributed: bool = False
+) -> None:
     seed = int(os.environ.get("HEADROOM_TEST_SEED") or random.randrange(1 << 32))
     report.print_line(f"Python tests with seed {seed} (HEADROOM_TEST_SEED runs the same again)")
     remembered = json.loads(REMEMBERED.read_text()) if REMEMBERED.exists() else {}
-    classes = discover(binary, words)
+    classes = discover(binary, words, is_distributed)
     # Created here, so that all workers share it.
     postgres.template()
+    if is_distributed:
+        settings.binary = str(binary)
+        report.print_line(f"preparing a database that is distributed over {citus.WORKERS} workers")
+        citus.prepare()
     schedule = Schedule(classes, remembered)
     workers = [
         Worker(
             binary=binary,
             words=words,
+            is_distributed=is_distributed,
             seed=seed,
             log=root / f".build/test/python-{number}.log",
             schedule=schedule,

@@ -3,6 +3,8 @@ test, and one at the end of each class. Output of tests goes to standard error.
 
     worker --seed N BINARY [WORD …]     only tests whose class or sentence contains one of the words
     worker --list BINARY [WORD …]       prints the classes instead
+    worker --distributed …              only tests that hold in a distributed database
+    worker --one-machine BINARY         prints why the others do not
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ import sys
 import time
 import traceback
 import unittest
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from support import processes, settings
+from support.case import Case
 
 TESTS = Path(__file__).resolve().parent.parent
 
@@ -92,7 +96,26 @@ def each(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
             yield test
 
 
-def chosen(words: list[str]) -> dict[str, list[unittest.TestCase]]:
+def reason_for_one_machine(test: unittest.TestCase) -> str | None:
+    """Why a test does not run in a distributed database; None if it does, empty if it has nothing to do with databases."""
+    if not isinstance(test, Case):
+        # A file that cannot be imported fails in every run.
+        return None if isinstance(test, unittest.loader._FailedTest) else ""
+    if not test.MIGRATED:
+        return "it begins with an empty database, and only a migrated one can be distributed"
+    marked = getattr(getattr(test, test._testMethodName), "one_machine_reason", "") or test.one_machine_reason
+    return marked or None
+
+
+def one_machine_lines() -> list[str]:
+    """A line for each class and reason for which tests need one machine, with the number of these tests."""
+    counts = Counter(
+        (name, reason) for name, tests in chosen([]).items() for test in tests if (reason := reason_for_one_machine(test))
+    )
+    return [f"{name}: {reason} ({count} {'test' if count == 1 else 'tests'})" for (name, reason), count in counts.items()]
+
+
+def chosen(words: list[str], is_distributed: bool = False) -> dict[str, list[unittest.TestCase]]:
     """The tests by class. A file that cannot be imported is a class with one failing test."""
     modules = [f"tests.{file.stem}" for file in sorted(TESTS.glob("blackbox/tests/*.py")) if file.stem != "__init__"]
     # Unit tests: the checker of faults, the figures of the benchmarks, this runner.
@@ -100,6 +123,8 @@ def chosen(words: list[str]) -> dict[str, list[unittest.TestCase]]:
     classes: dict[str, list[unittest.TestCase]] = {}
     for test in each(unittest.defaultTestLoader.loadTestsFromNames(modules)):
         name = name_of(type(test))
+        if is_distributed and reason_for_one_machine(test) is not None:
+            continue
         if not words or any(word in f"{name}: {sentence(test)}" for word in words):
             classes.setdefault(name, []).append(test)
     return classes
@@ -108,11 +133,16 @@ def chosen(words: list[str]) -> dict[str, list[unittest.TestCase]]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--distributed", action="store_true")
+    parser.add_argument("--one-machine", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("binary")
     parser.add_argument("words", nargs="*")
     arguments = parser.parse_args()
-    classes = chosen(arguments.words)
+    if arguments.one_machine:
+        print("\n".join(one_machine_lines()))
+        return
+    classes = chosen(arguments.words, arguments.distributed)
     if arguments.list:
         print(json.dumps(list(classes)))
         return

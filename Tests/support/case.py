@@ -2,6 +2,8 @@
 
 import unittest
 
+from . import citus
+from .citus import CitusCluster
 from .postgres import Cluster
 from .service import Service, command
 from .users import new_user
@@ -22,6 +24,17 @@ LONG_TIMEOUTS = {
 flag, which wins over the environment."""
 
 
+def needs_one_machine(reason):
+    """Marks a class or a test that `script/test --citus` leaves out, and says why it cannot hold in a distributed database.
+    docs/scaling.md lists what differs there."""
+
+    def mark(marked):
+        marked.one_machine_reason = reason
+        return marked
+
+    return mark
+
+
 class Case(unittest.TestCase):
     """A database of its own for each class, with a service on it."""
 
@@ -37,6 +50,8 @@ class Case(unittest.TestCase):
     SHARED = False
     """Whether the tests use only users of their own: then the class shares its database and service with other classes of its
     worker that have the same flags and clock."""
+    one_machine_reason = ""
+    """See `needs_one_machine`."""
     _hosts = {}
     """Classes that own a shared database and service, by flags and clock. They stay until the worker ends."""
 
@@ -65,7 +80,8 @@ class Case(unittest.TestCase):
 
     @classmethod
     def _set_up_alone(cls):
-        cls.cluster = Cluster() if cls.OWN_CLUSTER else Cluster.shared()
+        kind = CitusCluster if citus.is_asked_for() else Cluster
+        cls.cluster = kind() if cls.OWN_CLUSTER else kind.shared()
         cls.database = cls.cluster.new_database(cls.MIGRATED)
         cls.database_url = cls.cluster.url(cls.database)
         cls.services = []
@@ -82,7 +98,9 @@ class Case(unittest.TestCase):
             service.stop()
         cls.psql.close()
         if cls.OWN_CLUSTER:
-            cls.cluster.stop_immediately()
+            cls.cluster.end()
+        elif not cls.SHARED:
+            cls.cluster.drop_database(cls.database)
 
     @classmethod
     def serve(cls, *flags, wait=True, env=None, **options):

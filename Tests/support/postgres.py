@@ -183,6 +183,10 @@ class Cluster:
         """As `pg_ctl stop -m immediate`: cuts every session; the next start recovers."""
         self._end(signal.SIGQUIT)
 
+    def end(self):
+        """Stops all that it consists of, for good."""
+        self.stop_immediately()
+
     def _end(self, stop_signal):
         if self.is_running:
             # It waits for its children, also for those stopped by SIGSTOP.
@@ -220,6 +224,9 @@ class Cluster:
         name = f"t{self.databases}"
         self.create_database(name, self.migrated() if is_migrated else None)
         return name
+
+    def drop_database(self, name):
+        """Nothing: a database that nobody uses costs nothing while the tests run."""
 
     def migrated(self):
         """The name of a template database, migrated at the first call."""

@@ -1,0 +1,188 @@
+"""PostgreSQL servers with Citus on this machine: a coordinator and workers, and databases that are distributed over them.
+
+Each server listens on a free port of 127.0.0.1, because Citus connects from node to node by host and port.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from . import processes, service
+from .postgres import MIGRATED, VOLATILE, Cluster, programs
+
+VERSION = "13.2.0"
+EXTENSION_VERSION = "13.2-1"
+"""What the control file of that version says."""
+
+PREPARED_VARIABLE = "HEADROOM_TEST_CITUS"
+"""Set in the processes of `script/test --citus`: the directory of `prepare`."""
+
+WORKERS = 2
+BUCKETS = 8
+
+SETTINGS = {
+    "shared_preload_libraries": "'citus'",
+    # Shards are split and moved by logical replication.
+    "wal_level": "logical",
+    # Statements on several nodes are committed in two phases.
+    "max_prepared_transactions": "200",
+    # Each database with Citus has a maintenance process on each node.
+    "max_worker_processes": "64",
+    # Between nodes on this machine; by default Citus requires TLS.
+    "citus.node_conninfo": "'sslmode=disable'",
+}
+"""What each node needs; docs/scaling.md says the same to operators."""
+
+PLUGINS = "output_plugin_libraries"
+"""Minor versions of PostgreSQL that have this setting load no other plug-in for logical replication."""
+
+
+def is_asked_for() -> bool:
+    """Whether tests get distributed databases."""
+    return PREPARED_VARIABLE in os.environ
+
+
+# The programs -------------------------------------------------------------------------------------------------------------
+
+
+def find(pg_config: str | None) -> str:
+    """The directory of the programs of a PostgreSQL that has the extension; by default that of the pg_config in PATH."""
+    path = pg_config or shutil.which("pg_config")
+    if path is None:
+        raise processes.Failure(f"Citus {VERSION} was asked for, but there is no pg_config in PATH; name one with --pg-config PATH")
+    libraries, shared, directory = (processes.run([path, f"--{name}"]).strip() for name in ("pkglibdir", "sharedir", "bindir"))
+    control = Path(shared, "extension", "citus.control")
+    if not control.exists() or not Path(libraries, "citus.so").exists():
+        raise processes.Failure(f"the PostgreSQL of {path} does not have Citus; name another one with --pg-config PATH")
+    found = re.search(r"default_version = '([^']*)'", control.read_text(encoding="utf-8"))
+    version = found[1] if found else "unknown"
+    if version != EXTENSION_VERSION:
+        raise processes.Failure(f"Citus {VERSION} ({EXTENSION_VERSION}) is needed; the PostgreSQL of {path} has {version}")
+    if not os.access(f"{directory}/initdb", os.X_OK):
+        raise processes.Failure(f"there is no PostgreSQL server in {directory}, the directory of {path}")
+    return directory
+
+
+def use(pg_config: str | None) -> None:
+    """Lets this process and its children take PostgreSQL's programs from there."""
+    os.environ["HEADROOM_POSTGRES_BIN"] = find(pg_config)
+
+
+def known_settings() -> dict[str, str]:
+    described = processes.run([programs() + "/postgres", "--describe-config"])
+    return {PLUGINS: "'pgoutput,test_decoding,citus'"} if re.search(rf"^{PLUGINS}\t", described, re.MULTILINE) else {}
+
+
+# The servers --------------------------------------------------------------------------------------------------------------
+
+
+class Node(Cluster):
+    """The coordinator or a worker."""
+
+    def __init__(self, settings: dict[str, str], home: str | Path | None = None, like: str | Path | None = None) -> None:
+        self.port = processes.free_port()
+        super().__init__({**SETTINGS, **known_settings(), **settings}, home, like)
+
+    def address(self) -> dict[str, str]:
+        return {**super().address(), "listen_addresses": "'127.0.0.1'", "port": str(self.port)}
+
+    def url(self, database: str) -> str:
+        return f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"
+
+    def copy_template(self, name: str, nodes: list[Node]) -> None:
+        """This node's part of a copy of the distributed database, in which the nodes have other ports."""
+        self.sql(f'create database "{name}" template {MIGRATED}', *(
+            f'alter database "{name}" set {setting} to {value}' for setting, value in self.template_settings()
+        ))  # fmt: skip
+        ports = " ".join(f"when {group} then {node.port}" for group, node in enumerate(nodes))
+        self.sql(f"update pg_catalog.pg_dist_node set nodeport = case groupid {ports} end", database=name)
+
+    def template_settings(self) -> list[tuple[str, str]]:
+        """The settings of the distributed database; a copy does not have them by itself."""
+        rows = self.sql(
+            "select replace(setting, '=', '|') from pg_db_role_setting, unnest(setconfig) as setting"
+            f" where setdatabase = (select oid from pg_database where datname = '{MIGRATED}') and setrole = 0"
+        )
+        return [(name, f"'{value}'") for name, _, value in (row.partition("|") for row in rows.splitlines())]
+
+
+class CitusCluster(Node):
+    """A coordinator with its workers. As a Cluster it is the coordinator: tests connect to that, and stop that.
+
+    With `like`, a directory of `prepare`, it begins with copies of those servers, and its databases with copies of theirs.
+    """
+
+    _shared = None
+
+    def __init__(
+        self, settings: dict[str, str] = VOLATILE, home: str | None = None, like: str | None = None, workers: int = WORKERS
+    ) -> None:
+        home = home or processes.directory(mode=0o711)
+        like = like or os.environ.get(PREPARED_VARIABLE)
+        self.prepared = like
+        if like:
+            workers = sum(1 for _ in Path(like).iterdir()) - 1
+        homes = [f"{home}/{number}" for number in range(workers + 1)]
+        origins = [f"{like}/{number}/data" if like else None for number in range(workers + 1)]
+        super().__init__(settings, homes[0], origins[0])
+        self.workers = [Node(settings, directory, origin) for directory, origin in zip(homes[1:], origins[1:])]
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [self, *self.workers]
+
+    def on_each(self, action: Any) -> list[Any]:
+        """The results of an action on each node, at the same time."""
+        with ThreadPoolExecutor(len(self.nodes)) as pool:
+            return list(pool.map(action, self.nodes))
+
+    def end(self) -> None:
+        self.on_each(Node.stop_immediately)
+
+    def new_database(self, is_migrated: bool = False) -> str:
+        """A new database: empty and only on the coordinator, or distributed. The latter is copied on each node, which takes a
+        fraction of a second; to distribute one takes some."""
+        if not is_migrated:
+            return str(super().new_database())
+        self.databases += 1
+        name = f"t{self.databases}"
+        self.on_each(lambda node: node.copy_template(name, self.nodes))
+        return name
+
+    def drop_database(self, name: str) -> None:
+        """Ends its sessions, too: Citus keeps some from node to node."""
+        self.on_each(lambda node: node.sql(f'drop database if exists "{name}" with (force)'))
+
+
+# Distributed databases ----------------------------------------------------------------------------------------------------
+
+
+def distribute(cluster: CitusCluster, database: str, buckets: int = BUCKETS) -> None:
+    """Distributes a migrated database of the coordinator, as docs/scaling.md says."""
+    for worker in cluster.workers:
+        worker.create_database(database)
+    urls = ",".join(worker.url(database) for worker in cluster.workers)
+    outcome = service.command("distribute", "--buckets", str(buckets), "--workers", urls, database_url=cluster.url(database))
+    if outcome.returncode != 0:
+        raise processes.Failure(f"headroom distribute: {outcome.stderr}")
+
+
+def prepare(home: str | None = None) -> str:
+    """Makes servers with a distributed database, of which databases for tests are copies, and stops them. Returns their
+    directory, which is for this process and its children."""
+    home = home or processes.directory(mode=0o711)
+    cluster = CitusCluster(home=home)
+    migrated = service.command("migrate", database_url=cluster.create_database(MIGRATED))
+    if migrated.returncode != 0:
+        raise processes.Failure(f"headroom migrate: {migrated.stderr}")
+    distribute(cluster, MIGRATED)
+    # A database with connections cannot be copied; when the servers start again, nothing connects to it.
+    cluster.on_each(lambda node: node.sql(f"alter database {MIGRATED} allow_connections false"))
+    cluster.on_each(Node.stop)
+    os.environ[PREPARED_VARIABLE] = home
+    return home
