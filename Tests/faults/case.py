@@ -70,6 +70,8 @@ class Assignment:
     plant: str | None = None
     # Where Patroni is, for a fault of a high-availability cluster.
     patroni: Path | None = None
+    # Whether it is a fault of a distributed database; `prepared` has the servers then.
+    is_distributed: bool = False
 
 
 @dataclass

@@ -14,6 +14,9 @@ BACK_WITHIN = 5 * SECOND
 # A request that was sent this long before a SIGTERM was certainly accepted.
 SURELY_ACCEPTED = SECOND // 10
 
+# Answers of a service that could not count just now.
+UNAVAILABLE = ("UNAVAILABLE", "OVERLOADED", "DRAINING", "BUSY", "INTERNAL")
+
 
 # Connections and instances --------------------------------------------------------------------------------------------
 
@@ -148,6 +151,7 @@ def summary(history: History) -> dict[str, int]:
         "blocked": sum(op.status == "BLOCKED" for op in ops),
         "unknowns": sum(op.is_unknown for op in ops),
         "replays": sum(op.is_replay for op in ops),
+        "errors": sum(op.code in UNAVAILABLE for op in ops),
         "events": sum(event["t"] == "event" for event in history.events),
     }
 

@@ -16,13 +16,17 @@ from typing import NoReturn
 
 import tables
 from case import Assignment, Result
+from citus_faults import CITUS_FAULTS, CitusFault
 from cluster_faults import CLUSTER_FAULTS, PLANTED, ClusterFault
 from clusters import prepare
 from faults import FAULTS, Fault
 from plants import PLANTS
 from side_by_side import results
-from support import processes, settings
+from support import citus, processes, settings
 from tracer import Tracer
+from workload import setup_sql
+
+AnyFault = Fault | ClusterFault | CitusFault
 
 
 def report(result: Result, columns: list[tables.Column]) -> None:
@@ -43,9 +47,9 @@ def report(result: Result, columns: list[tables.Column]) -> None:
     sys.stdout.flush()
 
 
-def reason_to_skip(fault: Fault | ClusterFault) -> str:
+def reason_to_skip(fault: AnyFault) -> str:
     """Why a fault cannot be injected here; empty when it can."""
-    if isinstance(fault, ClusterFault):
+    if not isinstance(fault, Fault):
         return ""
     if "strace" in fault.needs and not Tracer.is_installed():
         return "there is no strace"
@@ -54,8 +58,8 @@ def reason_to_skip(fault: Fault | ClusterFault) -> str:
     return ""
 
 
-def chosen_faults(arguments: argparse.Namespace) -> Sequence[Fault | ClusterFault]:
-    known: Sequence[Fault | ClusterFault] = CLUSTER_FAULTS if arguments.cluster else FAULTS
+def chosen_faults(arguments: argparse.Namespace) -> Sequence[AnyFault]:
+    known: Sequence[AnyFault] = CLUSTER_FAULTS if arguments.cluster else CITUS_FAULTS if arguments.citus else FAULTS
     if not arguments.only:
         return known
     names = arguments.only.split(",")
@@ -68,10 +72,13 @@ def chosen_faults(arguments: argparse.Namespace) -> Sequence[Fault | ClusterFaul
 class Cases:
     """Creates the assignments of a run, with directories below its own."""
 
-    def __init__(self, binary: Path, directory: Path, patroni: Path | None) -> None:
-        self.binary, self.directory, self.patroni = binary, directory, patroni
+    def __init__(self, binary: Path, directory: Path, patroni: Path | None, is_distributed: bool = False) -> None:
+        self.binary, self.directory, self.patroni, self.is_distributed = binary, directory, patroni, is_distributed
         settings.binary = str(binary)
-        self.prepared = prepare(directory / "prepared")
+        if is_distributed:
+            self.prepared = Path(citus.prepare(str(directory / "prepared"), setup_sql()))
+        else:
+            self.prepared = prepare(directory / "prepared")
 
     def assignment(self, fault: str, seed: int, seconds: float, plant: str | None = None) -> Assignment:
         name = f"{fault}-{seed}" + (f"-{plant}" if plant else "")
@@ -87,6 +94,7 @@ class Cases:
             clusters=self.directory / f"{name}-clusters",
             plant=plant,
             patroni=self.patroni,
+            is_distributed=self.is_distributed,
         )
 
 
@@ -144,7 +152,7 @@ def run_all(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
                 skipped[fault.name] = reason
             else:
                 assignments.append(cases.assignment(fault.name, seed, arguments.duration))
-    columns = tables.CLUSTER if arguments.cluster else tables.FAULTS
+    columns = tables.CLUSTER if arguments.cluster else tables.CITUS if arguments.citus else tables.FAULTS
     print(tables.head(columns), flush=True)
     done = []
     for assignment, result in results(assignments, arguments.jobs):
@@ -154,7 +162,7 @@ def run_all(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
         for name in totals:
             totals[name] += result.counts.get(name, 0)
         if not result.is_passed:
-            cluster = " --cluster" if arguments.cluster else ""
+            cluster = " --cluster" if arguments.cluster else " --citus" if arguments.citus else ""
             print(f"    again: script/faults{cluster} --only {result.fault} --first-seed {result.seed} --duration {arguments.duration:g}")
         if kept and (arguments.verbose or not result.is_passed):
             kept.mkdir(parents=True, exist_ok=True)
@@ -164,7 +172,7 @@ def run_all(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
         shutil.rmtree(assignment.directory)
     for name, reason in skipped.items():
         print(f"{name} was not injected: {reason}")
-    if arguments.cluster and arguments.seeds > 1:
+    if (arguments.cluster or arguments.citus) and arguments.seeds > 1:
         print("\n" + tables.gaps(done) + "\n")
     print(f"{totals['ops']} operations, {totals['unknowns']} unknown outcomes, {totals['replays']} replays")
     return passed, failed
@@ -182,6 +190,8 @@ def main() -> int:
     parser.add_argument("--binary", type=Path, required=True)
     parser.add_argument("--cluster", action="store_true", help="the faults of a high-availability cluster instead")
     parser.add_argument("--patroni", type=Path, help="Patroni's virtual environment, for --cluster")
+    parser.add_argument("--citus", action="store_true", help="the faults of a distributed database instead")
+    parser.add_argument("--pg-config", help="that of a PostgreSQL with Citus, for --citus; by default the one in PATH")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--duration", type=float, default=5, help="seconds of faults in each run")
@@ -191,6 +201,13 @@ def main() -> int:
     parser.add_argument("--planted", action="store_true", help="plant bugs instead, and see that they are caught")
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
+    if arguments.citus:
+        try:
+            citus.use(arguments.pg_config)
+        except processes.Failure as failure:
+            parser.exit(2, f"faults: {failure}\n")
+        if arguments.planted:
+            parser.error("nothing is planted in a distributed database")
     # If our parent is killed, so are we, and with us (in our namespace) every process that we started.
     processes.die_with_parent(signal.SIGTERM)
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -201,7 +218,7 @@ def main() -> int:
     directory = Path(tempfile.mkdtemp(prefix="headroom-faults-", dir="/var/tmp"))
     directory.chmod(0o711)
     try:
-        cases = Cases(arguments.binary.resolve(), directory, arguments.patroni if arguments.cluster else None)
+        cases = Cases(arguments.binary.resolve(), directory, arguments.patroni if arguments.cluster else None, arguments.citus)
         planted = run_planted_clusters if arguments.cluster else run_planted
         passed, failed = (planted if arguments.planted else run_all)(arguments, cases)
     finally:

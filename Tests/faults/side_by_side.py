@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 
 from case import Assignment, Case, Result, ServerCase
+from citus_case import CitusCase
 from cluster_case import ClusterCase
 from support import processes
 
@@ -55,7 +56,8 @@ def execute(assignment: Assignment, sender: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     async def bounded() -> Result:
-        case: Case = ClusterCase(assignment) if assignment.patroni else ServerCase(assignment)
+        kind = ClusterCase if assignment.patroni else CitusCase if assignment.is_distributed else ServerCase
+        case: Case = kind(assignment)
         task = asyncio.ensure_future(case.run())
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         return await task

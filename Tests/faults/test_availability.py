@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from availability import measured
 from history import read
-from test_checker import MS, HistoryBuilder
+from test_checker import MS, USER, HistoryBuilder
 
 
 def figures(history: HistoryBuilder) -> dict[str, int]:
@@ -25,6 +25,16 @@ class Gaps(unittest.TestCase):
         history.event(t="stopped", at=1000 * MS)
         measured = figures(history)
         self.assertEqual((measured["gap"], measured["gap 0"], measured["gap 1"]), (400, 500, 800))
+
+    def test_the_users_of_each_node_of_a_distributed_database_have_a_gap_of_their_own(self) -> None:
+        history = HistoryBuilder()
+        history.operation(0, 0, "ALLOWED", 1)
+        history.operation(300, 300, "ALLOWED", 2)
+        history.event(t="node", user=USER, node="worker 1")
+        history.event(t="node", user="another", node="worker 2")
+        history.event(t="stopped", at=500 * MS)
+        measured = figures(history)
+        self.assertEqual((measured["gap"], measured["gap worker 1"], measured["gap worker 2"]), (300, 300, 0))
 
     def test_refusals_and_errors_end_no_gap(self) -> None:
         history = HistoryBuilder(limit=1)

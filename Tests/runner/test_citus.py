@@ -127,3 +127,10 @@ class TestsThatNeedOneMachine(unittest.TestCase):
         tests = {"m.Partly": [self.Partly("test_a"), self.Partly("test_b")], "m.Marked": [self.Marked("test_a")]}
         with mock.patch.object(worker, "chosen", lambda words: tests):
             self.assertEqual(worker.one_machine_lines(), ["m.Partly: of the test (1 test)", "m.Marked: of the class (1 test)"])
+
+
+class FaultsOfCitus(unittest.TestCase):
+    def test_script_faults_says_what_is_missing(self):
+        command = [sys.executable, str(TESTS / "faults/run.py"), "--binary", "none", "--citus", "--pg-config", "/nowhere/pg_config"]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(TESTS)})
+        self.assertEqual((done.returncode, done.stderr), (2, "faults: /nowhere/pg_config was not found\n"))

@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from . import processes, service
 from .postgres import MIGRATED, VOLATILE, Cluster, programs
+from .residence import residents
+from .waiting import wait_until
 
 VERSION = "13.2.0"
 EXTENSION_VERSION = "13.2-1"
@@ -21,6 +24,8 @@ EXTENSION_VERSION = "13.2-1"
 
 PREPARED_VARIABLE = "HEADROOM_TEST_CITUS"
 """Set in the processes of `script/test --citus`: the directory of `prepare`."""
+
+UNDISTRIBUTED = "undistributed"
 
 WORKERS = 2
 BUCKETS = 8
@@ -84,6 +89,8 @@ def known_settings() -> dict[str, str]:
 class Node(Cluster):
     """The coordinator or a worker."""
 
+    name = ""
+
     def __init__(self, settings: dict[str, str], home: str | Path | None = None, like: str | Path | None = None) -> None:
         self.port = processes.free_port()
         super().__init__({**SETTINGS, **known_settings(), **settings}, home, like)
@@ -93,6 +100,17 @@ class Node(Cluster):
 
     def url(self, database: str) -> str:
         return f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"
+
+    def kill(self) -> None:
+        """Kills every process, as the loss of the machine does."""
+        self.signal_all(signal.SIGKILL)
+        self.process.wait()
+
+        def is_released() -> bool:
+            # The next postmaster refuses to start while a process of this one is attached to its shared memory.
+            return not residents(Path(self.data))
+
+        wait_until(is_released, f"the end of {self.name}")
 
     def copy_template(self, name: str, nodes: list[Node]) -> None:
         """This node's part of a copy of the distributed database, in which the nodes have other ports."""
@@ -124,17 +142,26 @@ class CitusCluster(Node):
     ) -> None:
         home = home or processes.directory(mode=0o711)
         like = like or os.environ.get(PREPARED_VARIABLE)
-        self.prepared = like
+        self.settings = settings
         if like:
             workers = sum(1 for _ in Path(like).iterdir()) - 1
         homes = [f"{home}/{number}" for number in range(workers + 1)]
         origins = [f"{like}/{number}/data" if like else None for number in range(workers + 1)]
         super().__init__(settings, homes[0], origins[0])
         self.workers = [Node(settings, directory, origin) for directory, origin in zip(homes[1:], origins[1:])]
+        for number, node in enumerate(self.nodes):
+            node.name = f"worker {number}" if number else "coordinator"
 
     @property
     def nodes(self) -> list[Node]:
         return [self, *self.workers]
+
+    def add_worker(self) -> Node:
+        """A new server, which is no node of the database yet."""
+        added = Node(self.settings, f"{os.path.dirname(self.home)}/{len(self.nodes)}")
+        added.name = f"worker {len(self.nodes)}"
+        self.workers.append(added)
+        return added
 
     def on_each(self, action: Any) -> list[Any]:
         """The results of an action on each node, at the same time."""
@@ -144,6 +171,18 @@ class CitusCluster(Node):
     def end(self) -> None:
         self.on_each(Node.stop_immediately)
 
+    def placements(self, database: str) -> dict[int, tuple[int, Node]]:
+        """The shard of message_usage of each bucket, and the worker that has it."""
+        rows = self.sql(
+            "select map.bucket, shard.shardid, shard.nodeport from (select distinct unnest(buckets) as bucket from headroom.bucket_map)"
+            " as map join citus_shards as shard on shard.table_name = 'message_usage'::regclass"
+            " and shard.shardid = get_shard_id_for_distribution_column('message_usage', map.bucket)",
+            database=database,
+        )
+        by_port = {int(node.port): node for node in self.nodes}
+        found = (map(int, row.split("|")) for row in rows.splitlines())
+        return {bucket: (shard, by_port[port]) for bucket, shard, port in found}
+
     def new_database(self, is_migrated: bool = False) -> str:
         """A new database: empty and only on the coordinator, or distributed. The latter is copied on each node, which takes a
         fraction of a second; to distribute one takes some."""
@@ -152,6 +191,13 @@ class CitusCluster(Node):
         self.databases += 1
         name = f"t{self.databases}"
         self.on_each(lambda node: node.copy_template(name, self.nodes))
+        return name
+
+    def new_undistributed_database(self) -> str:
+        """A database that can be distributed over the workers."""
+        self.databases += 1
+        name = f"t{self.databases}"
+        self.create_database(name, copy_of=UNDISTRIBUTED)
         return name
 
     def drop_database(self, name: str) -> None:
@@ -172,14 +218,18 @@ def distribute(cluster: CitusCluster, database: str, buckets: int = BUCKETS) -> 
         raise processes.Failure(f"headroom distribute: {outcome.stderr}")
 
 
-def prepare(home: str | None = None) -> str:
+def prepare(home: str | None = None, sql: str = "") -> str:
     """Makes servers with a distributed database, of which databases for tests are copies, and stops them. Returns their
-    directory, which is for this process and its children."""
+    directory, which is for this process and its children. Before it distributes the database, it runs `sql` in it, and keeps a
+    copy, UNDISTRIBUTED."""
     home = home or processes.directory(mode=0o711)
     cluster = CitusCluster(home=home)
     migrated = service.command("migrate", database_url=cluster.create_database(MIGRATED))
     if migrated.returncode != 0:
         raise processes.Failure(f"headroom migrate: {migrated.stderr}")
+    if sql:
+        cluster.sql(sql, database=MIGRATED)
+    cluster.create_database(UNDISTRIBUTED, copy_of=MIGRATED)
     distribute(cluster, MIGRATED)
     # A database with connections cannot be copied; when the servers start again, nothing connects to it.
     cluster.on_each(lambda node: node.sql(f"alter database {MIGRATED} allow_connections false"))

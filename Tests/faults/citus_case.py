@@ -1,0 +1,84 @@
+"""One run of a fault of a distributed database with one seed: two instances of the service, a coordinator and two workers."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+from case import Assignment, Case, read_final, serves_again
+from citus_faults import CITUS_FAULTS, CitusFault, CitusScene
+from clusters import psql
+from instance import Instance
+from recorder import Recorder
+from support.citus import CitusCluster
+from support.postgres import DURABLE
+from workload import Workload
+
+SETTINGS = {**DURABLE, "max_connections": "200", "shared_buffers": "64MB", "max_wal_size": "256MB", "autovacuum_naptime": "10s"}
+# Between two bursts of a client: the load must leave the processors to three servers.
+PAUSE_SECONDS = 0.03
+DEADLOCKS = ("deadlock detected", "involved in a distributed deadlock")
+
+
+class CitusCase(Case):
+    limit_seconds = 480.0
+
+    def __init__(self, assignment: Assignment) -> None:
+        super().__init__(assignment)
+        self.fault: CitusFault = next(fault for fault in CITUS_FAULTS if fault.name == assignment.fault)
+        self.cluster: CitusCluster | None = None
+
+    async def set_up(self, recorder: Recorder) -> CitusScene:
+        # In this thread, because the kernel stops the servers when the starting thread ends.
+        cluster = CitusCluster(SETTINGS, str(self.assignment.clusters), str(self.assignment.prepared))
+        self.cluster = cluster
+        database = cluster.new_database(True) if self.fault.is_distributed else cluster.new_undistributed_database()
+        self.instances += [Instance(index, self.directory, cluster.url(database)) for index in range(2)]
+        await asyncio.gather(*(instance.start() for instance in self.instances))
+        workload = Workload(recorder, seed=self.seed, port_of=lambda index: self.instances[index].port)
+        workload.pause = PAUSE_SECONDS
+        return CitusScene(
+            random=random.Random(f"fault/{self.seed}"), cluster=cluster, database=database, instances=self.instances,
+            recorder=recorder, workload=workload, notes=self.result.notes,
+        )  # fmt: skip
+
+    async def run_scenario(self, recorder: Recorder) -> None:
+        recorder.write(t="meta", fault=self.fault.name, seed=self.seed, deadline_ms=2000, instances=[0, 1])
+        scene = await self.set_up(recorder)
+        nodes = scene.nodes_of_buckets() if self.fault.is_distributed else {}
+
+        async def inject() -> None:
+            await asyncio.sleep(self.seconds + scene.random.random())
+            self.result.fired += await self.fault.inject(scene)
+            recorder.healed()
+            await serves_again(recorder)
+
+        url = scene.cluster.url(scene.database)
+        await self.put_on_load(scene.workload, recorder, inject, lambda: url)
+        logs = [Path(node.log).read_text(encoding="utf-8", errors="replace") for node in scene.cluster.nodes]
+        recorder.write(t="deadlocks", count=sum(log.count(text) for log in logs for text in DEADLOCKS))
+        await self.write_nodes(scene, nodes)
+        await read_final(lambda text, seconds=30: self.query(scene, text, seconds), recorder)
+
+    async def query(self, scene: CitusScene, text: str, seconds: float) -> subprocess.CompletedProcess[str]:
+        return await psql(scene.cluster.url(scene.database), text, seconds)
+
+    async def write_nodes(self, scene: CitusScene, nodes: dict[int, str]) -> None:
+        """Records on which node each user was when the load began."""
+        if not nodes:
+            return
+        users = ",".join(sorted(scene.recorder.known_users))
+        statement = f"select u, headroom.bucket_of(u) from unnest('{{{users}}}'::uuid[]) as u"
+        result = await self.query(scene, statement, 60)
+        for row in result.stdout.splitlines():
+            user, bucket = row.split("|")
+            scene.recorder.write(t="node", user=user, node=nodes[int(bucket)])
+
+    async def clean_up(self) -> None:
+        for node in self.cluster.nodes if self.cluster else []:
+            node.stop_immediately()
+            shutil.copy(node.log, self.directory / f"{node.name.replace(' ', '-')}.log")
+        shutil.rmtree(self.assignment.clusters, ignore_errors=True)
