@@ -14,8 +14,10 @@ from typing import NoReturn
 import screen
 from clusters import DATABASE, prepare
 from instance import Instance
+from live_citus import LiveCitus
+from live_citus import summary as summary_of_citus
 from load import LiveRecorder
-from support import processes, settings
+from support import citus, processes, settings
 from support.patroni import LEAST_TTL, Node, PatroniCluster
 from support.residence import Residence
 from workload import Workload
@@ -138,7 +140,10 @@ def end_by_signal(_number: int, _: FrameType | None) -> NoReturn:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="cluster", add_help=False)
     parser.add_argument("--binary", type=Path, required=True)
-    parser.add_argument("--programs", type=Path, required=True)
+    parser.add_argument("--programs", type=Path)
+    parser.add_argument("--citus", action="store_true")
+    parser.add_argument("--pg-config")
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--ttl", type=int, default=LEAST_TTL)
     parser.add_argument("--seconds", type=float, default=float("inf"))
@@ -147,6 +152,8 @@ def parsed() -> argparse.Namespace:
     arguments = parser.parse_args()
     if not 2 <= arguments.nodes <= 9:
         parser.error("--nodes must be 2 to 9")
+    if not 2 <= arguments.workers <= 6:
+        parser.error("--workers must be 2 to 6")
     if arguments.ttl < LEAST_TTL:
         parser.error(f"--ttl must be at least {LEAST_TTL}, the least that Patroni accepts")
     return arguments
@@ -160,11 +167,16 @@ def main() -> int:
     # On a disk, because the temporary directory may be in memory.
     residence = Residence("headroom-cluster-", "/var/tmp")
     processes.put_directories_in(residence.path)
-    live = None
     try:
-        live = LiveCluster(arguments, residence)
-        asyncio.run(live.run())
-        print(summary(live))
+        if arguments.citus:
+            citus.use(arguments.pg_config)
+            live_citus = LiveCitus(arguments, residence)
+            asyncio.run(live_citus.run())
+            print(summary_of_citus(live_citus))
+        else:
+            live = LiveCluster(arguments, residence)
+            asyncio.run(live.run())
+            print(summary(live))
     except (AssertionError, RuntimeError, processes.Failure) as error:
         say(str(error))
         return 1

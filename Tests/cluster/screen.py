@@ -99,5 +99,10 @@ def screen(moment: Moment, recorder: LiveRecorder, cluster: PatroniCluster, inst
         lines.append(f"{name:11} {allowed / moment.seconds:9.0f} {gap(gaps.present):>9}   {gap(gaps.longest)}")
     lines += [f"errors      {errors(recorder)}", ""]
     lines += [f"To {line}" for line in proposals(cluster, moment.leader)]
-    lines += ["", *moment.events[-4:], "Ctrl-C ends everything and deletes the data."]
+    return framed([*lines, "", *moment.events[-4:]])
+
+
+def framed(lines: list[str]) -> str:
+    """A screen with these lines, in place of the one before."""
+    lines = [*lines, "Ctrl-C ends everything and deletes the data."]
     return HOME + "".join(f"{line}{TO_END_OF_LINE}\n" for line in lines) + "\x1b[J"

@@ -134,3 +134,11 @@ class FaultsOfCitus(unittest.TestCase):
         command = [sys.executable, str(TESTS / "faults/run.py"), "--binary", "none", "--citus", "--pg-config", "/nowhere/pg_config"]
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(TESTS)})
         self.assertEqual((done.returncode, done.stderr), (2, "faults: /nowhere/pg_config was not found\n"))
+
+
+class ClusterOfCitus(unittest.TestCase):
+    def test_script_cluster_says_what_is_missing(self):
+        command = [sys.executable, str(TESTS / "cluster/live.py"), "--binary", "none", "--citus", "--pg-config", "/nowhere/pg_config"]
+        environment = {**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS / 'faults'}"}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        self.assertEqual((done.returncode, done.stderr), (1, "cluster: /nowhere/pg_config was not found\n"))

@@ -218,12 +218,12 @@ def distribute(cluster: CitusCluster, database: str, buckets: int = BUCKETS) -> 
         raise processes.Failure(f"headroom distribute: {outcome.stderr}")
 
 
-def prepare(home: str | None = None, sql: str = "") -> str:
+def prepare(home: str | None = None, sql: str = "", workers: int = WORKERS) -> str:
     """Makes servers with a distributed database, of which databases for tests are copies, and stops them. Returns their
     directory, which is for this process and its children. Before it distributes the database, it runs `sql` in it, and keeps a
     copy, UNDISTRIBUTED."""
     home = home or processes.directory(mode=0o711)
-    cluster = CitusCluster(home=home)
+    cluster = CitusCluster(home=home, workers=workers)
     migrated = service.command("migrate", database_url=cluster.create_database(MIGRATED))
     if migrated.returncode != 0:
         raise processes.Failure(f"headroom migrate: {migrated.stderr}")
