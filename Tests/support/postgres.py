@@ -105,7 +105,7 @@ class Cluster:
     def shared(cls):
         """The cluster that most test classes share; each has a database in it."""
         if cls._shared is None:
-            cls._shared = Cluster()
+            cls._shared = cls()
         return cls._shared
 
     def __init__(self, settings=VOLATILE, home=None, like=None, primary=None, has_roles=True):

@@ -1,11 +1,12 @@
 """While instances are replaced one by one, two releases share a database: this schema must serve the last release's binary too."""
 
-from support.case import Case
+from support.case import Case, needs_one_machine
 from support.schema_surface import described, newest_release, open_to_others
 
 ADVICE = "release {}, and applications of its time, need it: add what is new, and drop what is old in a later release (docs/instances.md)"
 
 
+@needs_one_machine("what a release uses of the schema is recorded on one machine")
 class AdjacentReleases(Case):
     FLAGS = None
 

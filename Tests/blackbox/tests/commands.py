@@ -13,7 +13,7 @@ import threading
 import time
 
 from support import processes, settings
-from support.case import MID_MONTH, Case
+from support.case import MID_MONTH, Case, needs_one_machine
 from support.postgres import Cluster
 from support.service import command, environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
@@ -422,6 +422,7 @@ class WithoutItsDatabase(Case):
         wait_until(lambda: "schema_version" in self.service.info(), "the database was looked at")
 
 
+@needs_one_machine("its second server is a standby of the only one")
 class WithAStandby(Case):
     OWN_CLUSTER = True
     FLAGS = None

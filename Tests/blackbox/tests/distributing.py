@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 from support import settings
-from support.case import Case
+from support.case import Case, needs_one_machine
 from support.load import Load
 from support.postgres import SQLError
 from support.service import Service, command, environment, least_privileged
@@ -18,6 +18,7 @@ TABLES = (
 )  # fmt: skip
 
 
+@needs_one_machine("it divides a database that is not divided yet")
 class Division(Case):
     """A division cannot be undone, so each class has one test that divides its database."""
 

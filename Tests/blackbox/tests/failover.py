@@ -1,6 +1,6 @@
 """Several servers of one database: a primary, its standby, and a primary that was superseded."""
 
-from support.case import Case
+from support.case import Case, needs_one_machine
 from support.postgres import Cluster
 from support.service import Service, command
 from support.waiting import wait_until
@@ -11,6 +11,7 @@ def address_of(*clusters, database):
     return f"host={','.join(cluster.home for cluster in clusters)} user=postgres dbname={database}"
 
 
+@needs_one_machine("its second server is a standby of the only one")
 class WithTwoServers(Case):
     OWN_CLUSTER = True
     FLAGS = None

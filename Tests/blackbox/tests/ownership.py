@@ -2,7 +2,7 @@
 
 import subprocess
 
-from support.case import Case
+from support.case import Case, needs_one_machine
 from support.postgres import Cluster, SQLError
 from support.service import Service, command
 from support.wire import Answer
@@ -36,6 +36,7 @@ ALTERATIONS = {
 STATE = "select string_agg(object || facts, e'\n' order by object) from headroom.installed_objects"
 
 
+@needs_one_machine("it prepares and migrates an empty database, and only a migrated one can be distributed")
 class Ownership(Case):
     FLAGS = None
 

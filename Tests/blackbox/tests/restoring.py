@@ -5,7 +5,7 @@ import re
 import subprocess
 
 from support import processes
-from support.case import Case
+from support.case import Case, needs_one_machine
 from support.postgres import Cluster, as_postgres_user, chown_to_postgres
 from support.service import Service
 from support.waiting import wait_until
@@ -22,6 +22,7 @@ def printed(language):
     return re.findall(rf"^```{language}\n(.*?)^```$", section, re.M | re.S)
 
 
+@needs_one_machine("it restores one server; those of a distributed database have to be restored to one moment")
 class ToAMoment(Case):
     OWN_CLUSTER = True
     FLAGS = None

@@ -3,7 +3,7 @@ with grants."""
 
 from concurrent.futures import ThreadPoolExecutor
 
-from support.case import Case
+from support.case import Case, needs_one_machine
 from support.postgres import Cluster, SQLError
 from support.service import Service, command
 from support.waiting import wait_until
@@ -122,6 +122,7 @@ class LeastPrivilegedLogin(Case):
         self.assertEqual((outcome.returncode, outcome.stdout), (0, "deleted 0 keys\n"), outcome.stderr)
 
 
+@needs_one_machine("it prepares and migrates an empty database, and only a migrated one can be distributed")
 class OwnerWithFewRights(Case):
     """An owner of the database that is no superuser."""
 
@@ -203,6 +204,7 @@ class OwnerWithFewRights(Case):
         cluster.stop_immediately()
 
 
+@needs_one_machine("it prepares and migrates an empty database, and only a migrated one can be distributed")
 class Supabase(Case):
     """A database as in a Supabase project: the roles of its API, which inherit nothing, an owner without superuser, and
     default grants of everything to these roles."""
@@ -367,6 +369,7 @@ class SupabaseWithATableOfItsOwn(Supabase):
         )
 
 
+@needs_one_machine("it prepares and migrates an empty database, and only a migrated one can be distributed")
 class AdoptedGrants(Case):
     """message_usage exists before the first migration, without row level security; other roles have grants on it."""
 

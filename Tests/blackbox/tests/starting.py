@@ -8,12 +8,13 @@ import socket
 import subprocess
 
 from support import processes, settings
-from support.case import Case
+from support.case import Case, needs_one_machine
 from support.postgres import Cluster, as_postgres_user
 from support.service import Service, command, environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
 
+@needs_one_machine("it prepares and migrates an empty database, and only a migrated one can be distributed")
 class Starting(Case):
     FLAGS = None
 
