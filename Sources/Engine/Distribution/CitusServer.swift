@@ -2,10 +2,6 @@ import Postgres
 
 /// A PostgreSQL server that is, or is to become, a node of a distributed database. Blocks.
 struct CitusServer {
-    /// The version of Citus that serves. Others were tried: 13.2.1, 13.2.2 and 14.0 lose the plans that they have made
-    /// for a shard (github.com/citusdata/citus, issue 8371), so that a message costs several times as much.
-    static let version = "13.2.0"
-
     let address: ServerAddress
     let connection: Connection
     let facts: Facts
@@ -83,7 +79,7 @@ struct CitusServer {
 
     /// Installs the extension and sets the settings of the database.
     ///
-    /// - Throws: `Distribution.Refusal.otherVersion` if it is another version.
+    /// - Throws: `Distribution.Refusal.otherRelease` if it is not the one that serves.
     func prepare() throws {
         try connection.execute(EmbeddedSQL.prepareNode, deadline: .now + .seconds(60))
         // The settings of the database are those of later sessions.
@@ -91,14 +87,9 @@ struct CitusServer {
             "set citus.enable_unsafe_triggers = on; set citus.allow_nested_distributed_execution = on",
             deadline: .now + .seconds(30)
         )
-        let version = try connection.query("select citus_version()", deadline: .now + .seconds(30)).text(0, 0)
-        guard CitusServer.isSupported(version) else { throw Distribution.Refusal.otherVersion(address, version) }
-    }
-
-    /// - Parameter text: of `citus_version()`: `Citus 13.2.0 on x86_64-pc-linux-gnu, …`.
-    static func isSupported(_ text: String) -> Bool {
-        let words = text.split(separator: " ")
-        return words.count > 1 && words[0] == "Citus" && words[1] == version
+        let query = "select substring(citus_version() from 'Citus ([^ ]+)')"
+        let release = try connection.query(query, deadline: .now + .seconds(30)).text(0, 0)
+        guard release == Citus.release else { throw Distribution.Refusal.otherRelease(address, release) }
     }
 
     /// Executes statements that Citus is not to pass on to other servers.

@@ -17,8 +17,8 @@ import Postgres
 public struct Distribution: Sendable {
     /// Why a database is not distributed.
     public enum Refusal: Error, Sendable, CustomStringConvertible {
-        /// A server has another version of Citus than the one that serves.
-        case otherVersion(ServerAddress, String)
+        /// A server has another release of Citus than the one that serves.
+        case otherRelease(ServerAddress, String)
         /// Servers lack something; nothing was changed.
         case unready([Server])
         /// The connection string of a server names none that others can reach, or several.
@@ -30,8 +30,8 @@ public struct Distribution: Sendable {
 
         public var description: String {
             switch self {
-            case .otherVersion(let server, let version):
-                "\(server) has \(version); install Citus \(CitusServer.version), the version that was tried"
+            case .otherRelease(let server, let release):
+                "\(server) has Citus \(release); install \(Citus.release), the release that was tried"
             case .unready(let servers):
                 "not all servers are ready, and nothing was changed:\n"
                     + servers.flatMap { server in server.problems.map { "\(server.address): \($0)" } }

@@ -90,17 +90,13 @@ struct UnsupportedCitus: Error, CustomStringConvertible {
 
     var description: String {
         """
-        this database is distributed by Citus \(release), and Headroom runs on Citus \(CurrentPlacements.citusRelease) alone: \
+        this database is distributed by Citus \(release), and Headroom runs on Citus \(Citus.release) alone: \
         install that release on all servers of the database, and restart them
         """
     }
 }
 
 extension CurrentPlacements {
-    /// The release of Citus that this release was tested with. 13.2.1, 13.2.2 and 14.0 do not keep the plans of
-    /// statements on a worker's own rows, so that each batch is planned anew.
-    static let citusRelease = "13.2.0"
-
     /// Opens a session on the coordinator for one reading. Blocks.
     ///
     /// - Throws: also if the database is distributed by another release of Citus.
@@ -108,7 +104,7 @@ extension CurrentPlacements {
         let connection = try Connection.connect(.service("placements", database))
         defer { connection.close() }
         let version = try connection.query(EmbeddedSQL.readCitusVersion, deadline: .now + .seconds(5)).firstRow
-        if let release = try version.textOrNil("citus_release"), release != CurrentPlacements.citusRelease {
+        if let release = try version.textOrNil("citus_release"), release != Citus.release {
             throw UnsupportedCitus(release: release)
         }
         try refresh(over: connection, deadline: .now + .seconds(5))

@@ -1,5 +1,5 @@
 -- Returns rows of headroom.message_keys, in the order of its columns. Each parameter is an array with one element per
--- key, of the column that it names. A generation that is null is that of the usage row. PostgreSQL inlines it.
+-- key, of the column that it names. All users are in one bucket. A generation that is null is that of the usage row.
 create or replace function headroom.key_rows(
     p_user_id uuid[], p_key text[], p_verb text[], p_status text[], p_billing_period text[], p_created_at timestamptz[],
     p_expires_at timestamptz[], p_generation bigint[], p_messages integer[], p_used integer[], p_held integer[],
@@ -10,16 +10,14 @@ create or replace function headroom.key_rows(
 ) returns setof headroom.message_keys
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_bucket constant smallint := headroom.bucket_of(p_user_id[1]);
 begin
     return query
     select
-        keys.user_id, keys.created_at::headroom.instant, coalesce(keys.generation, (
-            select usage.generation from public.message_usage as usage
-            where usage.bucket = headroom.bucket_of(keys.user_id) and usage.user_id = keys.user_id
-                and usage.billing_period = keys.billing_period
-        )) as generation,
+        keys.user_id, keys.created_at::headroom.instant, coalesce(keys.generation, usage.generation) as generation,
         keys.messages, keys.used, keys.held, keys."limit", keys.committed_messages, keys.committed_used,
-        keys.committed_held, keys.committed_limit, keys.expires_at, headroom.bucket_of(keys.user_id) as bucket,
+        keys.committed_held, keys.committed_limit, keys.expires_at, v_bucket as bucket,
         keys.verb::"char", keys.status::"char", keys.billing_period, keys.key,
         keys.window_opened_at::headroom.instant, keys.window_used, keys.window_held, keys.window_limit,
         keys.committed_window_used, keys.committed_window_held, keys.committed_window_limit
@@ -32,6 +30,10 @@ begin
         user_id, key, verb, status, billing_period, created_at, expires_at, generation, messages, used, held, "limit",
         committed_messages, committed_used, committed_held, committed_limit, window_opened_at, window_used, window_held,
         window_limit, committed_window_used, committed_window_held, committed_window_limit
-    );
+    )
+    -- A join, because Citus plans no subquery here. No row where the generation is given.
+    left join public.message_usage as usage
+        on usage.bucket = v_bucket and usage.billing_period = keys.billing_period
+            and usage.user_id = case when keys.generation is null then keys.user_id end;
 end
 $$;

@@ -1,16 +1,8 @@
-import Postgres
 import Testing
 
-@testable import Engine
+@testable import Postgres
 
-@Suite struct CitusServerTests {
-    @Test func onlyTheVersionThatWasTriedServes() {
-        #expect(CitusServer.isSupported("Citus 13.2.0 on x86_64-pc-linux-gnu, compiled by gcc, 64-bit"))
-        for other in ["Citus 13.2.1 on x86_64", "Citus 14.0.0 on x86_64", "Citus 13.2.0devel on x86_64", "13.2.0", ""] {
-            #expect(!CitusServer.isSupported(other))
-        }
-    }
-
+@Suite struct ServerAddressTests {
     @Test(arguments: [
         ("w1:5433", "w1:5433"), ("w1", "w1:5432"), ("10.0.0.7:1", "10.0.0.7:1")
     ])
