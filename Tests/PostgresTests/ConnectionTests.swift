@@ -232,6 +232,19 @@ struct ConnectionTests {
         #expect(try await observer.count("pg_stat_activity WHERE pid = \(process)") == 0)
     }
 
+    @Test("a commit that another server has not confirmed is lost, whether an error follows or not")
+    func lostCommit() async throws {
+        for end in ["", "raise exception 'could not commit transaction for shard 1';"] {
+            let session = try await Session.open(TestServer.shared())
+            let error = await #expect(throws: PostgresError.self) {
+                try await session.execute(
+                    "do $$ begin raise warning 'failed to commit transaction on 10.0.0.1:5432'; \(end) end $$"
+                )
+            }
+            #expect(error?.kind == .connectionLost)
+        }
+    }
+
     @Test("a result has the warnings of its own statement only") func warnings() async throws {
         try await connected { connection in
             try connection.execute(
