@@ -78,7 +78,8 @@ class CitusCase(Case):
             scene.recorder.write(t="node", user=user, node=nodes[int(bucket)])
 
     async def clean_up(self) -> None:
+        if self.cluster:
+            self.cluster.end()
         for node in self.cluster.nodes if self.cluster else []:
-            node.stop_immediately()
             shutil.copy(node.log, self.directory / f"{node.name.replace(' ', '-')}.log")
         shutil.rmtree(self.assignment.clusters, ignore_errors=True)

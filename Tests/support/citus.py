@@ -103,7 +103,7 @@ class Node(Cluster):
 
     def kill(self) -> None:
         """Kills every process, as the loss of the machine does."""
-        self.signal_all(signal.SIGKILL)
+        Cluster.signal_all(self, signal.SIGKILL)
         self.process.wait()
 
         def is_released() -> bool:
@@ -130,7 +130,8 @@ class Node(Cluster):
 
 
 class CitusCluster(Node):
-    """A coordinator with its workers. As a Cluster it is the coordinator: tests connect to that, and stop that.
+    """A coordinator with its workers. As a Cluster it has the coordinator's address, and is stopped as a whole: without the
+    coordinator alone, the workers still count.
 
     With `like`, a directory of `prepare`, it begins with copies of those servers, and its databases with copies of theirs.
     """
@@ -147,6 +148,8 @@ class CitusCluster(Node):
             workers = sum(1 for _ in Path(like).iterdir()) - 1
         homes = [f"{home}/{number}" for number in range(workers + 1)]
         origins = [f"{like}/{number}/data" if like else None for number in range(workers + 1)]
+        # Before the coordinator starts.
+        self.workers: list[Node] = []
         super().__init__(settings, homes[0], origins[0])
         self.workers = [Node(settings, directory, origin) for directory, origin in zip(homes[1:], origins[1:])]
         for number, node in enumerate(self.nodes):
@@ -168,8 +171,20 @@ class CitusCluster(Node):
         with ThreadPoolExecutor(len(self.nodes)) as pool:
             return list(pool.map(action, self.nodes))
 
-    def end(self) -> None:
+    # In this thread, because the kernel stops a server when the thread that started it ends.
+    def start(self, environment: dict[str, str] | None = None) -> None:
+        for node in self.nodes:
+            Node.start(node, environment)
+
+    def stop(self) -> None:
+        self.on_each(Node.stop)
+
+    def stop_immediately(self) -> None:
         self.on_each(Node.stop_immediately)
+
+    def signal_all(self, number: int) -> None:
+        for node in self.nodes:
+            Node.signal_all(node, number)
 
     def placements(self, database: str) -> dict[int, tuple[int, Node]]:
         """The shard of message_usage of each bucket, and the worker that has it."""
@@ -233,6 +248,6 @@ def prepare(home: str | None = None, sql: str = "", workers: int = WORKERS) -> s
     distribute(cluster, MIGRATED)
     # A database with connections cannot be copied; when the servers start again, nothing connects to it.
     cluster.on_each(lambda node: node.sql(f"alter database {MIGRATED} allow_connections false"))
-    cluster.on_each(Node.stop)
+    cluster.stop()
     os.environ[PREPARED_VARIABLE] = home
     return home

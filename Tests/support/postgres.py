@@ -190,7 +190,7 @@ class Cluster:
     def _end(self, stop_signal):
         if self.is_running:
             # It waits for its children, also for those stopped by SIGSTOP.
-            self.signal_all(signal.SIGCONT)
+            Cluster.signal_all(self, signal.SIGCONT)
         processes.stop(self.process, TIMEOUT_SECONDS, stop_signal)
 
     @property
