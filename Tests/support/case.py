@@ -138,10 +138,9 @@ class Case(unittest.TestCase):
         return self.psql.number(f"select coalesce(sum(message_count), 0) from message_usage where user_id = '{user}'")
 
     def wait_until_blocked(self):
-        """Waits until a statement of a service waits for a lock that the test holds. Do not use it while `psql` itself is in a
-        transaction, because pg_stat_activity does not change within one."""
+        """Waits until a statement of a service waits for a lock that the test holds."""
         waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-        wait_until(lambda: self.psql.number(waiting), "a statement waits for the lock")
+        wait_until(lambda: self.cluster.number(waiting, self.database), "a statement waits for the lock")
 
     def wait_until_lanes_are_connected(self):
         """After an outage each lane connects by itself, one later than another; until then it refuses its own users."""

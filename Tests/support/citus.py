@@ -186,6 +186,9 @@ class CitusCluster(Node):
         for node in self.nodes:
             Node.signal_all(node, number)
 
+    def number(self, query: str, database: str) -> int:
+        return sum(self.on_each(lambda node: Node.number(node, query, database)))
+
     def placements(self, database: str) -> dict[int, tuple[int, Node]]:
         """The shard of message_usage of each bucket, and the worker that has it."""
         rows = self.sql(

@@ -242,6 +242,10 @@ class Cluster:
         """The rows of the statements, columns separated by |; each statement is a transaction of its own."""
         return processes.run([*psql(self.url(database)), *(f"--command={text}" for text in statements)], seconds).strip()
 
+    def number(self, query, database):
+        """The number that a query yields, of all servers together."""
+        return int(self.sql(query, database=database))
+
     def session(self, database):
         return Session(self.bin, self.url(database))
 

@@ -132,7 +132,7 @@ class Commands(Case):
         service.send_command(f"CONSUME {user}")
         session = self.cluster.session(self.database)
         session.run("begin")
-        session.run(f"select 1 from message_usage where user_id = '{user}' for update")
+        session.run(f"select 1 from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
         with service.connect() as connection:
             connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()

@@ -101,7 +101,7 @@ class DrainOrder(Case):
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
         session = self.cluster.session(self.database)
         session.run("begin")
-        session.run(f"select 1 from message_usage where user_id = '{user}' for update")
+        session.run(f"select 1 from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
         connection = http.client.HTTPConnection("127.0.0.1", service.http_port, timeout=TIMEOUT_SECONDS)
         connection.request("POST", f"/v1/usage/{user}/consume", "{}", {"Content-Type": "application/json"})
         self.wait_until_blocked()

@@ -356,7 +356,7 @@ class Health(Case):
             user = self.user()
             self.assertIn("ALLOWED", connection.send_command(f"CONSUME {user}"))
             locker = self.cluster.session(self.database)
-            locker.run(f"begin; select from message_usage where user_id = '{user}' for update")
+            locker.run(f"begin; select from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
             connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
             service.signal(15)

@@ -261,7 +261,7 @@ class RefusedWhileTheDatabaseIsThere(Case):
         user = self.user()
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         locker = self.cluster.session(self.database)
-        locker.run(f"begin; select from message_usage where user_id = '{user}' for update")
+        locker.run(f"begin; select from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
         self.assert_refused(user)
         locker.run("rollback")
         locker.close()

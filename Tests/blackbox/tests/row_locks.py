@@ -20,7 +20,7 @@ class RowLocks(Case):
         session = self.cluster.session(self.database)
         session.run("begin")
         for user in users:
-            session.run(f"select 1 from message_usage where user_id = '{user}' for update")
+            session.run(f"select 1 from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
         return session
 
     def test_a_locked_row_does_not_fail_its_neighbours_in_the_same_batch(self):

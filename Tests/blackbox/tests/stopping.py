@@ -121,7 +121,7 @@ class Stopping(Case):
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
         session = self.cluster.session(self.database)
         session.run("begin")
-        session.run(f"select 1 from message_usage where user_id = '{user}' for update")
+        session.run(f"select 1 from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
         with service.connect() as connection:
             connection.send(f"CONSUME {user}\nPING\n")
             self.wait_until_blocked()
@@ -141,7 +141,7 @@ class Stopping(Case):
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
         session = self.cluster.session(self.database)
         session.run("begin")
-        session.run(f"select 1 from message_usage where user_id = '{user}' for update")
+        session.run(f"select 1 from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
         with service.connect() as connection:
             connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
@@ -175,7 +175,7 @@ class Stopping(Case):
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
         session = self.cluster.session(self.database)
         session.run("begin")
-        session.run(f"select 1 from message_usage where user_id = '{user}' for update")
+        session.run(f"select 1 from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
         with service.connect() as connection:
             connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
