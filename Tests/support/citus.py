@@ -118,7 +118,13 @@ class Node(Cluster):
             f'alter database "{name}" set {setting} to {value}' for setting, value in self.template_settings()
         ))  # fmt: skip
         ports = " ".join(f"when {group} then {node.port}" for group, node in enumerate(nodes))
-        self.sql(f"update pg_catalog.pg_dist_node set nodeport = case groupid {ports} end", database=name)
+        self.sql(
+            f"update pg_catalog.pg_dist_node set nodeport = case groupid {ports} end",
+            # Citus copies the database's settings to each new node.
+            "update pg_catalog.pg_dist_object set objid = (select oid from pg_database where datname = current_database())"
+            " where classid = 'pg_database'::regclass",
+            database=name,
+        )
 
     def template_settings(self) -> list[tuple[str, str]]:
         """The settings of the distributed database; a copy does not have them by itself."""

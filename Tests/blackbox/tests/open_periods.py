@@ -43,14 +43,16 @@ class OpenPeriods(Case):
         # Rows of clients that count without Headroom.
         adopted, before = cls.user(), cls.user()
         cls.psql.run(
-            "insert into message_usage (user_id, billing_period, message_count, \"limit\") values"
-            f" ('{adopted}', '2026-12', 3, 800), ('{adopted}', '2026-11', 700, 800), ('{before}', '2026-11', 700, 800)"
+            "insert into message_usage (bucket, user_id, billing_period, message_count, \"limit\")"
+            " select headroom.bucket_of(given.user_id), given.* from (values"
+            f" ('{adopted}'::uuid, '2026-12', 3, 800), ('{adopted}', '2026-11', 700, 800), ('{before}', '2026-11', 700, 800)"
+            ") as given (user_id, billing_period, message_count, \"limit\")"
         )
         cls.open[adopted] = ("2026-12", 3)
         # A user who was counted without Headroom, and now has a plan and uses it.
         known_user = cls.user()
-        cls.psql.run(f"insert into message_usage (user_id, billing_period, message_count, \"limit\")"
-                     f" values ('{known_user}', '2026-12', 60, 800)")
+        cls.psql.run(f"insert into message_usage (bucket, user_id, billing_period, message_count, \"limit\")"
+                     f" values (headroom.bucket_of('{known_user}'), '{known_user}', '2026-12', 60, 800)")
         cls.send_and_expect(known_user, "founder", 1, "SETPLAN {} founder", "CONSUME {}")
         cls.set_clock("2026-12-10T09:00:00Z")
 

@@ -1,7 +1,7 @@
 """PgBouncer: pools that share sessions are refused before any setting is made; other pools work like a direct connection."""
 
 from support import pooler
-from support.case import LONG_TIMEOUTS, Case
+from support.case import LONG_TIMEOUTS, Case, needs_one_machine
 from support.pooler import Pooler
 from support.postgres import Session
 from support.service import Service, command, least_privileged
@@ -10,6 +10,7 @@ from support.waiting import wait_until
 ADVICE = "pool_mode = session"
 
 
+@needs_one_machine("lanes connect to each worker directly, not through a pooler of one server")
 class PoolerCase(Case):
     FLAGS = None
 
