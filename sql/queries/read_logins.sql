@@ -6,9 +6,7 @@ with names (name) as (
 ), roles as (
     select
         role.oid, role.rolname as name, secret.rolpassword as password, role.rolinherit as inherits,
-        role.rolcanlogin or role.rolname in (
-            'headroom_owner', 'headroom_service', 'headroom_operator', 'headroom_dashboard'
-        ) as has_login
+        role.rolcanlogin or role.rolname in (select names.name from names) as has_login
     from pg_roles as role
     join pg_authid as secret on secret.oid = role.oid
     where not role.rolsuper and exists (

@@ -21,50 +21,69 @@ declare
     v_before jsonb;
     v_after jsonb;
     v_transaction text;
+    v_anchor_day smallint;
+    v_previous_plan text;
+    v_store_trial_started_at timestamptz;
+    v_trial_used_up_at timestamptz;
+    v_subscription record;
+    v_bucket constant smallint := headroom.bucket_of(v_user_id);
 begin
     select * into v_subscriber_before from headroom.subscribers
-    where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id;
+    where bucket = v_bucket and user_id = v_user_id;
     if p_user ? 'anchor_day' then
-        update headroom.subscribers as subscriber
-        set anchor_day = written.anchor_day, previous_plan = written.previous_plan,
-            store_trial_started_at = written.store_trial_started_at, trial_used_up_at = written.trial_used_up_at
+        -- JSON is read apart from the tables, because Citus passes on no column definitions.
+        select written.* into v_anchor_day, v_previous_plan, v_store_trial_started_at, v_trial_used_up_at
         from jsonb_to_record(p_user) as written (
             anchor_day smallint, previous_plan text, store_trial_started_at timestamptz, trial_used_up_at timestamptz
-        )
-        where subscriber.bucket = headroom.bucket_of(v_user_id) and subscriber.user_id = v_user_id;
+        );
+        update headroom.subscribers as subscriber
+        set anchor_day = v_anchor_day, previous_plan = v_previous_plan,
+            store_trial_started_at = v_store_trial_started_at, trial_used_up_at = v_trial_used_up_at
+        where subscriber.bucket = v_bucket and subscriber.user_id = v_user_id;
     end if;
     if p_user ? 'removed' then
         delete from headroom.subscriptions
-        where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id
+        where bucket = v_bucket and user_id = v_user_id
             and original_transaction_id in (select jsonb_array_elements_text(p_user -> 'removed'));
     end if;
-    insert into headroom.subscriptions (
-        bucket, user_id, original_transaction_id, plan, started_at, expires_at, grace_until, billing_issue_at,
-        unsubscribed_at, revoked_at, product, next_plan, next_product, environment, event_at, anchor_day, store, renews,
-        price, currency
-    )
-    select headroom.bucket_of(v_user_id), v_user_id, written.*
-    from jsonb_to_recordset(p_user -> 'subscriptions') as written (
-        original_transaction_id text, plan text, started_at timestamptz, expires_at timestamptz,
-        grace_until timestamptz, billing_issue_at timestamptz, unsubscribed_at timestamptz, revoked_at timestamptz,
-        product text, next_plan text, next_product text, environment text, event_at timestamptz, anchor_day smallint,
-        store text, renews boolean, price text, currency text
-    )
-    on conflict (bucket, user_id, original_transaction_id) do update
-    set (
-        plan, started_at, expires_at, grace_until, billing_issue_at, unsubscribed_at, revoked_at, product, next_plan,
-        next_product, environment, event_at, anchor_day, store, renews, price, currency
-    ) = row(
-        excluded.plan, excluded.started_at, excluded.expires_at, excluded.grace_until, excluded.billing_issue_at,
-        excluded.unsubscribed_at, excluded.revoked_at, excluded.product, excluded.next_plan, excluded.next_product,
-        excluded.environment, excluded.event_at, excluded.anchor_day, excluded.store, excluded.renews, excluded.price,
-        excluded.currency
-    );
+    for v_subscription in
+        select written.*
+        from jsonb_to_recordset(p_user -> 'subscriptions') as written (
+            original_transaction_id text, plan text, started_at timestamptz, expires_at timestamptz,
+            grace_until timestamptz, billing_issue_at timestamptz, unsubscribed_at timestamptz, revoked_at timestamptz,
+            product text, next_plan text, next_product text, environment text, event_at timestamptz,
+            anchor_day smallint, store text, renews boolean, price text, currency text
+        )
+    loop
+        insert into headroom.subscriptions (
+            bucket, user_id, original_transaction_id, plan, started_at, expires_at, grace_until, billing_issue_at,
+            unsubscribed_at, revoked_at, product, next_plan, next_product, environment, event_at, anchor_day, store,
+            renews, price, currency
+        )
+        values (
+            v_bucket, v_user_id, v_subscription.original_transaction_id, v_subscription.plan,
+            v_subscription.started_at, v_subscription.expires_at, v_subscription.grace_until,
+            v_subscription.billing_issue_at, v_subscription.unsubscribed_at, v_subscription.revoked_at,
+            v_subscription.product, v_subscription.next_plan, v_subscription.next_product, v_subscription.environment,
+            v_subscription.event_at, v_subscription.anchor_day, v_subscription.store, v_subscription.renews,
+            v_subscription.price, v_subscription.currency
+        )
+        on conflict (bucket, user_id, original_transaction_id) do update
+        set (
+            plan, started_at, expires_at, grace_until, billing_issue_at, unsubscribed_at, revoked_at, product,
+            next_plan, next_product, environment, event_at, anchor_day, store, renews, price, currency
+        ) = row(
+            excluded.plan, excluded.started_at, excluded.expires_at, excluded.grace_until, excluded.billing_issue_at,
+            excluded.unsubscribed_at, excluded.revoked_at, excluded.product, excluded.next_plan,
+            excluded.next_product, excluded.environment, excluded.event_at, excluded.anchor_day, excluded.store,
+            excluded.renews, excluded.price, excluded.currency
+        );
+    end loop;
     entitlement := headroom.entitlement(v_user_id, headroom.now(), 'deny');
     perform headroom.apply_entitlement(v_user_id, entitlement);
     v_rows_after := headroom.subscription_rows(v_user_id);
     select * into v_subscriber_after from headroom.subscribers
-    where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id;
+    where bucket = v_bucket and user_id = v_user_id;
     is_recorded := false;
     -- A row for each subscription that changed, nearly always one. null: only the subscriber, or nothing, changed.
     for v_transaction in

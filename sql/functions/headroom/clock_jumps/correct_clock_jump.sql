@@ -12,6 +12,7 @@ create or replace function headroom.correct_clock_jump(
 as $$
 declare
     v_latest constant timestamptz := p_at + interval '1 hour';
+    v_at_in_utc constant timestamp := p_at at time zone 'UTC';
     v_period constant text := p_entitlement.billing_period;
     v_later text[];
     v_messages bigint;
@@ -33,7 +34,9 @@ begin
         update headroom.subscribers set trial_started_at = p_at
         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and trial_started_at > v_latest;
     end if;
-    update headroom.message_keys set created_at = p_at, expires_at = p_at + (expires_at - created_at)
+    -- In UTC, where the sum is immutable: Citus refuses others about columns.
+    update headroom.message_keys
+    set created_at = p_at, expires_at = (v_at_in_utc + (expires_at - created_at)) at time zone 'UTC'
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and created_at > v_latest;
     update public.message_usage set updated_at = p_at
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period
