@@ -72,7 +72,7 @@ extension EngineConfiguration {
                 + [("headroom.manage_url", manageURL ?? ""), ("headroom.language", language.text)]
                 + (readOnly ? [("default_transaction_read_only", "on")] : [])
         )
-        options.settingsIfDistributed = LaneSettings.distributed
+        options.settingsWithCitus = LaneSettings.withCitus
         return options
     }
 

@@ -78,8 +78,10 @@ public final class Connection {
     ) throws(PostgresError) {
         do throws(PostgresError) {
             processID = PQbackendPID(handle)
-            let own = options.sessionSettings + (options.database.isDistributed ? options.settingsIfDistributed : [])
-            if try apply(own, role: options.role, inProcess: processID, deadline: deadline) { return }
+            let own = options.sessionSettings
+            if try apply(own, role: options.role, inProcess: processID, deadline: deadline) {
+                return try apply(withCitus: options.settingsWithCitus, deadline: deadline)
+            }
             processID = try ExclusiveSessionCheck(self, parameters, deadline: deadline).verify()
             // The pooler's previous client may have left settings or prepared statements.
             try execute("discard all", deadline: deadline)
@@ -87,6 +89,7 @@ public final class Connection {
             guard try apply(settings, role: options.role, inProcess: processID, deadline: deadline) else {
                 throw PostgresError.sharedSession
             }
+            try apply(withCitus: options.settingsWithCitus, deadline: deadline)
         } catch {
             close()
             if error.kind == .connectFailed { throw error }

@@ -9,8 +9,8 @@ public struct ConnectionOptions: Sendable {
     public var applicationName: String
     /// Settings such as `("statement_timeout", "2s")`, set by one statement after `Connection.pinnedSettings`.
     public var sessionSettings: [(String, String)]
-    /// Set after these in a distributed database.
-    public var settingsIfDistributed: [(String, String)] = []
+    /// Set after these where the database has the extension Citus.
+    public var settingsWithCitus: [(String, String)] = []
     /// The role of the session, of which its login must be a member; nil is the login itself.
     public var role: String?
     /// A schema whose owner becomes the role of a superuser's session, unless the owner is a superuser: otherwise the

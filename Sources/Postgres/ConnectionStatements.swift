@@ -97,6 +97,19 @@ extension Connection {
         }
     }
 
+    /// Sets settings if the database has the extension Citus.
+    func apply(withCitus settings: [(String, String)], deadline: ContinuousClock.Instant) throws(PostgresError) {
+        guard !settings.isEmpty else { return }
+        var parameters = Parameters()
+        for (name, value) in settings {
+            parameters.append(text: name)
+            parameters.append(text: value)
+        }
+        let calls = settings.indices.map { "pg_catalog.set_config($\(2 * $0 + 1), $\(2 * $0 + 2), false)" }
+        let condition = "pg_catalog.to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL"
+        _ = try query("SELECT \(calls.joined(separator: ", ")) WHERE \(condition)", parameters, deadline: deadline)
+    }
+
     /// A superuser's login takes the role of the schema's owner, unless the owner is a superuser, too. The audit trail
     /// keeps the login's name.
     func actAsOwner(of schema: String, deadline: ContinuousClock.Instant) throws(PostgresError) {

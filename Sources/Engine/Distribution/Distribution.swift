@@ -138,6 +138,8 @@ public struct Distribution: Sendable {
             }
         }
         try nodes.prepare { report(.preparing($0)) }
+        // Sessions from before do not have the settings of the database, nor those that the service sets with Citus.
+        _ = try connection.query(EmbeddedSQL.endSessions, deadline: .now + .seconds(30))
         let state = try DistributionState(connection)
         var summary = Summary(longestPause: .zero, shards: state.shards)
         if !state.isConverted {

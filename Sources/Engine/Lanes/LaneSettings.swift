@@ -25,7 +25,7 @@ enum LaneSettings {
         ]
     }
 
-    /// In a distributed database. Citus cannot plan most statements without the value of the bucket. Those for which it
+    /// In a database with Citus, which cannot plan most statements without the value of the bucket. Those for which it
     /// can get a generic plan by themselves, after five executions.
-    static let distributed = [("plan_cache_mode", "auto")]
+    static let withCitus = [("plan_cache_mode", "auto")]
 }

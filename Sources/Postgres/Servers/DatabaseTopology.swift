@@ -36,9 +36,7 @@ public final class DatabaseTopology: Sendable {
 
     /// Another server that is reached in the same way: with the same login, database and TLS settings.
     public func worker(host: String, port: Int) -> DatabaseTopology {
-        let worker = DatabaseTopology(parameters.map { $0.moved(toHost: host, port: port) })
-        worker.isDistributed = true
-        return worker
+        DatabaseTopology(parameters.map { $0.moved(toHost: host, port: port) })
     }
 
     private init(_ parameters: Result<ConnectionParameters, PostgresError>) {
@@ -65,8 +63,7 @@ public final class DatabaseTopology: Sendable {
 
     // MARK: Distribution
 
-    /// Whether Citus has distributed the rows of users, as the coordinator was last asked. New sessions then have the
-    /// settings `ConnectionOptions.settingsIfDistributed`.
+    /// Whether Citus has distributed the rows of users, as the coordinator was last asked.
     public var isDistributed: Bool {
         get { state.withLock { $0.isDistributed } }
         set { state.withLock { $0.isDistributed = newValue } }
