@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import processes, service
-from .postgres import MIGRATED, VOLATILE, Cluster, programs
+from .postgres import MIGRATED, VOLATILE, PortCluster, programs
 from .residence import residents
 from .waiting import wait_until
 
@@ -86,20 +86,13 @@ def known_settings() -> dict[str, str]:
 # The servers --------------------------------------------------------------------------------------------------------------
 
 
-class Node(Cluster):
+class Node(PortCluster):
     """The coordinator or a worker."""
 
     name = ""
 
     def __init__(self, settings: dict[str, str], home: str | Path | None = None, like: str | Path | None = None) -> None:
-        self.port = processes.free_port()
         super().__init__({**SETTINGS, **known_settings(), **settings}, home, like)
-
-    def address(self) -> dict[str, str]:
-        return {**super().address(), "listen_addresses": "'127.0.0.1'", "port": str(self.port)}
-
-    def url(self, database: str) -> str:
-        return f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"
 
     def kill(self) -> None:
         """Kills every process, as the loss of the machine does."""

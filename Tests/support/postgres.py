@@ -250,6 +250,20 @@ class Cluster:
         return Session(self.bin, self.url(database))
 
 
+class PortCluster(Cluster):
+    """A server that others reach by host and port, on a free port of 127.0.0.1."""
+
+    def __init__(self, settings=VOLATILE, home=None, like=None):
+        self.port = processes.free_port()
+        super().__init__(settings, home, like)
+
+    def address(self):
+        return {**super().address(), "listen_addresses": "'127.0.0.1'", "port": str(self.port)}
+
+    def url(self, database):
+        return f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"
+
+
 class SQLError(Exception):
     """A statement failed; the text is the server's message."""
 

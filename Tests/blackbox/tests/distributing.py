@@ -1,13 +1,13 @@
 """`headroom distribute`: dividing the users of a database into buckets while messages are counted."""
 
-import re
 import signal
 import subprocess
+import unittest
 
 from support import settings
 from support.case import Case, needs_one_machine
 from support.load import Load
-from support.postgres import SQLError
+from support.postgres import PortCluster, SQLError
 from support.service import Service, command, environment, least_privileged
 from support.waiting import wait_until
 from support.wire import Answer
@@ -73,7 +73,7 @@ class Moving(Division):
         self.assertEqual(self.misplaced(), 0)
 
         self.assertEqual(self.distribute("--buckets", "8").stdout, "the database has 8 buckets already\n")
-        self.assertEqual(self.distribute("--buckets", "8", "--plan").stdout, "nothing to do: the database has 8 buckets\n")
+        self.assertEqual(self.distribute("--buckets", "8", "--plan").stdout, "users: they are divided into 8 buckets\n")
         other = self.distribute("--buckets", "16")
         self.assertEqual((other.returncode, "the database has 8 buckets, and their number cannot be changed" in other.stderr), (64, True))
 
@@ -140,40 +140,42 @@ class Arguments(Division):
             self.assertEqual(self.buckets(), 1)
 
 
-class WithoutCitus(Division):
+class WithoutCitus(unittest.TestCase):
     """What can be seen where no server has the extension; the distribution itself is checked by `script/test --citus`."""
 
-    FLAGS = None
+    @classmethod
+    def setUpClass(cls):
+        cls.server = PortCluster()
+        cls.addClassCleanup(cls.server.end)
+        cls.database = cls.server.new_database(True)
+        cls.database_url = cls.server.url(cls.database)
+        cls.worker = cls.server.url("postgres")
 
-    def workers(self):
-        """A server that could be a worker, but for what it lacks."""
-        return re.sub(r"(?<=/)[^/?]+(?=\?|$)", "postgres", self.database_url)
+    def refused(self, *arguments):
+        outcome = command(*arguments, database_url=self.database_url)
+        self.assertEqual(outcome.returncode, 64, outcome.stdout + outcome.stderr)
+        self.assertEqual(self.server.number("select cardinality(buckets) from headroom.bucket_map", self.database), 1)
+        return outcome.stderr
 
     def test_says_what_each_server_lacks_and_changes_nothing(self):
-        plan = self.distribute("--workers", self.workers(), "--coordinator", "db.internal:5433", "--plan")
+        plan = command("distribute", "--workers", self.worker, "--plan", database_url=self.database_url)
         self.assertEqual(plan.returncode, 1, plan.stdout + plan.stderr)
-        self.assertIn("db.internal:5433: not ready\n", plan.stdout)
+        self.assertEqual(plan.stdout.count(f"127.0.0.1:{self.server.port}: not ready\n"), 2, plan.stdout)
         self.assertEqual(plan.stdout.count("set shared_preload_libraries = 'citus'"), 2, plan.stdout)
         self.assertEqual(plan.stdout.count("set wal_level = logical"), 2, plan.stdout)
-        self.assertIn("all nodes must have the same", plan.stdout)
-
-        refused = self.distribute("--workers", self.workers(), "--coordinator", "db.internal:5433")
-        self.assertEqual(refused.returncode, 64, refused.stderr)
-        self.assertIn("not all servers are ready, and nothing was changed", refused.stderr)
-        self.assertEqual(self.buckets(), 1)
+        self.assertIn(f"database is postgres, on the coordinator {self.database}; all nodes must have the same", plan.stdout)
+        self.assertIn("not all servers are ready, and nothing was changed", self.refused("distribute", "--workers", self.worker))
 
     def test_a_rebalancing_needs_workers(self):
-        for flags in ([], ["--plan"], ["--workers", self.workers()], ["--remove", "w1:5432"]):
-            refused = command("rebalance", *flags, database_url=self.database_url)
-            self.assertEqual(refused.returncode, 64, flags)
-            self.assertIn("the database has no workers", refused.stderr)
+        for flags in ([], ["--plan"], ["--workers", self.worker], ["--remove", "w1:5432"]):
+            self.assertIn("the database has no workers", self.refused("rebalance", *flags))
 
     def test_refuses_arguments_that_do_not_belong_together(self):
-        for refused in (
-            self.distribute("--coordinator", "db:1"),
-            self.distribute("--workers", self.workers(), "--coordinator", "/run/postgresql"),
-            command("rebalance", "--remove", "w1", "--workers", self.workers(), database_url=self.database_url),
-            command("rebalance", "--remove", "w1:port", database_url=self.database_url),
-        ):
-            self.assertEqual(refused.returncode, 64, refused.stderr)
-        self.assertEqual(self.buckets(), 1)
+        self.refused("distribute", "--coordinator", "db:1")
+        self.refused("distribute", "--workers", self.worker, "--coordinator", "/run/postgresql")
+        self.refused("rebalance", "--remove", "w1", "--workers", self.worker)
+        self.refused("rebalance", "--remove", "w1:port")
+
+    def test_each_server_needs_an_address_for_the_others(self):
+        socket = f"host={self.server.home} port={self.server.port} user=postgres dbname=postgres"
+        self.assertIn("each URL must name one server by its host", self.refused("distribute", "--workers", socket))
