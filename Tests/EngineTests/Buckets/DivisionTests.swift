@@ -86,6 +86,8 @@ struct DivisionTests {
         try await withDatabase(lanes: 3) { database, _, harness in
             let hasEnded = Flag()
             let counted = try await withThrowingTaskGroup(of: [UserID: Int].self) { group in
+                // Also if something fails: the group waits for its clients.
+                defer { hasEnded.set() }
                 for client in 0..<4 {
                     group.addTask { try await load(harness, client: client, until: hasEnded) }
                 }
