@@ -28,7 +28,8 @@ def worker_command(*arguments: str) -> list[str]:
 
 def environment() -> dict[str, str]:
     tests = HERE.parent
-    path = os.pathsep.join(map(str, [tests, tests / "blackbox", tests / "faults", tests / "comparison", HERE, tests.parent / "Benchmarks"]))
+    folders = ["blackbox", "faults", "comparison", "scaling"]
+    path = os.pathsep.join(map(str, [tests, *(tests / folder for folder in folders), HERE, tests.parent / "Benchmarks"]))
     return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
 
 

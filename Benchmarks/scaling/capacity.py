@@ -1,0 +1,103 @@
+"""How many messages a second a cluster sustains, what breaks first beyond that, and what a cluster needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from .formulas import coordinator_share, cores_limit, event_loops_limit, lane_seconds, lanes_limit
+from .parameters import Cluster, Costs
+from .simulation import Outcome, Simulation
+from .users import Users
+
+P99_LIMIT = 50.0
+"""Milliseconds."""
+FINISHED_LIMIT = 0.98
+"""Else more and more messages wait."""
+MESSAGES = 40_000
+"""Of one run. Fewer show no tail, more take longer."""
+STEPS = 10
+BUSY = 0.9
+"""A part that is busy for this share of the time has no reserve."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    cluster: Cluster
+    rate: float
+    """Messages a second of all workers; 0 if there is no rate at which p99 is low enough."""
+    outcome: Outcome
+    coordinator: float
+
+    @property
+    def breaks_first(self) -> str:
+        """The part without which more messages would be sustained."""
+        outcome = self.outcome
+        if self.cluster.connections_of_a_worker > self.cluster.connections_maximum:
+            return "connections"
+        if self.coordinator > BUSY:
+            return "coordinator"
+        # While cores, flushes or lanes are all busy, the lanes wait for one of the others.
+        for name, share in (("event loops", outcome.event_loops), ("cores", outcome.cores), ("flushes", outcome.flush)):
+            if share > BUSY:
+                return name
+        return "lanes" if outcome.lanes > BUSY else "p99"
+
+
+def run(cluster: Cluster, costs: Costs, users: Users, rate: float, seed: int) -> Outcome:
+    seconds = min(10.0, max(0.25, MESSAGES / (rate * users.share)))
+    return Simulation(cluster, costs, users, rate, seconds, seed).run()
+
+
+def is_sustained(outcome: Outcome) -> bool:
+    return outcome.p99 < P99_LIMIT and outcome.finished >= FINISHED_LIMIT
+
+
+def capacity(cluster: Cluster, costs: Costs, seed: int = 1) -> Capacity:
+    """By bisection between rates of which the greatest is more than any part can do."""
+    users = Users(cluster)
+    most = cluster.batch_maximum
+    # Messages of one user are one row, and the busiest workers get a part of all.
+    limits = [event_loops_limit(cluster, costs)]
+    if cluster.zipf_exponent is None and not cluster.hot_user_share:
+        limits += [cores_limit(cluster, costs, most), lanes_limit(cluster, costs, most)]
+    high = min(limits)
+    low = high / 2_048
+    best = run(cluster, costs, users, low, seed)
+    if not is_sustained(best):
+        return Capacity(cluster, 0, best, coordinator_share(cluster, costs))
+    for _ in range(STEPS):
+        rate = math.sqrt(low * high)
+        outcome = run(cluster, costs, users, rate, seed)
+        if is_sustained(outcome):
+            low, best = rate, outcome
+        else:
+            high = rate
+    return Capacity(cluster, low, best, coordinator_share(cluster, costs))
+
+
+# Sizing -------------------------------------------------------------------------------------------------------------------
+
+LOOPS_TARGET = 0.6
+"""The share of their time for which event loops should be busy."""
+SIZED_BATCH = 128
+"""Messages of a batch for which a cluster is sized. Larger ones are the reserve."""
+EVENT_LOOPS_MAXIMUM = 8
+"""Of an instance, which has as many cores and some for its lanes."""
+
+
+def sized(workers: int, costs: Costs, cores: int = 2) -> Cluster:
+    """A cluster whose workers are busy before anything else is: a bucket each on one machine, four for each of several workers."""
+    buckets = 1 if workers == 1 else 1 << math.ceil(math.log2(4 * workers))
+    cluster = Cluster(workers=workers, cores=cores, buckets=buckets)
+    rate = cores_limit(cluster, costs, SIZED_BATCH)
+    loops = math.ceil(rate * costs.event_loop * 1e-6 / LOOPS_TARGET)
+    # Two, so that one can be replaced.
+    instances = max(2, math.ceil(loops / EVENT_LOOPS_MAXIMUM))
+    on_cores = (costs.batch + costs.row * SIZED_BATCH) * 1e-6
+    # While a lane waits for anything but a core, another must use that core.
+    lanes = math.ceil(cores * lane_seconds(cluster, costs, SIZED_BATCH) / on_cores) + 1
+    sized = replace(
+        cluster, instances=instances, event_loops=math.ceil(loops / instances), lanes=max(1, math.ceil(lanes / instances))
+    )
+    return replace(sized, connections_maximum=max(100, 2 * sized.connections_of_a_worker))
