@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from .formulas import coordinator_share, cores_limit, event_loops_limit, lane_seconds, lanes_limit
+from .formulas import coordinator_share, cores_limit, event_loops_limit, lane_seconds, lanes_limit, sweep_seconds
 from .parameters import Cluster, Costs
 from .simulation import Outcome, Simulation
 from .users import Users
@@ -28,6 +28,8 @@ class Capacity:
     """Messages a second of all workers; 0 if there is no rate at which p99 is low enough."""
     outcome: Outcome
     coordinator: float
+    sweep: float
+    """Milliseconds in which each bucket has had a turn in each instance."""
 
     @property
     def breaks_first(self) -> str:
@@ -37,6 +39,8 @@ class Capacity:
             return "connections"
         if self.coordinator > BUSY:
             return "coordinator"
+        if 2 * self.sweep > BUSY * P99_LIMIT:
+            return "turns of buckets"
         # While cores, flushes or lanes are all busy, the lanes wait for one of the others.
         for name, share in (("event loops", outcome.event_loops), ("cores", outcome.cores), ("flushes", outcome.flush)):
             if share > BUSY:
@@ -64,8 +68,9 @@ def capacity(cluster: Cluster, costs: Costs, seed: int = 1) -> Capacity:
     high = min(limits)
     low = high / 2_048
     best = run(cluster, costs, users, low, seed)
+    coordinator, sweep = coordinator_share(cluster, costs), 1e3 * sweep_seconds(cluster, costs)
     if not is_sustained(best):
-        return Capacity(cluster, 0, best, coordinator_share(cluster, costs))
+        return Capacity(cluster, 0, best, coordinator, sweep)
     for _ in range(STEPS):
         rate = math.sqrt(low * high)
         outcome = run(cluster, costs, users, rate, seed)
@@ -73,23 +78,24 @@ def capacity(cluster: Cluster, costs: Costs, seed: int = 1) -> Capacity:
             low, best = rate, outcome
         else:
             high = rate
-    return Capacity(cluster, low, best, coordinator_share(cluster, costs))
+    return Capacity(cluster, low, best, coordinator, sweep)
 
 
 # Sizing -------------------------------------------------------------------------------------------------------------------
 
 LOOPS_TARGET = 0.6
 """The share of their time for which event loops should be busy."""
-SIZED_BATCH = 128
+SIZED_BATCH = 256
 """Messages of a batch for which a cluster is sized. Larger ones are the reserve."""
 EVENT_LOOPS_MAXIMUM = 8
 """Of an instance, which has as many cores and some for its lanes."""
+SWEEP_TARGET = 0.02
+"""Seconds. Two sweeps are less than the limit of p99."""
 
 
 def sized(workers: int, costs: Costs, cores: int = 2) -> Cluster:
-    """A cluster whose workers are busy before anything else is: a bucket each on one machine, four for each of several workers."""
-    buckets = 1 if workers == 1 else 1 << math.ceil(math.log2(4 * workers))
-    cluster = Cluster(workers=workers, cores=cores, buckets=buckets)
+    """A cluster whose workers are busy before anything else is: one bucket on one machine, else up to four for each worker."""
+    cluster = Cluster(workers=workers, cores=cores, buckets=1 if workers == 1 else power_of_two(workers))
     rate = cores_limit(cluster, costs, SIZED_BATCH)
     loops = math.ceil(rate * costs.event_loop * 1e-6 / LOOPS_TARGET)
     # Two, so that one can be replaced.
@@ -97,7 +103,12 @@ def sized(workers: int, costs: Costs, cores: int = 2) -> Cluster:
     on_cores = (costs.batch + costs.row * SIZED_BATCH) * 1e-6
     # While a lane waits for anything but a core, another must use that core.
     lanes = math.ceil(cores * lane_seconds(cluster, costs, SIZED_BATCH) / on_cores) + 1
-    sized = replace(
-        cluster, instances=instances, event_loops=math.ceil(loops / instances), lanes=max(1, math.ceil(lanes / instances))
-    )
-    return replace(sized, connections_maximum=max(100, 2 * sized.connections_of_a_worker))
+    cluster = replace(cluster, instances=instances, event_loops=math.ceil(loops / instances), lanes=math.ceil(lanes / instances))
+    if workers > 1:
+        more = [replace(cluster, buckets=cluster.buckets * factor) for factor in (2, 4)]
+        cluster = [cluster, *(one for one in more if sweep_seconds(one, costs) <= SWEEP_TARGET)][-1]
+    return replace(cluster, connections_maximum=max(100, 2 * cluster.connections_of_a_worker))
+
+
+def power_of_two(least: int) -> int:
+    return 1 << (least - 1).bit_length()

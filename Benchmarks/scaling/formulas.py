@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from .parameters import Cluster, Costs
@@ -25,6 +26,18 @@ def lane_seconds(cluster: Cluster, costs: Costs, batch: float) -> float:
 def lanes_limit(cluster: Cluster, costs: Costs, batch: float) -> float:
     """Messages a second with which all lanes are busy all the time."""
     return cluster.workers * cluster.lanes_of_a_worker * batch / lane_seconds(cluster, costs, batch)
+
+
+def sweep_seconds(cluster: Cluster, costs: Costs) -> float:
+    """In how much time each bucket has had one turn in each instance, if every batch is small. A message waits for about one sweep,
+    and in the worst case for two, whatever the rate, until batches are so large that their rows count.
+
+    Either the cores decide, which all instances share, or a lane, which waits for a flush, and half of the time for another before.
+    """
+    of_a_worker = cluster.buckets_of_a_worker
+    on_cores = cluster.instances * of_a_worker * costs.batch * MICROSECOND / cluster.cores
+    of_a_lane = math.ceil(of_a_worker / cluster.lanes)
+    return max(on_cores, of_a_lane * (lane_seconds(cluster, costs, 1) + costs.flush * MICROSECOND / 2))
 
 
 def event_loops_limit(cluster: Cluster, costs: Costs) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -28,8 +29,11 @@ from .measure_service import service_costs
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SIZES = (1, 4, 16, 64, 256)
-USERS_IN_A_BUCKET = 2_048
-WARM_UP = 60
+USERS = 100_000
+"""With rows in the bucket whose batches are measured."""
+SCRIPTS = 64
+"""Batches of different users, in turn: their rows are on pages all over the table, as those of real users."""
+WARM_UP = 150
 """Statements."""
 LANE_SETTINGS = (
     "search_path=pg_catalog,pg_temp", "enable_hashjoin=off", "enable_mergejoin=off", "enable_seqscan=off", "enable_bitmapscan=off",
@@ -55,7 +59,7 @@ class Server:
     plan_cache_mode: str
 
     def sql(self, statement: str) -> list[str]:
-        done = subprocess.run([*postgres.psql(self.url), "-c", statement], capture_output=True, text=True, timeout=300)
+        done = subprocess.run(postgres.psql(self.url), input=statement, capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
             raise Failure(f"{self.name}: {done.stderr.strip()}")
         return done.stdout.splitlines()
@@ -84,9 +88,8 @@ class Server:
 class Executed:
     """A session of pgbench."""
 
-    transactions: int
     elapsed: float
-    """Microseconds for each."""
+    """Microseconds for each statement."""
     processor_seconds: list[float]
     """Of each watched server, in all."""
 
@@ -129,12 +132,10 @@ class Measurement:
             files += ["-f", str(path)]
         first = self._execute(server, files, watched, "-t", str(WARM_UP), "-D", "number=0")
         flushes = server.flushes()
-        rest = self._execute(server, files, watched, "-T", str(self.seconds), "-D", f"number={WARM_UP}")
+        more = max(2 * WARM_UP, int(1e6 * self.seconds / first.elapsed))
+        rest = self._execute(server, files, watched, "-t", str(WARM_UP + more), "-D", f"number={WARM_UP}")
         number, milliseconds = (after - earlier for after, earlier in zip(server.flushes(), flushes))
-        if rest.transactions < 2 * WARM_UP:
-            raise Failure(f"{server.name}: only {rest.transactions} statements in {self.seconds} s: choose more --seconds")
-        per_second = 1e6 / (rest.transactions - WARM_UP)
-        spent = [per_second * (after - earlier) for after, earlier in zip(rest.processor_seconds, first.processor_seconds)]
+        spent = [1e6 / more * (after - earlier) for after, earlier in zip(rest.processor_seconds, first.processor_seconds)]
         flush = 1e3 * milliseconds / number if number else 0
         return Run(rest.elapsed, {one.name: each for one, each in zip(watched, spent)}, flush)
 
@@ -145,22 +146,22 @@ class Measurement:
         done = subprocess.run(
             [self.pgbench, "-n", "-M", "prepared", *limits, *files, server.url], capture_output=True, text=True, env=environment
         )
-        found = [re.search(wanted, done.stdout) for wanted in (r"actually processed: (\d+)", r"latency average = ([\d.]+) ms")]
-        if done.returncode != 0 or None in found:
+        found = re.search(r"latency average = ([\d.]+) ms", done.stdout)
+        if done.returncode != 0 or found is None:
             raise Failure(f"{server.name}: {done.stderr.strip()[-2_000:]}")
         spent = [one.processor_seconds() - earlier for one, earlier in zip(watched, before)]
-        return Executed(int(found[0][1]), 1e3 * float(found[1][1]), spent)
+        return Executed(1e3 * float(found[1]), spent)
 
     # Users --------------------------------------------------------------------------------------------------------------
 
-    def add_users(self, server: Server, buckets: list[int]) -> dict[int, list[str]]:
+    def add_users(self, server: Server, buckets: list[int], each: int) -> dict[int, list[str]]:
         """New users in each of these buckets, with rows that can be counted in."""
-        needed = USERS_IN_A_BUCKET * int(server.value("select cardinality(buckets) from headroom.bucket_map")) * 2
+        needed = 2 * each * int(server.value("select cardinality(buckets) from headroom.bucket_map"))
         rows = server.sql(
             "select bucket || ' ' || string_agg(id::text, ',' order by id) from ("
             "select id, bucket, row_number() over (partition by bucket) as number from ("
             f"select id, headroom.bucket_of(id) as bucket from (select gen_random_uuid() as id from generate_series(1, {needed})) as a"
-            f") as b) as c where number <= {USERS_IN_A_BUCKET} and bucket = any('{{{','.join(map(str, buckets))}}}') group by bucket"
+            f") as b) as c where number <= {each} and bucket = any('{{{','.join(map(str, buckets))}}}') group by bucket"
         )
         users = {int(bucket): ids.split(",") for bucket, ids in (row.split(" ") for row in rows)}
         revision = server.value("select revision from headroom.plan_revision")
@@ -180,8 +181,9 @@ class Measurement:
         server.sql(statement("open_lane", p1=str(bucket), p2=f"'{lane}'::uuid"))
         revision = server.value("select buckets_revision from headroom.plan_revision")
         scripts = []
-        for first in range(0, min(len(users), 16 * size) - size + 1, size):
-            ids = sorted(users[first : first + size])
+        chance = random.Random(size)
+        for _ in range(SCRIPTS):
+            ids = sorted(chance.sample(users, size))
             text = statement(
                 "count_batch", p1=str(bucket), p2=f"'{lane}'::uuid", p3=":number", p4=array(ids), p5=array([self.period]),
                 p6=array([1] * size), p7=array([1] * size), p8=array([1] * size), p9=revision,
@@ -194,8 +196,8 @@ class Measurement:
     def batch_costs(self) -> dict[str, Any]:
         bucket = int(self.worker.value(OWN_BUCKETS))
         plain_bucket = int(self.plain.value("select buckets[1] from headroom.bucket_map"))
-        plain_users = self.add_users(self.plain, [plain_bucket])[plain_bucket]
-        users = self.add_users(self.coordinator, [bucket])[bucket]
+        plain_users = self.add_users(self.plain, [plain_bucket], USERS)[plain_bucket]
+        users = self.add_users(self.coordinator, [bucket], USERS)[bucket]
         targets = {
             "plain": (self.plain, plain_bucket, plain_users, [self.plain]),
             "worker": (self.worker, bucket, users, [self.worker]),
@@ -215,7 +217,7 @@ class Measurement:
     def poll_costs(self) -> dict[str, Any]:
         """What each instance of the service asks of the servers without a message."""
         buckets = [int(row) for row in self.coordinator.sql("select unnest(buckets) from headroom.bucket_map")]
-        users = [user for ids in self.add_users(self.coordinator, buckets).values() for user in ids[: 1_024 // len(buckets)]]
+        users = [user for ids in self.add_users(self.coordinator, buckets, 1_024 // len(buckets)).values() for user in ids]
         monitor = "".join(statement(name) for name in ("read_database", "read_placements", "read_tokens"))
         watch = statement("read_server", p1="0")
         some = {size: users[:: len(users) // size] for size in (128, 1_024)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .formulas import poll_demand
 from .parameters import BadParameter, Cluster, Costs
@@ -33,8 +33,6 @@ class Outcome:
     lanes: float
     """The mean of all lanes."""
     event_loops: float
-    batches: int
-    batches_by_bucket: dict[int, int] = field(repr=False)
 
 
 class Worker:
@@ -81,7 +79,7 @@ class Lane:
 
         def answer() -> None:
             self.busy += clock.now - began
-            simulation.answered(bucket, batch)
+            simulation.answered(batch)
             self._take()
 
         commit = lambda: worker.commits.commit(lambda: clock.after(half, answer))
@@ -135,8 +133,7 @@ class Simulation:
         self._seconds, self._offered = seconds, rate
         self.latencies: list[float] = []
         self._arrived = self._arrived_early = self._answered_early = 0
-        self._batches: dict[int, int] = {}
-        self._messages = 0
+        self._batches = self._messages = 0
         self._number_of_worker = {worker: number for number, worker in enumerate(users.workers)}
         self._workers = [Worker(self.clock, cluster, costs) for _ in users.workers]
         # An instance's lanes to each worker, which all of its event loops share.
@@ -176,9 +173,9 @@ class Simulation:
         if times and times[0] < self._warm_up:
             self._arrived_early += sum(time < self._warm_up for time in times)
 
-    def answered(self, bucket: int, batch: list[tuple[float, int]]) -> None:
+    def answered(self, batch: list[tuple[float, int]]) -> None:
         now = self.clock.now
-        self._batches[bucket] = self._batches.get(bucket, 0) + 1
+        self._batches += 1
         self._messages += len(batch)
         if now < self._warm_up:
             self._answered_early += len(batch)
@@ -197,19 +194,16 @@ class Simulation:
         latencies = sorted(self.latencies)
         at = lambda share: 1e3 * latencies[min(len(latencies) - 1, int(share * len(latencies)))] if latencies else float("inf")
         lanes = [lane for instance in self._lanes for of_worker in instance for lane in of_worker]
-        batches = sum(self._batches.values())
         return Outcome(
             offered=self._offered,
             finished=finished,
             p50=at(0.5),
             p99=at(0.99),
-            batch=self._messages / batches if batches else 0,
+            batch=self._messages / max(1, self._batches),
             cores=max(worker.cores.busy for worker in self._workers) / seconds / self.cluster.cores,
             flush=min(1.0, max(worker.commits.busy for worker in self._workers) / seconds),
             lanes=sum(lane.busy for lane in lanes) / len(lanes) / seconds,
             event_loops=min(1.0, max(loop.busy for loop in self._loops) / seconds),
-            batches=batches,
-            batches_by_bucket=self._batches,
         )
 
 

@@ -76,6 +76,7 @@ COLUMNS: list[tuple[str, Callable[[Capacity], str]]] = [
     ("messages/s", lambda one: f"{float(f'{one.rate:.2g}'):,.0f}"),
     ("p50, p99 ms", lambda one: f"{one.outcome.p50:.0f}, {one.outcome.p99:.0f}"),
     ("batch", lambda one: f"{one.outcome.batch:.0f}"),
+    ("sweep ms", lambda one: f"{one.sweep:.0f}"),
     ("cores", lambda one: percent(one.outcome.cores)),
     ("flushes", lambda one: percent(one.outcome.flush)),
     ("lanes busy", lambda one: percent(one.outcome.lanes)),

@@ -4,7 +4,7 @@ import unittest
 from dataclasses import replace
 
 from scaling.capacity import capacity, sized
-from scaling.formulas import cores_limit, event_loops_limit, lane_seconds, lanes_limit
+from scaling.formulas import cores_limit, event_loops_limit, lane_seconds, lanes_limit, sweep_seconds
 from scaling.parameters import BadParameter, Cluster, Costs, costs_of, measured_costs
 from scaling.resources import Clock, GroupCommit, SharedCores
 from scaling.simulation import simulate
@@ -16,7 +16,11 @@ FREE = Costs(
 """A message takes a millisecond of a core, and nothing else takes time."""
 
 ONE_LANE = Cluster(buckets=1, instances=1, lanes=1, batch_maximum=1, round_trip=0)
-COSTS = costs_of(measured_costs(), "worker", "64 x 16")
+COSTS = Costs(
+    batch=1_000, row=5, flush=1_250, event_loop=3, lane_batch=95, lane_message=0.6, monitor=1_300, watch=15, poll_bucket=300, poll_user=6,
+    poll_worker_bucket=340, poll_worker_user=4,
+)  # fmt: skip
+"""Of the order of the measured ones, and independent of them."""
 
 
 class ClosedForms(unittest.TestCase):
@@ -68,7 +72,7 @@ class ClosedForms(unittest.TestCase):
         all_of_them = replace(one, simulated_workers=8)
         few, every = (simulate(cluster, COSTS, 50_000, seconds=0.5) for cluster in (one, all_of_them))
         self.assertAlmostEqual(few.event_loops, every.event_loops, delta=0.03)
-        self.assertAlmostEqual(few.cores, every.cores, delta=0.05)
+        self.assertAlmostEqual(few.lanes, every.lanes, delta=0.05)
         self.assertAlmostEqual(few.batch / every.batch, 1, delta=0.1)
 
     def test_a_flush_serves_all_commits_that_waited_for_it(self):
@@ -146,11 +150,29 @@ class Sizing(unittest.TestCase):
             "lanes": (Cluster(cores=16, instances=1, event_loops=8, lanes=1, buckets=1), replace(fast, event_loop=1)),
             "connections": (Cluster(instances=40, lanes=3, buckets=4), fast),
             "coordinator": (Cluster(instances=30, subscribed_users=1_000, connections_maximum=200), fast),
+            "turns of buckets": (Cluster(workers=2, buckets=1_024), fast),
             "flushes": (Cluster(instances=2, event_loops=8, lanes=8, buckets=1), replace(COSTS, flush=10_000, event_loop=1)),
         }
         for name, (cluster, costs) in cases.items():
             with self.subTest(name):
                 self.assertEqual(capacity(cluster, costs).breaks_first, name)
+
+    def test_small_batches_of_many_buckets_wait_for_a_sweep_and_at_most_two(self):
+        fast = replace(COSTS, flush=500, event_loop=1)
+        for cluster in (Cluster(buckets=32, instances=4, lanes=2), Cluster(buckets=64, instances=1, lanes=1)):
+            with self.subTest(buckets=cluster.buckets):
+                # Fast enough that every bucket always has a message, slow enough that rows cost little.
+                outcome = simulate(cluster, fast, 10_000, seconds=1)
+                sweep = 1e3 * sweep_seconds(cluster, fast)
+                self.assertGreater(outcome.lanes, 0.95)
+                self.assertGreater(outcome.p50, 0.4 * sweep)
+                self.assertLess(outcome.p99, 2.4 * sweep)
+
+    def test_a_sized_cluster_has_fewer_buckets_where_many_instances_would_take_turns(self):
+        costs = replace(COSTS, event_loop=12)
+        per_worker = [sized(workers, costs).buckets / workers for workers in (2, 8, 64)]
+        self.assertEqual(per_worker[0], 4)
+        self.assertLess(per_worker[2], per_worker[0])
 
     def test_a_sized_cluster_grows_with_its_workers(self):
         costs = replace(COSTS, flush=300)
