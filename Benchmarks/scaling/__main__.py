@@ -16,6 +16,7 @@ from .parameters import COSTS, BadParameter, measured_costs
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECTIONS = {
+    "machine": ("One machine without Citus, with more cores", "cores", table.one_machine),
     "installed": ("With two instances, and the settings as they are", "workers", table.as_installed),
     "needed": ("With as many instances and lanes as the workers need", "workers", table.as_needed),
     "varied": ("Eight workers, with one thing changed", "changed", table.variations),

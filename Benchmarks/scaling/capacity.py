@@ -101,8 +101,8 @@ def sized(workers: int, costs: Costs, cores: int = 2) -> Cluster:
     # Two, so that one can be replaced.
     instances = max(2, math.ceil(loops / EVENT_LOOPS_MAXIMUM))
     on_cores = (costs.batch + costs.row * SIZED_BATCH) * 1e-6
-    # While a lane waits for anything but a core, another must use that core.
-    lanes = math.ceil(cores * lane_seconds(cluster, costs, SIZED_BATCH) / on_cores) + 1
+    # While a lane waits for anything but a core, another must use that core; half as many again, because they wait by chance.
+    lanes = math.ceil(1.5 * cores * lane_seconds(cluster, costs, SIZED_BATCH) / on_cores)
     cluster = replace(cluster, instances=instances, event_loops=math.ceil(loops / instances), lanes=math.ceil(lanes / instances))
     if workers > 1:
         more = [replace(cluster, buckets=cluster.buckets * factor) for factor in (2, 4)]

@@ -273,7 +273,7 @@ def measure(chosen: Any) -> dict[str, Any]:
             "local_round_trip_us": round(measurement.round_trip()),
             "batches": measurement.batch_costs(),
             "polls": measurement.poll_costs(),
-            "service": service_costs(chosen.headroom, plain.url, chosen.seconds),
+            "service": service_costs(chosen.headroom, plain.url, chosen.seconds, chosen.rounds),
         }
 
 

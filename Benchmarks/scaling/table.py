@@ -43,6 +43,12 @@ def as_needed(measured: dict[str, Any], cores: int, flush: float | None) -> list
     return rows
 
 
+def one_machine(measured: dict[str, Any], cores: int, flush: float | None) -> list[Row]:
+    """One machine with more cores, beginning with as many as the others have."""
+    costs = costs_for(measured, 1, flush)
+    return [Row(str(more), sized(1, costs, more), costs) for more in (cores, 2 * cores, 4 * cores, 8 * cores)]
+
+
 def variations(measured: dict[str, Any], cores: int, flush: float | None) -> list[Row]:
     """One thing is changed in a cluster of eight workers."""
     costs = costs_for(measured, 8, flush)
