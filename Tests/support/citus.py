@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import processes, service
-from .postgres import MIGRATED, VOLATILE, PortCluster, programs
+from .postgres import MIGRATED, VOLATILE, Cluster, PortCluster, programs
 from .residence import residents
 from .waiting import wait_until
 
