@@ -30,13 +30,28 @@ enum StatementEffect {
             case .server(.featureNotSupported): .outdatedSession
             case .server(StatementEffect.receiptUnknown): .receiptLost
             case .server(.outdatedBuckets): .outdatedBuckets
-            case .server(let state) where state.isAboutForwarding: .unavailableServer
+            case .server(let state) where state.isAboutForwarding || error.isAboutMovingTables: .unavailableServer
+            case .server where error.isForwardedDuplicate: .rolledBack
             case .server: .refused
             }
     }
 
     /// Raised by headroom.lock_receipt, and thrown by `ChangeStatement`.
     static let receiptUnknown = SQLState(rawValue: "HR001")
+}
+
+extension PostgresError {
+    /// Of Citus: the statement was planned while a table became one of Citus, or a shard was split.
+    fileprivate var isAboutMovingTables: Bool {
+        message.hasPrefix("could not find valid entry for shard")
+            || message.hasPrefix("the partition column of table") && message.hasSuffix("should have a value")
+    }
+
+    /// A unique violation of rows that Citus has copied to another server, which has lost its code.
+    fileprivate var isForwardedDuplicate: Bool {
+        kind == .server(SQLState(rawValue: "XX000"))
+            && message.hasPrefix("duplicate key value violates unique constraint")
+    }
 }
 
 extension SQLState {

@@ -68,6 +68,8 @@ public struct Rebalancing: Sendable {
         try nodes.prepare { _ in }
         // To workers that have just been added; the others have them.
         try connection.execute("select replicate_reference_tables('force_logical')", deadline: .now + .seconds(3_600))
+        // Citus has created the views there, but not the rights on them.
+        if !added.isEmpty { _ = try Schema.migrate(connection, reinstalls: true) }
         if let removed { try forbidShards(removed, connection) }
         let moves = try moves(nodes)
         for (index, move) in moves.enumerated() {

@@ -30,6 +30,24 @@ struct StatementEffectTests {
         #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .unavailableServer)
     }
 
+    @Test(
+        "is none when Citus has planned it before a table became one of Citus, or a shard was split",
+        arguments: [
+            ("XX000", "could not find valid entry for shard 102020"),
+            ("22004", "the partition column of table public.message_usage should have a value"),
+        ]
+    )
+    func movingTables(state: String, message: String) {
+        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), message)) == .unavailableServer)
+        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), "another")) == .refused)
+    }
+
+    @Test("is none when a row that Citus has copied to another server exists there")
+    func forwardedDuplicate() {
+        let message = "duplicate key value violates unique constraint \"message_keys_pkey_102051\""
+        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: "XX000")), message)) == .rolledBack)
+    }
+
     @Test("is none when the session's statements are older than what they use, and a new session may execute them")
     func outdatedSession() {
         #expect(StatementEffect(of: PostgresError(.server(.featureNotSupported), "")) == .outdatedSession)

@@ -9,6 +9,8 @@ declare
     v_table text;
 begin
     lock table headroom.lane_receipts in exclusive mode;
+    -- Before the other tables, because lanes that read lock it first.
+    lock table public.message_usage in access exclusive mode;
     select * into v_map from headroom.bucket_map for update;
     if v_map.buckets <> '{0}' then
         raise exception 'the database has % buckets already', cardinality(v_map.buckets)

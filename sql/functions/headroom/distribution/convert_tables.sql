@@ -14,8 +14,9 @@ declare
     v_definitions text[] := '{}';
     v_later text[];
 begin
-    -- Nothing is counted while the tables change, so that no two transactions wait for each other.
-    lock table headroom.lane_receipts, headroom.subscribers in access exclusive mode;
+    -- Nothing is counted while the tables change. In this order, so that no two transactions wait for each other: lanes
+    -- that count lock receipts first, and those that read message_usage.
+    lock table headroom.lane_receipts, public.message_usage, headroom.subscribers in access exclusive mode;
     -- Views are created again below: for each table, Citus follows what depends on each view, which took ten times as
     -- long as the rest. A view that another one selects from is dropped after that.
     v_left := array(
