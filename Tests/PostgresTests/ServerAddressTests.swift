@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ServerAddressTests {
     @Test(arguments: [
-        ("w1:5433", "w1:5433"), ("w1", "w1:5432"), ("10.0.0.7:1", "10.0.0.7:1")
+        ("w1:5433", "w1:5433"), ("w1", "w1:5432"), ("10.0.0.7:1", "10.0.0.7:1"),
     ])
     func anAddressIsAHostAndAPort(text: String, address: String) {
         #expect(ServerAddress(text)?.description == address)

@@ -2,8 +2,8 @@
 -- earlier. Null for p_window_seconds is a plan without windows, which leaves the end as it is. PostgreSQL inlines the
 -- function.
 --
--- p_opened_at, p_ends_at: columns of the usage row. Computed in UTC, which makes the expression immutable: Citus refuses
--- others about columns in an UPDATE.
+-- p_opened_at, p_ends_at: columns of the usage row. Computed in UTC, which makes the expression immutable: Citus
+-- refuses others about columns in an UPDATE.
 create or replace function headroom.window_end(
     p_opened_at timestamptz, p_ends_at timestamptz, p_window_seconds integer
 ) returns timestamptz
