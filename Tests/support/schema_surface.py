@@ -5,6 +5,7 @@ their parameters and results; the functions that others may call; and the column
 """
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,9 +44,14 @@ select json_build_object(
 """
 
 
+CITUS = re.compile(r"\b(citus_(?!release)\w+|pg_dist_\w+|run_command_on_workers|get_rebalance_\w+|create extension)\b")
+"""In statements of `headroom distribute` and `headroom rebalance`, which can be prepared only where the extension is."""
+
+
 def statements():
     """The statements of this working copy, by the names of their files."""
-    return {path.name: path.read_text().strip().rstrip(";") for path in sorted((ROOT / "sql" / "queries").glob("*.sql"))}
+    texts = {path.name: path.read_text().strip().rstrip(";") for path in sorted((ROOT / "sql" / "queries").glob("*.sql"))}
+    return {name: text for name, text in texts.items() if not CITUS.search(text)}
 
 
 def described(url, texts):
