@@ -66,11 +66,11 @@ extension ConnectionParameters {
     }
 
     /// The same parameters for another server.
-    func moved(toHost host: String, port: Int) -> ConnectionParameters {
+    func moved(to address: ServerAddress) -> ConnectionParameters {
         var parameters = self
         parameters["hostaddr"] = nil
-        parameters["host"] = host
-        parameters["port"] = "\(port)"
+        parameters["host"] = address.host
+        parameters["port"] = "\(address.port)"
         return parameters
     }
 

@@ -82,11 +82,6 @@ struct CitusServer {
     /// - Throws: `Distribution.Refusal.otherRelease` if it is not the one that serves.
     func prepare() throws {
         try connection.execute(EmbeddedSQL.prepareNode, deadline: .now + .seconds(60))
-        // The settings of the database are those of later sessions.
-        try connection.execute(
-            "set citus.enable_unsafe_triggers = on; set citus.allow_nested_distributed_execution = on",
-            deadline: .now + .seconds(30)
-        )
         let query = "select substring(citus_version() from 'Citus ([^ ]+)')"
         let release = try connection.query(query, deadline: .now + .seconds(30)).text(0, 0)
         guard release == Citus.release else { throw Distribution.Refusal.otherRelease(address, release) }

@@ -22,13 +22,12 @@ public struct LaneRoutes: Sendable, Equatable {
 
     /// - Parameter placements: of the map's buckets. Buckets of a server without a lane are divided among all lanes.
     init(_ map: BucketMap, _ placements: BucketPlacements, laneCount: Int) {
-        let buckets = map.isSettled ? map.buckets : [0]
-        let homes = buckets.map { placements.home(of: $0).flatMap { $0 < laneCount ? $0 : nil } }
         // Until then the lanes of all servers share all buckets.
         guard map.isSettled else {
             self.init(buckets: 1, laneCount: laneCount)
             return
         }
+        let homes = map.buckets.map { placements.home(of: $0).flatMap { $0 < laneCount ? $0 : nil } }
         self.init(homes: homes, homeCount: placements.homeCount, laneCount: laneCount)
     }
 

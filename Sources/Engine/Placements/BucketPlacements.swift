@@ -4,12 +4,9 @@ import Postgres
 public struct BucketPlacements: Equatable, Sendable {
     /// A PostgreSQL server that has buckets.
     public struct Node: Hashable, Sendable {
-        public var host: String
-        public var port: Int
+        public var server: ServerAddress
         /// Whether it is the one that `database-url` names, which has buckets until they have moved to workers.
         var isCoordinator: Bool
-
-        public var address: String { "\(host):\(port)" }
     }
 
     /// In the order in which they were added to the database, so that a new one changes the lanes of few.
@@ -35,8 +32,7 @@ public struct BucketPlacements: Equatable, Sendable {
         let (port, isCoordinator) = (try result.column("port"), try result.column("is_coordinator"))
         for row in 0..<result.rowCount {
             let node = Node(
-                host: result.text(row, host),
-                port: Int(try result.int32(row, port)),
+                server: ServerAddress(host: result.text(row, host), port: try result.int32(row, port)),
                 isCoordinator: try result.bool(row, isCoordinator)
             )
             placements.append((Bucket(truncatingIfNeeded: try result.int32(row, bucket)), node))

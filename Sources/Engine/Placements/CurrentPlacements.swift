@@ -3,8 +3,9 @@ import Synchronization
 
 /// Where the buckets are, as the coordinator was last asked, and how each of their servers is reached.
 ///
-/// An outdated placement only costs time, because each server forwards what is not its own. The monitor asks every two
-/// seconds, and at once after a lane has lost its server; a lane asks that opens a session on the coordinator.
+/// With an outdated placement, a message takes longer, but is counted all the same: a server that does not have the
+/// bucket passes the statement on to the one that has it. The monitor asks every two seconds, and at once after a lane
+/// has lost its server. A lane asks when it opens a session on the coordinator.
 public final class CurrentPlacements: Sendable {
     private struct State {
         var placements = BucketPlacements.none
@@ -76,7 +77,7 @@ public final class CurrentPlacements: Sendable {
             let known = state.workers
             state.workers = [:]
             for node in newest.nodes where !node.isCoordinator {
-                state.workers[node] = known[node] ?? database.worker(host: node.host, port: node.port)
+                state.workers[node] = known[node] ?? database.worker(at: node.server)
             }
             changes.add(1, ordering: .releasing)
             for observer in state.observers { observer(newest) }

@@ -35,8 +35,8 @@ public final class DatabaseTopology: Sendable {
     public var address: ServerAddress? { (try? parameters.get())?.address }
 
     /// Another server that is reached in the same way: with the same login, database and TLS settings.
-    public func worker(host: String, port: Int) -> DatabaseTopology {
-        DatabaseTopology(parameters.map { $0.moved(toHost: host, port: port) })
+    public func worker(at address: ServerAddress) -> DatabaseTopology {
+        DatabaseTopology(parameters.map { $0.moved(to: address) })
     }
 
     private init(_ parameters: Result<ConnectionParameters, PostgresError>) {

@@ -6,7 +6,7 @@ import Testing
 
 /// Workers of tests that connect to none.
 func workers(_ count: Int) -> [BucketPlacements.Node] {
-    (0..<count).map { .init(host: "worker\($0)", port: 5432, isCoordinator: false) }
+    (0..<count).map { .init(server: ServerAddress(host: "worker\($0)", port: 5_432), isCoordinator: false) }
 }
 
 /// A map of so many buckets, whose numbers are 1, 2, 3 …
@@ -46,7 +46,7 @@ struct BucketPlacementsTests {
     @Test("name the workers' databases with the login of database-url, and the coordinator as it is configured")
     func homes() {
         let current = CurrentPlacements(DatabaseTopology("host=a,b port=1,2 hostaddr=::1,::2 dbname=chat user=ada"))
-        let coordinator = BucketPlacements.Node(host: "a", port: 1, isCoordinator: true)
+        let coordinator = BucketPlacements.Node(server: ServerAddress(host: "a", port: 1), isCoordinator: true)
         current.note(placements(buckets: 4, on: [coordinator] + workers(1)))
         #expect(current.home(ofLane: 0) === current.database)
         #expect("\(current.home(ofLane: 1))" == "host=worker0 port=5432 dbname=chat user=ada")

@@ -19,7 +19,10 @@ struct WorkerLanesTests {
             let path = proxies[index].address.pathname ?? ""
             let directory = path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex)
             let port = path.suffix(from: path.index(after: path.lastIndex(of: ".") ?? path.startIndex))
-            return .init(host: String(directory), port: Int(port) ?? 0, isCoordinator: false)
+            return .init(
+                server: ServerAddress(host: String(directory), port: Int32(port) ?? 0),
+                isCoordinator: false
+            )
         }
 
         /// Says that bucket 1 and bucket 2 are at these workers.
@@ -65,7 +68,7 @@ struct WorkerLanesTests {
         try await withWorkers { scene in
             let nodes = scene.engine.engine.snapshot.nodes
             #expect(nodes.map(\.lanesConnected) == [1, 1] && nodes.map(\.buckets) == [1, 1])
-            #expect(nodes.map(\.address) == (0..<2).map { scene.node($0).address })
+            #expect(nodes.map(\.address) == (0..<2).map { "\(scene.node($0).server)" })
             let receipts = try await scene.database.psql.rows(
                 "select bucket || ':' || count(*) from headroom.lane_receipts group by bucket order by bucket"
             )
