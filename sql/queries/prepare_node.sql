@@ -1,11 +1,19 @@
 -- Prepares this server to be a node of a distributed database: the extension, and the settings of the database.
 do $$
+declare
+    v_setting text;
 begin
     create extension if not exists citus;
     set local citus.enable_ddl_propagation = off;
-    -- Triggers of Headroom write rows of the same user only.
-    execute format('alter database %I set citus.enable_unsafe_triggers = on', current_database());
-    -- Functions that a query calls read tables of users.
-    execute format('alter database %I set citus.allow_nested_distributed_execution = on', current_database());
+    foreach v_setting in array array[
+        -- Triggers of Headroom write rows of the same user only.
+        'citus.enable_unsafe_triggers',
+        -- Functions that a query calls read tables of users.
+        'citus.allow_nested_distributed_execution'
+    ] loop
+        execute format('alter database %I set %s = on', current_database(), v_setting);
+        -- That is for later sessions.
+        perform set_config(v_setting, 'on', false);
+    end loop;
 end
 $$;

@@ -6,6 +6,7 @@ create or replace function headroom.convert_tables() returns void
 as $$
 declare
     v_table regclass;
+    v_object record;
     v_statement text;
     v_view regclass;
     v_views regclass[];
@@ -45,12 +46,13 @@ begin
     foreach v_table in array headroom.reference_tables()::regclass[] loop
         continue when headroom.is_citus_table(v_table);
         -- To copy the rows is no change of a plan or a sentence, so it fires no triggers.
-        v_later := array(select pg_get_triggerdef(oid) from pg_trigger where tgrelid = v_table and not tgisinternal);
-        for v_statement in
-            select format('drop trigger %I on %s', tgname, v_table) from pg_trigger
+        v_later := '{}';
+        for v_object in
+            select tgname as name, pg_get_triggerdef(oid) as definition from pg_trigger
             where tgrelid = v_table and not tgisinternal
         loop
-            execute v_statement;
+            v_later := v_later || v_object.definition;
+            execute format('drop trigger %I on %s', v_object.name, v_table);
         end loop;
         perform create_reference_table(v_table);
         foreach v_statement in array v_later loop
@@ -59,24 +61,20 @@ begin
     end loop;
 
     -- Functions that return rows of a table: afterwards of the new table with its name.
-    v_later := array(
-        select unnest(array[
-            pg_get_functiondef(function.oid),
-            format('alter function %s owner to headroom_owner', function.oid::regprocedure),
-            format('revoke execute on function %s from public', function.oid::regprocedure),
-            format('grant execute on function %s to headroom_service', function.oid::regprocedure)
-        ])
-        from pg_proc as function join pg_type as type on type.oid = function.prorettype
-        where function.pronamespace = 'headroom'::regnamespace
-            and type.typrelid = any(headroom.distributed_tables()::regclass[])
-    );
-    for v_statement in
-        select format('drop function %s', function.oid::regprocedure)
+    v_later := '{}';
+    for v_object in
+        select function.oid::regprocedure::text as name, pg_get_functiondef(function.oid) as definition
         from pg_proc as function join pg_type as type on type.oid = function.prorettype
         where function.pronamespace = 'headroom'::regnamespace
             and type.typrelid = any(headroom.distributed_tables()::regclass[])
     loop
-        execute v_statement;
+        v_later := v_later || array[
+            v_object.definition,
+            format('alter function %s owner to headroom_owner', v_object.name),
+            format('revoke execute on function %s from public', v_object.name),
+            format('grant execute on function %s to headroom_service', v_object.name)
+        ];
+        execute format('drop function %s', v_object.name);
     end loop;
     foreach v_table in array headroom.distributed_tables()::regclass[] loop
         continue when headroom.is_citus_table(v_table);
