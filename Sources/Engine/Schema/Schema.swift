@@ -137,7 +137,8 @@ public enum Schema {
                 deadline: deadline
             )
             try writeWords(connection)
-            try connection.execute("commit; begin; set local role \(ServiceRole.name)", deadline: deadline)
+            try connection.execute("commit; select headroom.define_present_revisions()", deadline: deadline)
+            try connection.execute("begin; set local role \(ServiceRole.name)", deadline: deadline)
             try verifyCounting(connection)
             try connection.execute("commit", deadline: deadline)
         } catch {

@@ -4,22 +4,26 @@
 -- message.
 --
 -- Of several subscriptions with the plan, the one with that end. LIMIT keeps this an index scan of one user: for a join
--- without it the planner may read the whole table. PostgreSQL inlines the function.
+-- without it the planner may read the whole table.
 create or replace function headroom.subscription_details(
     p_user_id uuid, p_state text, p_plan text, p_expires_at timestamptz, p_renews boolean
 ) returns table (renews_at timestamptz, next_plan text, price text, currency text, store text)
     language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
+declare
+    v_bucket constant smallint := headroom.bucket_of(p_user_id);
 begin
+    if p_renews is null then
+        return;
+    end if;
     return query
     select
         case when p_renews and p_state = 'active' then subscription.expires_at end as renews_at,
         case when p_renews and p_state = 'active' then nullif(subscription.next_plan, p_plan) end as next_plan,
         subscription.price, subscription.currency, subscription.store
     from headroom.subscriptions as subscription
-    where p_renews is not null
-        and subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
+    where subscription.bucket = v_bucket and subscription.user_id = p_user_id
         and subscription.original_transaction_id not in ('operator', 'first message')
         and subscription.plan = p_plan
     order by

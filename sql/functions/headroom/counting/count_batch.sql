@@ -28,6 +28,8 @@ create or replace function headroom.count_batch(
 as $$
 declare
     v_now constant timestamptz := headroom.now();
+    -- A row with a later date was written while the clock was ahead (headroom.is_usable).
+    v_latest constant timestamptz := v_now + interval '1 hour';
     v_revision integer;
     v_buckets_revision integer;
     -- Nearly all batches have one number of messages and one period. Looking up the element of each row takes a tenth
@@ -53,7 +55,7 @@ begin
     end if;
     select revised.revision, revised.words_revision, revised.buckets_revision
     into v_revision, v_counts.words_revision, v_buckets_revision
-    from headroom.plan_revision as revised;
+    from headroom.present_revisions as revised;
     if v_buckets_revision <> p_buckets_revision then
         perform headroom.raise_outdated_buckets();
     end if;
@@ -74,24 +76,28 @@ begin
                 v_has_one_period
                 or usage.billing_period = p_periods[v_period_ordinals[width_bucket(usage.user_id, p_users)]]
             )
-            and headroom.fits(
-                coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]), usage.message_count, usage.held,
-                coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)
-            )
+            -- headroom.fits
+            and coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]) + usage.message_count + usage.held
+                <= coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)
             and case
                 when usage.window_limit is null then true
-                else usage.window_ends_at > v_now and headroom.fits(
-                    coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]), usage.window_count,
-                    usage.window_held, case when usage.enforced is not false then usage.window_limit else 2147483647 end
+                else usage.window_ends_at > v_now and coalesce(
+                    coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]) + usage.window_count
+                        + usage.window_held
+                        <= case when usage.enforced is not false then usage.window_limit else 2147483647 end,
+                    true
                 )
             end
-            and headroom.is_usable(usage.usable_until, usage.updated_at, usage.plan_revision, v_revision, v_now)
-            -- The slow path raises an error for such a row.
-            and headroom.is_valid_usage_row(
+            -- headroom.is_usable
+            and usage.usable_until > v_now and usage.updated_at <= v_latest and usage.plan_revision = v_revision
+            -- headroom.is_valid_usage_row. The slow path raises an error for such a row.
+            and least(
                 usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit,
-                usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at,
                 usage.window_count, usage.window_held, usage.window_limit
-            )
+            ) >= 0
+            and least(usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at) >= '2000-01-01T00:00:00Z'
+            and greatest(usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at)
+                < '10000-01-01T00:00:00Z'
         returning
             usage.user_id, usage.message_count, greatest(usage.held, usage.window_held), usage.entitlement_version,
             usage.window_count, usage.window_limit

@@ -45,7 +45,7 @@ begin
     end if;
     select revised.revision, revised.words_revision, revised.buckets_revision
     into v_revision, v_counts.words_revision, v_buckets_revision
-    from headroom.plan_revision as revised;
+    from headroom.present_revisions as revised;
     if v_buckets_revision <> p_buckets_revision then
         perform headroom.raise_outdated_buckets();
     end if;

@@ -25,7 +25,7 @@ begin
     end if;
     -- In two steps, because PL/pgSQL would read the revision also if there is nothing to compare.
     if p_buckets_revision is not null then
-        if p_buckets_revision <> (select revised.buckets_revision from headroom.plan_revision as revised) then
+        if p_buckets_revision <> (select revised.buckets_revision from headroom.present_revisions as revised) then
             perform headroom.raise_outdated_buckets();
         end if;
     end if;
