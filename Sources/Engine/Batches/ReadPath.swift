@@ -98,6 +98,7 @@ struct ReadPath {
                 in: bucket,
                 count: groups.count,
                 unknownUsersPolicy,
+                hasDetails: groups.contains(where: \.hasUsage),
                 user: { groups[first + $0].user },
                 periodLabel: { users.period(of: groups[first + $0].user).label }
             )

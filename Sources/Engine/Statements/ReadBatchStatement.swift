@@ -5,11 +5,14 @@ import Usage
 enum ReadBatchStatement {
     static let query = PreparedQuery(name: "read_batch", sql: EmbeddedSQL.readBatch)
 
-    /// - Parameter periodLabel: of the period in which a user's row is expected; an empty one is never found.
+    /// - Parameters:
+    ///   - hasDetails: whether to read what only answers to `USAGE` show.
+    ///   - periodLabel: of the period in which a user's row is expected; an empty one is never found.
     static func parameters(
         in bucket: Bucket,
         count: Int,
         _ unknownUsersPolicy: UnknownUsersPolicy,
+        hasDetails: Bool,
         user: (_ index: Int) -> UserID,
         periodLabel: (_ index: Int) -> String
     ) -> Parameters {
@@ -21,6 +24,7 @@ enum ReadBatchStatement {
         }
         parameters.appendTexts(count: count) { periodLabel($0) }
         parameters.append(text: unknownUsersPolicy.rawValue)
+        parameters.append(bool: hasDetails)
         return parameters
     }
 

@@ -167,6 +167,7 @@ struct UnbatchedExecutor {
             in: map.bucket(of: user),
             count: 1,
             unknownUsersPolicy,
+            hasDetails: true,
             user: { _ in user },
             periodLabel: { _ in "" }
         )

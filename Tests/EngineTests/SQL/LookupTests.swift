@@ -21,7 +21,7 @@ struct LookupTests {
     private static let standings = "\(users), array['2026-11', '2026-11', '2026-11'], 'trial'"
 
     private static let readings = [
-        Reading(name: "read_batch", sql: EmbeddedSQL.readBatch, arguments: "0::smallint, \(standings)"),
+        Reading(name: "read_batch", sql: EmbeddedSQL.readBatch, arguments: "0::smallint, \(standings), true"),
         Reading(name: "read_subscribed_users", sql: EmbeddedSQL.readSubscribedUsers, arguments: standings),
         Reading(
             name: "poll_subscribed_users",

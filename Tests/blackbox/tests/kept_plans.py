@@ -1,0 +1,56 @@
+"""Plans that PostgreSQL and Citus keep: the statements of each batch are not planned anew each time, which would take longer than
+their execution."""
+
+import uuid
+from pathlib import Path
+
+from support import citus
+from support.case import Case
+
+QUERIES = Path(__file__).resolve().parents[3] / "sql/queries"
+EXECUTIONS = 12
+"""PostgreSQL plans the first five for their values, and then decides."""
+
+
+class KeptPlans(Case):
+    FLAGS = None
+
+    def servers(self):
+        """Those to which lanes connect, each with a bucket that it has."""
+        if not citus.is_asked_for():
+            return [(self.cluster, 0)]
+        buckets = {node.name: (node, bucket) for bucket, (_, node) in self.cluster.placements(self.database).items()}
+        return list(buckets.values())
+
+    def generic_plans(self, session, name, arguments):
+        """How many of the executions used a plan that was kept."""
+        statement = (QUERIES / f"{name}.sql").read_text()
+        session.run(f"prepare {name} as {statement}")
+        for number in range(1, EXECUTIONS + 1):
+            session.run(f"execute {name}({arguments(number)})")
+        return session.number(f"select generic_plans from pg_prepared_statements where name = '{name}'")
+
+    def test_the_call_of_each_batch_is_planned_once(self):
+        revision = self.psql.number("select buckets_revision from headroom.plan_revision")
+        for server, bucket in self.servers():
+            for name, arguments in (
+                ("count_batch", lambda number: f"{bucket}, '{lane}', {number}, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', {revision}"),
+                ("count_keyed_batch", lambda number: f"{bucket}, '{lane}', {number}, " + "'{}', " * 10 + str(revision)),
+                ("read_batch", lambda number: f"{bucket}, '{{}}', '{{}}', 'trial', false"),
+            ):
+                lane = uuid.uuid4()
+                session = server.session(self.database)
+                self.addCleanup(session.close)
+                opened = (QUERIES / "open_lane.sql").read_text()
+                session.run(f"prepare open_lane as {opened}")
+                session.run(f"execute open_lane({bucket}, '{lane}')")
+                with self.subTest(statement=name, server=server):
+                    self.assertGreater(self.generic_plans(session, name, arguments), 0)
+
+    def test_a_worker_reads_its_own_copy_of_the_revisions(self):
+        definition = "select pg_get_viewdef('headroom.present_revisions'::regclass)"
+        for server, _ in self.servers():
+            session = server.session(self.database)
+            self.addCleanup(session.close)
+            source = r"headroom\.plan_revision_\d+ revised" if citus.is_asked_for() else r"headroom\.plan_revision revised"
+            self.assertRegex(" ".join(line for (line,) in session.run(definition)), source)
