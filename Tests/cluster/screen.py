@@ -54,7 +54,7 @@ def proposals(cluster: PatroniCluster, leader: str) -> list[str]:
     postmaster = node.postmaster or 0
     everything = f"{patroni} {postmaster} $(cat /proc/{postmaster}/task/{postmaster}/children)"
     control = f"{cluster.programs}/bin/patronictl -c {cluster.control}"
-    assert cluster.etcd is not None
+    assert cluster.etcd is not None and node.peers_link is not None
     return [
         f"switch over      {control} switchover {SCOPE} --force",
         f"kill             kill -9 {everything}",

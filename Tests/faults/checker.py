@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from availability import users_by_node
 from history import NEVER, SECOND, History, Violation, read_file
 from user_check import UserCheck
 
@@ -59,14 +60,17 @@ def check_recovery(history: History) -> list[Violation]:
             violations.append(Violation("I12", text))
         if event["t"] != "healed":
             continue
+        users = users_by_node(history)[event["node"]] if event.get("node") else None
         for instance in history.meta.get("instances", []):
             served = [
                 op.answered_at or NEVER for op in history.ops.values()
                 if op.instance == instance and op.sent >= event["at"] and op.status in ("ALLOWED", "BLOCKED", "HELD", "OK")
+                and (users is None or op.user in users)
             ]
             if not served or min(served) - event["at"] > BACK_WITHIN + lag(history):
                 took = f"{(min(served) - event['at']) / SECOND:.1f} s" if served else "never"
-                violations.append(Violation("I12", f"instance {instance} was not back within 5 s of the database: {took}"))
+                database = event.get("node") or "the database"
+                violations.append(Violation("I12", f"instance {instance} was not back within 5 s of {database}: {took}"))
     return violations
 
 

@@ -66,22 +66,11 @@ class CitusCase(Case):
             # While its tables change, statements are planned with a server's own settings, and may lock users in another
             # order (decision 42). They are executed again.
             self.result.notes.append(f"deadlocks: {deadlocks}")
-        await self.write_nodes(scene, nodes)
+        await write_nodes(url, recorder, nodes)
         await read_final(lambda text, seconds=30: self.query(scene, text, seconds), recorder)
 
     async def query(self, scene: CitusScene, text: str, seconds: float) -> subprocess.CompletedProcess[str]:
         return await psql(scene.cluster.url(scene.database), text, seconds)
-
-    async def write_nodes(self, scene: CitusScene, nodes: dict[int, str]) -> None:
-        """Records on which node each user was when the load began."""
-        if not nodes:
-            return
-        users = ",".join(sorted(scene.recorder.known_users))
-        statement = f"select u, headroom.bucket_of(u) from unnest('{{{users}}}'::uuid[]) as u"
-        result = await self.query(scene, statement, 60)
-        for row in result.stdout.splitlines():
-            user, bucket = row.split("|")
-            scene.recorder.write(t="node", user=user, node=nodes[int(bucket)])
 
     async def clean_up(self) -> None:
         if self.cluster:
@@ -89,3 +78,15 @@ class CitusCase(Case):
         for node in self.cluster.nodes if self.cluster else []:
             shutil.copy(node.log, self.directory / f"{node.name.replace(' ', '-')}.log")
         shutil.rmtree(self.assignment.clusters, ignore_errors=True)
+
+
+async def write_nodes(url: str, recorder: Recorder, nodes: dict[int, str]) -> None:
+    """Records on which node each user was when the load began, by the node of each bucket."""
+    if not nodes:
+        return
+    users = ",".join(sorted(recorder.known_users))
+    statement = f"select u, headroom.bucket_of(u) from unnest('{{{users}}}'::uuid[]) as u"
+    result = await psql(url, statement, 60)
+    for row in result.stdout.splitlines():
+        user, bucket = row.split("|")
+        recorder.write(t="node", user=user, node=nodes[int(bucket)])

@@ -117,7 +117,7 @@ async def cut_off_primary(scene: ClusterScene) -> int:
     """The primary reaches neither etcd nor the standbys, but the service reaches it. It returns beside the new one."""
     old = scene.leader
     old.cut_off()
-    fired = int(old.etcd_link.is_cut and old.peers_link.is_cut)
+    fired = int(old.is_cut_off)
     await scene.back(besides=old)
     old.reconnect()
     scene.leader = await scene.cluster.ready()
@@ -267,7 +267,7 @@ async def restart_instances(scene: ClusterScene) -> int:
 async def lose_unreplicated(scene: ClusterScene) -> int:
     """Standbys receive nothing for a while, which asynchronous replication does not notice; then the primary is lost."""
     old = scene.leader
-    old.peers_link.cut()
+    old.cut_off_from_peers()
     before = scene.allowed()
     await wait_until_async(lambda: scene.allowed() > before + 500, "messages are answered that no standby has")
     return await kill_primary(scene)

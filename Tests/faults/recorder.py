@@ -15,11 +15,13 @@ class Recorder:
         self.out = out
         self.next_op = 0
         self.known_users: set[str] = set()
-        # Instance and time of the operations that wait for an answer.
-        self.open: dict[int, tuple[int | None, int]] = {}
+        # Instance, time and user of the operations that wait for an answer.
+        self.open: dict[int, tuple[int | None, int, str]] = {}
         self.healed_at = 0
         # How many operations each instance has served since then.
         self.served: Counter[int | None] = Counter()
+        # And of which users.
+        self.users_served: set[tuple[int | None, str]] = set()
         self.counts: dict[str, int] = {"ops": 0, "allowed": 0, "unknowns": 0, "replays": 0}
 
     def write(self, **entry: Any) -> None:
@@ -35,15 +37,16 @@ class Recorder:
         self.counts["ops"] += 1
         # The time is taken before the bytes are sent, so that no reply seems to precede its request.
         at = time.monotonic_ns()
-        self.open[self.next_op] = (instance, at)
+        self.open[self.next_op] = (instance, at, user)
         self.write(t="send", at=at, op=self.next_op, c=client, i=instance, verb=verb, user=user, **more)
         return self.next_op
 
-    def healed(self) -> None:
-        """Records the end of the fault."""
+    def healed(self, node: str | None = None) -> None:
+        """Records the end of the fault; of a node, in a distributed database, if the others were not concerned."""
         self.healed_at = time.monotonic_ns()
         self.served.clear()
-        self.write(t="healed", at=self.healed_at)
+        self.users_served.clear()
+        self.write(t="healed", at=self.healed_at, node=node)
 
     def reply(self, op: int, status: str, code: str | None = None, fields: dict[str, str] | None = None) -> None:
         entry: dict[str, Any] = {"t": "reply", "at": time.monotonic_ns(), "op": op, "status": status}
@@ -57,7 +60,8 @@ class Recorder:
             self.counts["allowed"] += 1
         if status in ("CLOSED", "SILENT") or code == "UNKNOWN":
             self.counts["unknowns"] += 1
-        instance, sent = self.open.pop(op)
+        instance, sent, user = self.open.pop(op)
         if code is None and sent >= self.healed_at and status not in ("CLOSED", "SILENT"):
             self.served[instance] += 1
+            self.users_served.add((instance, user))
         self.write(**entry)

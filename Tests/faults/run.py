@@ -19,6 +19,7 @@ from case import Assignment, Result
 from citus_faults import CITUS_FAULTS, CitusFault
 from cluster_faults import CLUSTER_FAULTS, PLANTED, ClusterFault
 from clusters import prepare
+from failover_faults import FAILOVER_FAULTS, FailoverFault
 from faults import FAULTS, Fault
 from plants import PLANTS
 from side_by_side import results
@@ -26,7 +27,7 @@ from support import citus, processes, settings
 from tracer import Tracer
 from workload import setup_sql
 
-AnyFault = Fault | ClusterFault | CitusFault
+AnyFault = Fault | ClusterFault | CitusFault | FailoverFault
 
 
 def report(result: Result, columns: list[tables.Column]) -> None:
@@ -59,7 +60,8 @@ def reason_to_skip(fault: AnyFault) -> str:
 
 
 def chosen_faults(arguments: argparse.Namespace) -> Sequence[AnyFault]:
-    known: Sequence[AnyFault] = CLUSTER_FAULTS if arguments.cluster else CITUS_FAULTS if arguments.citus else FAULTS
+    of_citus: Sequence[AnyFault] = [*CITUS_FAULTS, *FAILOVER_FAULTS]
+    known: Sequence[AnyFault] = CLUSTER_FAULTS if arguments.cluster else of_citus if arguments.citus else FAULTS
     if not arguments.only:
         return known
     names = arguments.only.split(",")
@@ -189,7 +191,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="faults", description=__doc__)
     parser.add_argument("--binary", type=Path, required=True)
     parser.add_argument("--cluster", action="store_true", help="the faults of a high-availability cluster instead")
-    parser.add_argument("--patroni", type=Path, help="Patroni's virtual environment, for --cluster")
+    parser.add_argument("--patroni", type=Path, help="Patroni's virtual environment, for --cluster and --citus")
     parser.add_argument("--citus", action="store_true", help="the faults of a distributed database instead")
     parser.add_argument("--pg-config", help="that of a PostgreSQL with Citus, for --citus; by default the one in PATH")
     parser.add_argument("--seeds", type=int, default=1)
@@ -218,7 +220,7 @@ def main() -> int:
     directory = Path(tempfile.mkdtemp(prefix="headroom-faults-", dir="/var/tmp"))
     directory.chmod(0o711)
     try:
-        cases = Cases(arguments.binary.resolve(), directory, arguments.patroni if arguments.cluster else None, arguments.citus)
+        cases = Cases(arguments.binary.resolve(), directory, arguments.patroni, arguments.citus)
         planted = run_planted_clusters if arguments.cluster else run_planted
         passed, failed = (planted if arguments.planted else run_all)(arguments, cases)
     finally:

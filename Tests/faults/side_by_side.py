@@ -12,6 +12,8 @@ from multiprocessing.connection import Connection, wait
 from case import Assignment, Case, Result, ServerCase
 from citus_case import CitusCase
 from cluster_case import ClusterCase
+from failover_case import FailoverCase
+from failover_faults import FAILOVER_FAULTS
 from support import processes
 
 
@@ -49,6 +51,12 @@ def results(assignments: Sequence[Assignment], jobs: int) -> Iterator[tuple[Assi
             process.join()
 
 
+def kind(assignment: Assignment) -> type[Case]:
+    if assignment.is_distributed:
+        return FailoverCase if any(assignment.fault == fault.name for fault in FAILOVER_FAULTS) else CitusCase
+    return ClusterCase if assignment.patroni else ServerCase
+
+
 def execute(assignment: Assignment, sender: Connection) -> None:
     """Runs an assignment in its own process."""
     processes.die_with_parent(signal.SIGTERM)
@@ -56,8 +64,7 @@ def execute(assignment: Assignment, sender: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     async def bounded() -> Result:
-        kind = ClusterCase if assignment.patroni else CitusCase if assignment.is_distributed else ServerCase
-        case: Case = kind(assignment)
+        case = kind(assignment)(assignment)
         task = asyncio.ensure_future(case.run())
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         return await task

@@ -56,7 +56,7 @@ CLUSTER = [
 ]  # fmt: skip
 # In a distributed database: also the gap of the users who were on each worker at first, and errors that the clients saw.
 CITUS = [
-    fault(25), *BEFORE, Column("unknowns", count("unknowns")), Column("errors", count("errors")),
+    fault(27), *BEFORE, Column("unknowns", count("unknowns")), Column("errors", count("errors")),
     *(Column(gap, seconds(gap)) for gap in ("gap", "gap worker 1", "gap worker 2")),
     Column("keyed", related(("keys answered", "keys stored"), "="), 13),
     Column("without a key", related(("answered", "counted", "most"), "≤"), 21), *AFTER,

@@ -386,6 +386,19 @@ class PlantedBugs(unittest.TestCase):
         history.operation(7000, 7005, "ALLOWED", 1)
         self.assertEqual(history.violated(), {"I12"})
 
+    def test_not_back_in_time_for_the_users_of_the_worker_that_was_away(self) -> None:
+        for node, violated in (("worker 1", {"I12"}), ("worker 2", set())):
+            history = HistoryBuilder()
+            history.lines[0]["instances"] = [0]
+            history.event(t="user", user=OTHER, limit=5)
+            history.event(t="node", user=OTHER, node="worker 1")
+            history.event(t="node", user=USER, node="worker 2")
+            history.event(t="healed", at=10 * MS, node=node)
+            history.operation(20, 30, "ALLOWED", 1)
+            history.row(1)
+            history.end()
+            self.assertEqual(history.violated(), violated)
+
     def billed(self, *stored: str, granted: int) -> set[str]:
         """Two events that grant two messages each, of which the first was answered."""
         history = HistoryBuilder()

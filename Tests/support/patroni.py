@@ -20,6 +20,7 @@ import signal
 import subprocess
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +59,29 @@ SETTINGS = {
 }
 
 
+@dataclass(frozen=True)
+class Group:
+    """What makes a Patroni cluster one server of a database that Citus distributes: the coordinator or a worker, with its standbys.
+    All groups of a database have one etcd."""
+
+    number: int
+    """Of Patroni and in pg_dist_node; 0 is the coordinator."""
+    database: str
+    etcd_port: int
+    settings: dict[str, str]
+    """Of PostgreSQL, besides `SETTINGS`."""
+
+    @property
+    def name(self) -> str:
+        return f"worker{self.number}" if self.number else "coordinator"
+
+
 class Node:
     """One PostgreSQL and its Patroni. `home` has their data, configuration and logs."""
 
     def __init__(self, cluster: PatroniCluster, number: int) -> None:
-        self.cluster, self.number, self.name = cluster, number, f"node{number}"
+        group = cluster.group
+        self.cluster, self.number, self.name = cluster, number, f"{group.name}-{number}" if group else f"node{number}"
         self.home: Path = cluster.home / self.name
         self.data = self.home / "data"
         self.log, self.patroni_log = self.home / "postgres.log", self.home / "patroni.log"
@@ -71,7 +90,8 @@ class Node:
         self.home.mkdir(mode=0o711)
         subprocess.run(["cp", "-a", str(cluster.like), str(self.data)], check=True)
         self.etcd_link = Link(cluster.home, cluster.etcd_port)
-        self.peers_link = Link(cluster.home, self.port, self.rest_port)
+        # Without a group: clients, too, connect to the address that Patroni tells Citus.
+        self.peers_link = None if group else Link(cluster.home, self.port, self.rest_port)
         self.clients_link = Link(cluster.home, self.port) if cluster.has_client_links else None
         self.configuration = self.home / "patroni.yml"
         # JSON is YAML.
@@ -79,7 +99,14 @@ class Node:
         postgres.chown_to_postgres(self.home)
 
     def settings(self) -> dict[str, Any]:
-        sql_port, rest_port = self.peers_link.ports
+        sql_port, rest_port = self.peers_link.ports if self.peers_link else (self.port, self.rest_port)
+        group = self.cluster.group
+        distributed = {
+            "citus": {"group": group.number, "database": group.database},
+            # Patroni then names the primary alone to Citus. A standby in pg_dist_node has no use here, and cannot be added or
+            # removed while another server is away.
+            "tags": {"noloadbalance": True},
+        } if group else {}  # fmt: skip
         return {
             "scope": SCOPE,
             "name": self.name,
@@ -96,6 +123,7 @@ class Node:
                 "parameters": {"unix_socket_directories": str(self.home), "log_directory": str(self.home)},
             },
             "watchdog": {"mode": "off"},
+            **distributed,
         }
 
     def start(self) -> None:
@@ -167,10 +195,19 @@ class Node:
 
     def cut_off(self) -> None:
         """Cuts the node off from etcd and from the other nodes; clients still reach it."""
-        self.peers_link.cut()
+        self.cut_off_from_peers()
         self.etcd_link.cut()
 
+    def cut_off_from_peers(self) -> None:
+        assert self.peers_link is not None
+        self.peers_link.cut()
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self.etcd_link.is_cut and self.peers_link is not None and self.peers_link.is_cut
+
     def reconnect(self) -> None:
+        assert self.peers_link is not None
         self.peers_link.heal()
         self.etcd_link.heal()
 
@@ -203,48 +240,55 @@ class Node:
         return 0
 
 
+def start_etcd(home: Path, port: int) -> subprocess.Popen[bytes]:
+    client = f"http://127.0.0.1:{port}"
+    # With port 0 its own peers' port is chosen by the kernel; it has no peers.
+    etcd: subprocess.Popen[bytes] = processes.start(
+        [shutil.which("etcd") or "/usr/bin/etcd", "--data-dir", str(home / "etcd"), "--listen-client-urls", client,
+         "--advertise-client-urls", client, "--listen-peer-urls", "http://127.0.0.1:0", "--log-level", "warn"],
+        signal.SIGKILL, home / "etcd.log", cwd=home,
+    )  # fmt: skip
+
+    def answers() -> bool:
+        if etcd.poll() is not None:
+            raise processes.Failure(f"etcd ended:\n{(home / 'etcd.log').read_text()[-2000:]}")
+        with contextlib.suppress(OSError):
+            return bool(web.request(port, "GET", "/health", timeout=1).status == 200)
+        return False
+
+    wait_until(answers, "etcd answers")
+    return etcd
+
+
 class PatroniCluster:
     """The nodes and etcd, all in the directory `home`. Each node begins with a copy of the data directory `like`, which a stopped
-    PostgreSQL with checksums has left."""
+    PostgreSQL with checksums has left. With a `group` it is one server of a distributed database, and etcd is somebody else's."""
 
     def __init__(
         self, home: Path, like: Path, programs: Path, nodes: int = 3, ttl: int = LEAST_TTL, is_synchronous: bool = True,
-        has_client_links: bool = False,
+        has_client_links: bool = False, group: Group | None = None,
     ) -> None:  # fmt: skip
-        self.home, self.like, self.programs = home, like, programs
+        self.home, self.like, self.programs, self.group = home, like, programs, group
         self.ttl, self.is_synchronous, self.has_client_links = ttl, is_synchronous, has_client_links
-        self.etcd_port = int(processes.free_port())
+        self.etcd_port = group.etcd_port if group else int(processes.free_port())
         self.etcd: subprocess.Popen[bytes] | None = None
         self.nodes = [Node(self, number) for number in range(1, nodes + 1)]
         # With etcd's own address, so that it works whatever link is cut.
-        self.control = home / "patronictl.yml"
-        self.control.write_text(json.dumps({"scope": SCOPE, "etcd3": {"host": f"127.0.0.1:{self.etcd_port}"}}), encoding="utf-8")
+        self.control = home / (f"patronictl-{group.name}.yml" if group else "patronictl.yml")
+        about: dict[str, Any] = {"scope": SCOPE, "etcd3": {"host": f"127.0.0.1:{self.etcd_port}"}}
+        if group:
+            # So that patronictl knows that there are groups.
+            about["citus"] = {"group": group.number, "database": group.database}
+        self.control.write_text(json.dumps(about), encoding="utf-8")
 
     def start(self) -> None:
         processes.adopt_orphans()
         threading.Thread(target=self.collect_postmasters, daemon=True).start()
-        self.start_etcd()
+        if self.group is None:
+            self.etcd = start_etcd(self.home, self.etcd_port)
         self.configure()
         for node in self.nodes:
             node.start()
-
-    def start_etcd(self) -> None:
-        client = f"http://127.0.0.1:{self.etcd_port}"
-        # With port 0 its own peers' port is chosen by the kernel; it has no peers.
-        self.etcd = processes.start(
-            [shutil.which("etcd") or "/usr/bin/etcd", "--data-dir", str(self.home / "etcd"), "--listen-client-urls", client,
-             "--advertise-client-urls", client, "--listen-peer-urls", "http://127.0.0.1:0", "--log-level", "warn"],
-            signal.SIGKILL, self.home / "etcd.log", cwd=self.home,
-        )  # fmt: skip
-
-        def answers() -> bool:
-            if self.etcd is None or self.etcd.poll() is not None:
-                raise processes.Failure(f"etcd ended:\n{(self.home / 'etcd.log').read_text()[-2000:]}")
-            with contextlib.suppress(OSError):
-                return bool(web.request(self.etcd_port, "GET", "/health", timeout=1).status == 200)
-            return False
-
-        wait_until(answers, "etcd answers")
 
     def collect_postmasters(self) -> None:
         """Collects ended postmasters, which are nobody's children, for as long as our process runs: Patroni waits until they are
@@ -274,11 +318,12 @@ class PatroniCluster:
             "synchronous_mode_strict": self.is_synchronous,
             # A node may only lead with all that was answered; without synchronous standbys, whatever it lacks.
             "maximum_lag_on_failover": 1 << 20 if self.is_synchronous else 1 << 40,
-            "postgresql": {"use_pg_rewind": True, "parameters": SETTINGS},
+            "postgresql": {"use_pg_rewind": True, "parameters": {**SETTINGS, **(self.group.settings if self.group else {})}},
         }
+        path = f"/service/{SCOPE}/" + (f"{self.group.number}/" if self.group else "")
         encoded = {
             name: base64.b64encode(text.encode()).decode()
-            for name, text in (("key", f"/service/{SCOPE}/config"), ("value", json.dumps(settings)))
+            for name, text in (("key", f"{path}config"), ("value", json.dumps(settings)))
         }
         answer = web.request(self.etcd_port, "POST", "/v3/kv/put", encoded)
         if answer.status != 200:

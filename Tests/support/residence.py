@@ -76,7 +76,7 @@ def clear(home: Path) -> None:
 
 def remove_shared_memory(home: Path) -> None:
     """Removes the segments of killed postmasters, which only their next start would remove."""
-    for pid_file in home.glob("*/data/postmaster.pid"):
+    for pid_file in [*home.glob("*/data/postmaster.pid"), *home.glob("*/*/data/postmaster.pid")]:
         with contextlib.suppress(OSError, IndexError, ValueError):
             # The seventh line has the segment's key and number.
             segment = int(pid_file.read_text().splitlines()[6].split()[1])
