@@ -102,7 +102,7 @@ public final class BatchingEngine: Sendable {
         let placements = placements.current
         return zip(placements.nodes, placements.bucketCounts).enumerated().map { index, node in
             Node(
-                address: "\(node.0.server)",
+                address: "\(node.0.servers[0])",
                 lanesConnected: gauges.enumerated().count {
                     $0.offset % placements.homeCount == index && $0.element.isConnected
                 },

@@ -65,12 +65,12 @@ extension ConnectionParameters {
         }
     }
 
-    /// The same parameters for another server.
-    func moved(to address: ServerAddress) -> ConnectionParameters {
+    /// The same parameters for other servers.
+    func moved(to servers: [ServerAddress]) -> ConnectionParameters {
         var parameters = self
         parameters["hostaddr"] = nil
-        parameters["host"] = address.host
-        parameters["port"] = "\(address.port)"
+        parameters["host"] = servers.map(\.host).joined(separator: ",")
+        parameters["port"] = servers.map { "\($0.port)" }.joined(separator: ",")
         return parameters
     }
 

@@ -75,6 +75,16 @@ class Group:
     def name(self) -> str:
         return f"worker{self.number}" if self.number else "coordinator"
 
+    @property
+    def path(self) -> str:
+        """In etcd, below the scope."""
+        return f"{self.number}/"
+
+    @property
+    def of_patroni(self) -> dict[str, Any]:
+        """What Patroni's configuration has besides that of a cluster of its own."""
+        return {"citus": {"group": self.number, "database": self.database}}
+
 
 class Node:
     """One PostgreSQL and its Patroni. `home` has their data, configuration and logs."""
@@ -100,13 +110,6 @@ class Node:
 
     def settings(self) -> dict[str, Any]:
         sql_port, rest_port = self.peers_link.ports if self.peers_link else (self.port, self.rest_port)
-        group = self.cluster.group
-        distributed = {
-            "citus": {"group": group.number, "database": group.database},
-            # Patroni then names the primary alone to Citus. A standby in pg_dist_node has no use here, and cannot be added or
-            # removed while another server is away.
-            "tags": {"noloadbalance": True},
-        } if group else {}  # fmt: skip
         return {
             "scope": SCOPE,
             "name": self.name,
@@ -123,7 +126,7 @@ class Node:
                 "parameters": {"unix_socket_directories": str(self.home), "log_directory": str(self.home)},
             },
             "watchdog": {"mode": "off"},
-            **distributed,
+            **(self.cluster.group.of_patroni if self.cluster.group else {}),
         }
 
     def start(self) -> None:
@@ -278,7 +281,7 @@ class PatroniCluster:
         about: dict[str, Any] = {"scope": SCOPE, "etcd3": {"host": f"127.0.0.1:{self.etcd_port}"}}
         if group:
             # So that patronictl knows that there are groups.
-            about["citus"] = {"group": group.number, "database": group.database}
+            about |= group.of_patroni
         self.control.write_text(json.dumps(about), encoding="utf-8")
 
     def start(self) -> None:
@@ -320,7 +323,7 @@ class PatroniCluster:
             "maximum_lag_on_failover": 1 << 20 if self.is_synchronous else 1 << 40,
             "postgresql": {"use_pg_rewind": True, "parameters": {**SETTINGS, **(self.group.settings if self.group else {})}},
         }
-        path = f"/service/{SCOPE}/" + (f"{self.group.number}/" if self.group else "")
+        path = f"/service/{SCOPE}/{self.group.path if self.group else ''}"
         encoded = {
             name: base64.b64encode(text.encode()).decode()
             for name, text in (("key", f"{path}config"), ("value", json.dumps(settings)))

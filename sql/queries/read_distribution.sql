@@ -1,6 +1,6 @@
 -- Reads how far a database is distributed, on a server that has the extension Citus.
 select
-    (select nodename || ':' || nodeport from pg_dist_node where groupid = 0) as coordinator,
+    (select nodename || ':' || nodeport from pg_dist_node where groupid = 0 and noderole = 'primary') as coordinator,
     array(
         select nodename || ':' || nodeport from pg_dist_node
         where groupid <> 0 and noderole = 'primary' and isactive order by nodeid

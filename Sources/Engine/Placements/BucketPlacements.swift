@@ -2,9 +2,12 @@ import Postgres
 
 /// Which machine has the rows of each bucket. Empty in a database that is not distributed.
 public struct BucketPlacements: Equatable, Sendable {
-    /// A PostgreSQL server that has buckets.
-    public struct Node: Hashable, Sendable {
-        public var server: ServerAddress
+    /// A PostgreSQL server that has buckets, with its standbys.
+    public struct Node: Equatable, Sendable {
+        /// In Citus's catalog; it stays the same when a standby takes over.
+        var number: Int32
+        /// The primary, as the coordinator knows it, and then standbys.
+        public var servers: [ServerAddress]
         /// Whether it is the one that `database-url` names, which has buckets until they have moved to workers.
         var isCoordinator: Bool
     }
@@ -17,9 +20,10 @@ public struct BucketPlacements: Equatable, Sendable {
 
     private init() {}
 
+    /// - Parameter placements: each with the same node for the same number.
     init(_ placements: [(bucket: Bucket, node: Node)]) {
         for (bucket, node) in placements {
-            let index = nodes.firstIndex(of: node) ?? nodes.count
+            let index = nodes.firstIndex { $0.number == node.number } ?? nodes.count
             if index == nodes.count { nodes.append(node) }
             nodeOfBucket[bucket] = index
         }
@@ -28,11 +32,17 @@ public struct BucketPlacements: Equatable, Sendable {
     /// Decodes the result of `read_placements.sql`.
     init(_ result: QueryResult) throws(PostgresError) {
         var placements: [(bucket: Bucket, node: Node)] = []
-        let (bucket, host) = (try result.column("bucket"), try result.column("host"))
-        let (port, isCoordinator) = (try result.column("port"), try result.column("is_coordinator"))
+        let (bucket, number) = (try result.column("bucket"), try result.column("node_number"))
+        let (hosts, ports) = (try result.column("hosts"), try result.column("ports"))
+        let isCoordinator = try result.column("is_coordinator")
         for row in 0..<result.rowCount {
+            let addresses = zip(
+                try result.texts(row, hosts).compactMap(\.self),
+                try result.int32s(row, ports).compactMap(\.self)
+            )
             let node = Node(
-                server: ServerAddress(host: result.text(row, host), port: try result.int32(row, port)),
+                number: try result.int32(row, number),
+                servers: addresses.map { ServerAddress(host: $0, port: $1) },
                 isCoordinator: try result.bool(row, isCoordinator)
             )
             placements.append((Bucket(truncatingIfNeeded: try result.int32(row, bucket)), node))

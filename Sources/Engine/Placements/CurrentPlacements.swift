@@ -7,10 +7,16 @@ import Synchronization
 /// bucket passes the statement on to the one that has it. The monitor asks every two seconds, and at once after a lane
 /// has lost its server. A lane asks when it opens a session on the coordinator.
 public final class CurrentPlacements: Sendable {
+    private struct Worker {
+        var servers: Set<ServerAddress>
+        var database: DatabaseTopology
+    }
+
     private struct State {
         var placements = BucketPlacements.none
-        /// Of the workers. A server keeps its object, and so what is known of its timelines, while it has buckets.
-        var workers: [BucketPlacements.Node: DatabaseTopology] = [:]
+        /// Of the workers, by their numbers. A worker keeps its object while it has buckets and the same servers,
+        /// whichever of these is the primary.
+        var workers: [Int32: Worker] = [:]
         var observers: [@Sendable (BucketPlacements) -> Void] = []
         var doubt: @Sendable () -> Void = {}
     }
@@ -51,7 +57,7 @@ public final class CurrentPlacements: Sendable {
     /// The database in which a lane opens its session.
     func home(ofLane lane: Int) -> DatabaseTopology {
         state.withLock { state in
-            state.placements.node(ofLane: lane).flatMap { state.workers[$0] } ?? database
+            state.placements.node(ofLane: lane).flatMap { state.workers[$0.number]?.database } ?? database
         }
     }
 
@@ -77,7 +83,16 @@ public final class CurrentPlacements: Sendable {
             let known = state.workers
             state.workers = [:]
             for node in newest.nodes where !node.isCoordinator {
-                state.workers[node] = known[node] ?? database.worker(at: node.server)
+                let (servers, former) = (Set(node.servers), known[node.number])
+                state.workers[node.number] =
+                    if let former, former.servers == servers {
+                        former
+                    } else {
+                        Worker(
+                            servers: servers,
+                            database: database.worker(at: node.servers, formerly: former?.database)
+                        )
+                    }
             }
             changes.add(1, ordering: .releasing)
             for observer in state.observers { observer(newest) }

@@ -34,9 +34,13 @@ public final class DatabaseTopology: Sendable {
     /// Where the only server listens, as others reach it too; nil if there are several, or a Unix socket.
     public var address: ServerAddress? { (try? parameters.get())?.address }
 
-    /// Another server that is reached in the same way: with the same login, database and TLS settings.
-    public func worker(at address: ServerAddress) -> DatabaseTopology {
-        DatabaseTopology(parameters.map { $0.moved(to: address) })
+    /// A primary and its standbys that are reached in the same way: with the same login, database and TLS settings.
+    ///
+    /// - Parameter former: the same database as it was before a server was added or removed: its timelines are known.
+    public func worker(at servers: [ServerAddress], formerly former: DatabaseTopology?) -> DatabaseTopology {
+        let worker = DatabaseTopology(parameters.map { $0.moved(to: servers) })
+        if let former { worker.state.withLock { $0.timelines = former.timelines } }
+        return worker
     }
 
     private init(_ parameters: Result<ConnectionParameters, PostgresError>) {

@@ -6,7 +6,12 @@ import Testing
 
 /// Workers of tests that connect to none.
 func workers(_ count: Int) -> [BucketPlacements.Node] {
-    (0..<count).map { .init(server: ServerAddress(host: "worker\($0)", port: 5_432), isCoordinator: false) }
+    (0..<count).map { worker(Int32($0), "worker\($0)") }
+}
+
+/// A worker with the hosts of its primary and its standbys.
+func worker(_ number: Int32, _ hosts: String...) -> BucketPlacements.Node {
+    .init(number: number, servers: hosts.map { ServerAddress(host: $0, port: 5_432) }, isCoordinator: false)
 }
 
 /// A map of so many buckets, whose numbers are 1, 2, 3 …
@@ -46,10 +51,15 @@ struct BucketPlacementsTests {
     @Test("name the workers' databases with the login of database-url, and the coordinator as it is configured")
     func homes() {
         let current = CurrentPlacements(DatabaseTopology("host=a,b port=1,2 hostaddr=::1,::2 dbname=chat user=ada"))
-        let coordinator = BucketPlacements.Node(server: ServerAddress(host: "a", port: 1), isCoordinator: true)
-        current.note(placements(buckets: 4, on: [coordinator] + workers(1)))
+        let coordinator = BucketPlacements.Node(
+            number: 7,
+            servers: [ServerAddress(host: "a", port: 1)],
+            isCoordinator: true
+        )
+        current.note(placements(buckets: 6, on: [coordinator, worker(0, "w0"), worker(1, "w1", "w2")]))
         #expect(current.home(ofLane: 0) === current.database)
-        #expect("\(current.home(ofLane: 1))" == "host=worker0 port=5432 dbname=chat user=ada")
+        #expect("\(current.home(ofLane: 1))" == "host=w0 port=5432 dbname=chat user=ada")
+        #expect("\(current.home(ofLane: 2))" == "host=w1,w2 port=5432,5432 dbname=chat user=ada")
     }
 
     @Test("keep what is known of a worker while it has buckets, and report each change once")
@@ -66,6 +76,22 @@ struct BucketPlacementsTests {
         #expect(current.home(ofLane: 1) === home && current.generation > generation)
         current.note(.none)
         #expect(current.home(ofLane: 1) === current.database)
+    }
+
+    @Test("keep what is known of a worker whose standby took over, also when its servers change afterwards")
+    func standbys() {
+        let current = CurrentPlacements(DatabaseTopology("host=here"))
+        current.note(placements(buckets: 4, on: [worker(1, "a", "b", "c")]))
+        let home = current.home(ofLane: 0)
+        let promoted = Timeline(systemIdentifier: 1, number: 2)
+        home.note(promoted)
+        current.note(placements(buckets: 4, on: [worker(1, "b", "a", "c")]))
+        #expect(current.home(ofLane: 0) === home)
+        #expect(current.current.nodes.map(\.servers[0].host) == ["b"])
+        current.note(placements(buckets: 4, on: [worker(1, "b", "c")]))
+        let later = current.home(ofLane: 0)
+        #expect("\(later)" == "host=b,c port=5432,5432")
+        #expect(later.successor(of: Timeline(systemIdentifier: 1, number: 1)) == promoted)
     }
 }
 

@@ -15,14 +15,15 @@ struct WorkerLanesTests {
         let placements: CurrentPlacements
         let engine: EngineHarness
 
-        func node(_ index: Int) -> BucketPlacements.Node {
-            let path = proxies[index].address.pathname ?? ""
-            let directory = path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex)
-            let port = path.suffix(from: path.index(after: path.lastIndex(of: ".") ?? path.startIndex))
-            return .init(
-                server: ServerAddress(host: String(directory), port: Int32(port) ?? 0),
-                isCoordinator: false
-            )
+        /// A worker whose primary is reached through the first of these proxies, and its standbys through the others.
+        func node(_ indexes: Int...) -> BucketPlacements.Node {
+            let servers = indexes.map { index in
+                let path = proxies[index].address.pathname ?? ""
+                let directory = path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex)
+                let port = path.suffix(from: path.index(after: path.lastIndex(of: ".") ?? path.startIndex))
+                return ServerAddress(host: String(directory), port: Int32(port) ?? 0)
+            }
+            return .init(number: Int32(indexes[0]), servers: servers, isCoordinator: false)
         }
 
         /// Says that bucket 1 and bucket 2 are at these workers.
@@ -68,7 +69,7 @@ struct WorkerLanesTests {
         try await withWorkers { scene in
             let nodes = scene.engine.engine.snapshot.nodes
             #expect(nodes.map(\.lanesConnected) == [1, 1] && nodes.map(\.buckets) == [1, 1])
-            #expect(nodes.map(\.address) == (0..<2).map { "\(scene.node($0).server)" })
+            #expect(nodes.map(\.address) == (0..<2).map { "\(scene.node($0).servers[0])" })
             let receipts = try await scene.database.psql.rows(
                 "select bucket || ':' || count(*) from headroom.lane_receipts group by bucket order by bucket"
             )
@@ -115,6 +116,21 @@ struct WorkerLanesTests {
             let more = try await scene.count(users)
             #expect(more.map { $0.answer?.snapshot.used } == users.map { _ in 3 })
             #expect(scene.engine.engine.snapshot.reconnects == 0, "a move is no loss")
+        }
+    }
+
+    @Test("go to the server that has taken over from a worker's primary, before the placements tell")
+    func promotedStandby() async throws {
+        try await withWorkers { scene in
+            let users = scene.users(inBucket: 1) + scene.users(inBucket: 2)
+            scene.proxies[1].refusesConnections = true
+            scene.placements.note(BucketPlacements([(1, scene.node(0, 1)), (2, scene.node(0, 1))]))
+            try await waitUntil("all lanes are at the primary") { scene.connections(0) == 2 }
+            scene.proxies[1].refusesConnections = false
+            scene.proxies[0].refusesConnections = true
+            scene.proxies[0].cutAll()
+            let answers = try await scene.count(users)
+            #expect(answers.map { $0.answer?.snapshot.used } == users.map { _ in 1 })
         }
     }
 
