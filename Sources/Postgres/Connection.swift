@@ -167,6 +167,9 @@ public final class Connection {
     /// The server as host:port.
     public var serverAddress: String { parameters.serverAddress }
 
+    /// Where its server listens, as others reach it too; nil for a Unix socket.
+    public var address: ServerAddress? { parameters.address }
+
     /// Whether the server is a standby, which takes no writes. PostgreSQL 14 and later report it.
     public var isStandby: Bool {
         !isClosed && PQparameterStatus(handle, "in_hot_standby").map { String(cString: $0) == "on" } ?? false

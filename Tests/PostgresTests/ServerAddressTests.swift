@@ -15,11 +15,17 @@ import Testing
         #expect(ServerAddress(text) == nil)
     }
 
-    @Test func theAddressOfADatabaseIsThatOfItsOnlyServer() {
-        #expect(DatabaseTopology("postgresql://u:p@w1:5433/chat").address == ServerAddress(host: "w1", port: 5_433))
-        #expect(DatabaseTopology("host=w1 dbname=chat").address == ServerAddress(host: "w1", port: 5_432))
-        #expect(DatabaseTopology("postgresql://w1,w2/chat").address == nil)
-        #expect(DatabaseTopology("host=/run/postgresql dbname=chat").address == nil)
-        #expect(DatabaseTopology("dbname=chat").address == nil)
+    @Test(arguments: [
+        ("postgresql://u:p@w1:5433/chat", "w1:5433"), ("host=w1 dbname=chat", "w1:5432"),
+        ("postgresql://w1,w2/chat", nil), ("host=/run/postgresql dbname=chat", nil), ("dbname=chat", nil),
+    ])
+    func theAddressInAConnectionStringIsThatOfItsOnlyServer(conninfo: String, address: String?) throws {
+        #expect(try ConnectionParameters(parsing: conninfo).address?.description == address)
+    }
+
+    @Test func otherServersHaveTheSameLogin() throws {
+        let servers = [ServerAddress(host: "w1", port: 5_433), ServerAddress(host: "w2", port: 5_432)]
+        let moved = try ConnectionParameters(parsing: "host=a,b port=1,2 dbname=chat user=ada").moved(to: servers)
+        #expect(moved.redacted == "host=w1,w2 port=5433,5432 dbname=chat user=ada")
     }
 }

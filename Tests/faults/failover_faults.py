@@ -1,8 +1,8 @@
 """The faults of a distributed database whose servers have standbys under Patroni. Each returns after one injection with the number of
 proven effects.
 
-A fault says when a server is back: when another node of its group leads and has committed a write, and Citus, from which the service
-learns it, knows that node. The checker gives the service five more seconds.
+A fault says when a server is back: when another node of its group leads and has committed a write. The checker gives the service five
+more seconds. Patroni tells Citus some seconds later.
 """
 
 from __future__ import annotations
@@ -74,9 +74,6 @@ class FailoverScene:
         group, old, began = self.groups.groups[number], self.leaders[number], time.monotonic()
         self.leaders[number] = await group.writable(besides=old)
         promoted = time.monotonic() - began
-        await self.groups.known(self.leaders, [self.leaders[COORDINATOR]])
-        known = time.monotonic() - began
-        self.notes.append(f"{self.leaders[number].name} leads after {promoted:.1f} s, and Citus knows it after {known:.1f} s")
         self.recorder.healed(f"worker {number}" if number else None)
 
         def serve() -> bool:
@@ -86,11 +83,17 @@ class FailoverScene:
         # The checker reports instances that are late.
         await happens(serve, 15)
         await serves_again(self.recorder)
+        served = time.monotonic() - began
+        await self.groups.known(self.leaders, [self.leaders[COORDINATOR]])
+        known = time.monotonic() - began
+        name = self.leaders[number].name
+        self.notes.append(f"{name} leads after {promoted:.1f} s, is used after {served:.1f} s, and Citus knows it after {known:.1f} s")
 
     async def rebalance(self) -> int:
-        """Runs `headroom rebalance`, as an operator does; returns its exit status."""
+        """Runs `headroom rebalance`, as an operator does, with all servers of the coordinator; returns its exit status."""
+        url = self.groups.coordinator.url(self.database)
         process = await asyncio.create_subprocess_exec(
-            settings.binary, "rebalance", "--database-url", self.coordinator_url(), env=environment(), cwd="/",
+            settings.binary, "rebalance", "--database-url", url, env=environment(), cwd="/",
             stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         try:

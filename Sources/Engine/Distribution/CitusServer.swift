@@ -40,9 +40,16 @@ struct CitusServer {
         }
     }
 
-    init(_ database: DatabaseTopology, at address: ServerAddress) throws(PostgresError) {
-        self.address = address
+    /// - Parameter address: where others reach it; nil is that of the primary among the servers of the connection
+    ///   string.
+    /// - Throws: `Distribution.Refusal.noAddress` if that is a Unix socket.
+    init(_ database: DatabaseTopology, at address: ServerAddress?) throws {
         connection = try Connection.connect(.migration(database))
+        guard let address = address ?? connection.address else {
+            connection.close()
+            throw Distribution.Refusal.noAddress
+        }
+        self.address = address
         facts = try Facts(connection.query(EmbeddedSQL.readNode, deadline: .now + .seconds(30)))
     }
 

@@ -21,7 +21,7 @@ public struct Distribution: Sendable {
         case otherRelease(ServerAddress, String)
         /// Servers lack something; nothing was changed.
         case unready([Server])
-        /// The connection string of a server names none that others can reach, or several.
+        /// The connection string of a server names a Unix socket, which others cannot reach.
         case noAddress
         /// The rows are on these workers.
         case hasWorkers([String])
@@ -38,8 +38,8 @@ public struct Distribution: Sendable {
                     .joined(separator: "\n")
             case .noAddress:
                 """
-                each URL must name one server by its host, so that the others can reach it; --coordinator HOST:PORT \
-                names that of database-url
+                each URL must name its server by a host, so that the others can reach it; --coordinator HOST:PORT names \
+                that of database-url
                 """
             case .hasWorkers(let workers):
                 """

@@ -9,11 +9,8 @@ struct DistributionNodes {
 
     /// - Parameter address: where others reach the coordinator; nil is that of the connection string.
     init(_ coordinator: DatabaseTopology, at address: ServerAddress?, workers: [DatabaseTopology]) throws {
-        let addresses = [address ?? coordinator.address] + workers.map(\.address)
-        let known = addresses.compactMap(\.self)
-        guard known.count == addresses.count else { throw Distribution.Refusal.noAddress }
-        self.coordinator = try CitusServer(coordinator, at: known[0])
-        self.workers = try zip(workers, known.dropFirst()).map { try CitusServer($0, at: $1) }
+        self.coordinator = try CitusServer(coordinator, at: address)
+        self.workers = try workers.map { try CitusServer($0, at: nil) }
     }
 
     func close() {

@@ -31,9 +31,6 @@ public final class DatabaseTopology: Sendable {
         return parameters.servers.map { DatabaseTopology($0) }
     }
 
-    /// Where the only server listens, as others reach it too; nil if there are several, or a Unix socket.
-    public var address: ServerAddress? { (try? parameters.get())?.address }
-
     /// A primary and its standbys that are reached in the same way: with the same login, database and TLS settings.
     ///
     /// - Parameter former: the same database as it was before a server was added or removed: its timelines are known.

@@ -178,4 +178,4 @@ class WithoutCitus(unittest.TestCase):
 
     def test_each_server_needs_an_address_for_the_others(self):
         socket = f"host={self.server.home} port={self.server.port} user=postgres dbname=postgres"
-        self.assertIn("each URL must name one server by its host", self.refused("distribute", "--workers", socket))
+        self.assertIn("each URL must name its server by a host", self.refused("distribute", "--workers", socket))
