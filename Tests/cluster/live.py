@@ -16,6 +16,8 @@ from clusters import DATABASE, prepare
 from instance import Instance
 from live_citus import LiveCitus
 from live_citus import summary as summary_of_citus
+from live_groups import LiveGroups
+from live_groups import summary as summary_of_groups
 from load import LiveRecorder
 from support import citus, processes, settings
 from support.patroni import LEAST_TTL, Node, PatroniCluster
@@ -142,6 +144,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--binary", type=Path, required=True)
     parser.add_argument("--programs", type=Path)
     parser.add_argument("--citus", action="store_true")
+    parser.add_argument("--standbys", dest="has_standbys", action="store_true")
     parser.add_argument("--pg-config")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--nodes", type=int, default=3)
@@ -152,6 +155,8 @@ def parsed() -> argparse.Namespace:
     arguments = parser.parse_args()
     if not 2 <= arguments.nodes <= 9:
         parser.error("--nodes must be 2 to 9")
+    if arguments.has_standbys and not arguments.citus:
+        parser.error("--standbys is for --citus")
     if not 2 <= arguments.workers <= 6:
         parser.error("--workers must be 2 to 6")
     if arguments.ttl < LEAST_TTL:
@@ -168,7 +173,12 @@ def main() -> int:
     residence = Residence("headroom-cluster-", "/var/tmp")
     processes.put_directories_in(residence.path)
     try:
-        if arguments.citus:
+        if arguments.citus and arguments.has_standbys:
+            citus.use(arguments.pg_config)
+            live_groups = LiveGroups(arguments, residence)
+            asyncio.run(live_groups.run())
+            print(summary_of_groups(live_groups))
+        elif arguments.citus:
             citus.use(arguments.pg_config)
             live_citus = LiveCitus(arguments, residence)
             asyncio.run(live_citus.run())

@@ -142,3 +142,10 @@ class ClusterOfCitus(unittest.TestCase):
         environment = {**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS / 'faults'}"}
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         self.assertEqual((done.returncode, done.stderr), (1, "cluster: /nowhere/pg_config was not found\n"))
+
+    def test_standbys_are_for_a_distributed_database(self):
+        command = [sys.executable, str(TESTS / "cluster/live.py"), "--binary", "none", "--standbys"]
+        environment = {**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS / 'faults'}"}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--standbys is for --citus", done.stderr)
