@@ -166,7 +166,7 @@ class CitusCluster(Node):
         return added
 
     def on_each(self, action: Any) -> list[Any]:
-        """The results of an action on each node, at the same time."""
+        """As in Cluster; on all nodes at the same time."""
         with ThreadPoolExecutor(len(self.nodes)) as pool:
             return list(pool.map(action, self.nodes))
 
@@ -184,9 +184,6 @@ class CitusCluster(Node):
     def signal_all(self, number: int) -> None:
         for node in self.nodes:
             Node.signal_all(node, number)
-
-    def number(self, query: str, database: str) -> int:
-        return sum(self.on_each(lambda node: Node.number(node, query, database)))
 
     def placements(self, database: str) -> dict[int, tuple[int, Node]]:
         """The shard of message_usage of each bucket, and the worker that has it."""

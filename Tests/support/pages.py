@@ -6,7 +6,7 @@ import re
 from urllib.parse import urlencode
 
 from .http import Answer
-from .waiting import TIMEOUT_SECONDS
+from .waiting import TIMEOUT_SECONDS, wait_until
 
 
 class DashboardClient:
@@ -40,6 +40,15 @@ class DashboardClient:
 
     def get(self, path="/dashboard", **headers):
         return self.request("GET", path, headers=headers)
+
+    def get_loaded(self, path="/dashboard"):
+        """The page once all of its figures are there. A busy database may take longer than a page waits for them."""
+
+        def loaded():
+            answer = self.get(path)
+            return None if "Still counting" in answer.text else answer
+
+        return wait_until(loaded, f"the figures of {path}")
 
     def send(self, path, fields, **headers):
         """Sends a form as a browser does."""

@@ -242,9 +242,18 @@ class Cluster:
         """The rows of the statements, columns separated by |; each statement is a transaction of its own."""
         return processes.run([*psql(self.url(database)), *(f"--command={text}" for text in statements)], seconds).strip()
 
+    def on_each(self, action):
+        """The results of an action on each server."""
+        return [action(self)]
+
+    def rows_of_each(self, query, database):
+        """The rows of a query on all servers together."""
+        texts = self.on_each(lambda server: server.sql(query, database=database))
+        return [line.split("|") for text in texts for line in text.splitlines()]
+
     def number(self, query, database):
         """The number that a query yields, of all servers together."""
-        return int(self.sql(query, database=database))
+        return sum(int(row[0]) for row in self.rows_of_each(query, database))
 
     def session(self, database):
         return Session(self.bin, self.url(database))

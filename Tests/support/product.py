@@ -10,13 +10,13 @@ def seed(case, users=4_000, months=12):
     """Users on four plans with different usage in the twelve months up to the current one, daily activity, and the history of ADA.
     The numbers are the same in each run."""
     case.psql.run("select setseed(0.4711)")
-    # Without audit rows: this is not a change by hand.
-    case.psql.run("set session_replication_role = replica")
+    # Without audit rows: the service's changes are not those by hand.
+    case.psql.run("set role headroom_service")
     case.psql.run(
         f"""
-        insert into message_usage (user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
+        insert into message_usage (bucket, user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
         select
-            md5(users.number::text)::uuid,
+            headroom.bucket_of(md5(users.number::text)::uuid), md5(users.number::text)::uuid,
             to_char(date_trunc('month', headroom.now() at time zone 'UTC') - make_interval(months => months.ago), 'YYYY-MM'),
             case
                 when users.number % 25 = 0 then users.allowance
@@ -35,9 +35,10 @@ def seed(case, users=4_000, months=12):
     )
     case.psql.run(
         f"""
-        insert into message_usage (user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
-        select md5('trial' || number)::uuid, 'trial', least(100, (120 * random())::integer), 100, 'trial', 100, 'trial',
-            headroom.now()
+        insert into message_usage (bucket, user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
+        select
+            headroom.bucket_of(md5('trial' || number)::uuid), md5('trial' || number)::uuid, 'trial',
+            least(100, (120 * random())::integer), 100, 'trial', 100, 'trial', headroom.now()
         from generate_series(1, {users // 8}) as number
         """
     )
@@ -51,7 +52,7 @@ def seed(case, users=4_000, months=12):
         on conflict (day) do update set messages = excluded.messages, blocked = excluded.blocked
         """
     )
-    case.psql.run("set session_replication_role = origin")
+    case.psql.run("reset role")
     seed_user_history(case, ADA)
     case.psql.run("analyze")
 
@@ -60,12 +61,12 @@ def seed_user_history(case, user):
     """A trial, a purchase, a renewal, a revoked cancellation, a grant after an outage. The case's service accepts RevenueCat's
     events."""
     days = lambda ago: case.psql.value(f"select headroom.instant_text(headroom.now() - interval '{ago} days')")
-    case.psql.run("set session_replication_role = replica")
+    case.psql.run("set role headroom_service")
     case.psql.run(
-        f"""insert into message_usage (user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
-        values ('{user}', 'trial', 64, 100, 'trial', 100, 'trial', headroom.now() - interval '100 days')"""
+        f"""insert into message_usage (bucket, user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
+        values (headroom.bucket_of('{user}'), '{user}', 'trial', 64, 100, 'trial', 100, 'trial', headroom.now() - interval '100 days')"""
     )
-    case.psql.run("set session_replication_role = origin")
+    case.psql.run("reset role")
     case.psql.run("select headroom.map_product('revenuecat', 'premium_monthly', 'paid')")
     for kind, ago, more in [
         ("INITIAL_PURCHASE", 97, {"expiration_at_ms": days(67)}),
@@ -83,11 +84,16 @@ def seed_user_history(case, user):
     case.service.send_command(f"CONSUME {user} 772")
     case.psql.run(f"select grant_messages('{user}', 50, 'outage of the 12th, ticket 4711')")
     case.psql.run("reset headroom.actor")
-    case.psql.run("set session_replication_role = replica")
+    case.psql.run("set role headroom_service")
     for number, ago in enumerate([1, 2, 3]):
         case.psql.run(
-            f"""insert into message_usage (user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
-            values ('{user}', to_char(date_trunc('month', headroom.now() at time zone 'UTC') - interval '{ago} months', 'YYYY-MM'),
-            {[800, 512, 388][number]}, 800, 'paid', 800, 'active', headroom.now()) on conflict do nothing"""
+            f"""
+            insert into message_usage (bucket, user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
+            values (
+                headroom.bucket_of('{user}'), '{user}',
+                to_char(date_trunc('month', headroom.now() at time zone 'UTC') - interval '{ago} months', 'YYYY-MM'),
+                {[800, 512, 388][number]}, 800, 'paid', 800, 'active', headroom.now()
+            ) on conflict do nothing
+            """
         )
-    case.psql.run("set session_replication_role = origin")
+    case.psql.run("reset role")

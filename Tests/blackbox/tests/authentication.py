@@ -212,7 +212,7 @@ class TokensRequired(TokenCase):
         connection = self.connect(self.tokens["operator"])
         for request in (f"SETPLAN {user} paid", f"GRANT {user} 5 key=k", f"RESETUSAGE {user}"):
             self.assertTrue(connection.send_command(request).startswith("+OK "), request)
-        rows = self.psql.run(f"select action, actor from audit_trail where user_id = '{user}' order by id")
+        rows = self.psql.run(f"select action, actor from audit_trail where user_id = '{user}' order by at, id")
         self.assertEqual(rows, [["plan", "token:operator"], ["grant", "token:operator"], ["reset", "token:operator"]])
 
     def test_info_counts_connections_by_token_and_failures(self):

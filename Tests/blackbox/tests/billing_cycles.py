@@ -177,14 +177,14 @@ class BillingCycles(Case):
         self.addCleanup(self.psql.run, "update headroom.plans set allowance = 20 where plan = 'day'")
         rows = self.psql.run("select user_id, billing_period from monthly_usage where is_open")
         self.assertEqual(dict(rows), open_users)
-        page = DashboardClient(self.service).get("/dashboard")
+        page = DashboardClient(self.service).get_loaded("/dashboard")
         text = visible_text(page)
         for name in ("Open now", "October 2026 (this month)", "Week 43 of 2026", "24 October 2026", "23 October 2026", "trial"):
             self.assertIn(name, text)
         self.assertIn("21 a day (Europe/Berlin)", text)
         for user in open_users:
             self.assertIn(f"/dashboard/users/{user}", page.text)
-        day = DashboardClient(self.service).get("/dashboard?period=2026-10-23")
+        day = DashboardClient(self.service).get_loaded("/dashboard?period=2026-10-23")
         self.assertIn('<option value="2026-10-23" selected>', day.text)
         self.assertIn("It begins at midnight in the time zone of each user’s plan.", visible_text(day))
 

@@ -52,7 +52,7 @@ class AccessCase(Case):
     def audit(self, user):
         return self.psql.run(
             f"select action, actor, reason, after ->> 'count', after ->> 'limit'"
-            f" from headroom.audit_log where user_id = '{user}' order by id"
+            f" from headroom.audit_log where user_id = '{user}' order by at, id"
         )
 
     def act(self, client, user, action, **fields):

@@ -14,8 +14,9 @@ class Dashboards(Case):
     def setUpClass(cls):
         super().setUpClass()
         cls.psql.run(
-            "insert into message_usage (user_id, billing_period, message_count, \"limit\", plan, plan_limit)"
-            " select gen_random_uuid(), '2026-02', (random() * 850)::int, 800, 'paid', 800 from generate_series(1, 30000)"
+            "insert into message_usage (bucket, user_id, billing_period, message_count, \"limit\", plan, plan_limit)"
+            " select headroom.bucket_of(users.id), users.id, '2026-02', (random() * 850)::int, 800, 'paid', 800"
+            " from (select gen_random_uuid() as id from generate_series(1, 30000)) as users"
         )
 
     def report(self, period=""):

@@ -83,7 +83,10 @@ class Granting(Case):
 
     def test_a_usage_row_inserted_by_hand_does_not_prevent_the_trial(self):
         user = self.user()
-        self.psql.run(f"insert into message_usage (user_id, billing_period, message_count) values ('{user}', 'trial', 3)")
+        self.psql.run(
+            "insert into message_usage (bucket, user_id, billing_period, message_count)"
+            f" values (headroom.bucket_of('{user}'), '{user}', 'trial', 3)"
+        )
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 4)
         self.set_clock("2026-03-18T09:30:00Z")
         try:
@@ -96,13 +99,15 @@ class Granting(Case):
         with self.service.connect() as connection:
             connection.send(array("GRANT", user, "5", "key=k", "reason=the outage of the 21st; drop table x --"))
             self.assertIn("+OK ", connection.read_line())
+        self.set_clock("2026-03-15T09:30:01Z")
+        self.addCleanup(self.set_clock, MID_MONTH)
         self.psql.run("set headroom.actor = 'ann'")
         self.psql.run("set headroom.reason = 'asked'")
         self.psql.run(f"select reset_usage('{user}')")
         self.psql.run("reset headroom.actor")
         self.psql.run("reset headroom.reason")
         audit_trail = self.psql.run(
-            f"select action, detail, actor = 'ann', reason from audit_trail where user_id = '{user}' order by id"
+            f"select action, detail, actor = 'ann', reason from audit_trail where user_id = '{user}' order by at, id"
         )
         self.assertEqual(
             audit_trail[-2:],

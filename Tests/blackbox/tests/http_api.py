@@ -74,8 +74,8 @@ class API(Case):
     def test_usage_of_a_period_is_that_of_its_row(self):
         user = self.subscriber(used=160)
         self.psql.run(
-            "insert into message_usage (user_id, billing_period, message_count, \"limit\", plan)"
-            f" values ('{user}', '2026-01', 700, 800, 'paid')"
+            "insert into message_usage (bucket, user_id, billing_period, message_count, \"limit\", plan)"
+            f" values (headroom.bucket_of('{user}'), '{user}', '2026-01', 700, 800, 'paid')"
         )
         answer = self.get(f"/v1/usage/{user}?period=2026-01")
         self.assertEqual(answer.json, expected(self.send_command(f"USAGE {user} 2026-01")))

@@ -144,10 +144,11 @@ class Metrics(Case):
         self.assertGreaterEqual(found[("process_max_fds", frozenset())], found[("process_open_fds", frozenset())])
 
     def test_a_reconnect_of_a_lane_is_counted(self):
-        pids = self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom lane'"
-                             f" and datname = '{self.database}'")  # fmt: skip
-        self.assertEqual(len(pids), 1)
-        wait_until(lambda: samples(self.read())[("headroom_database_reconnects_total", frozenset())] >= 1, "the lane has reconnected")
+        lanes = f"from pg_stat_activity where application_name = 'headroom lane' and datname = '{self.database}'"
+        ended = self.cluster.rows_of_each(f"select pg_terminate_backend(pid) {lanes}", self.database)
+        self.assertEqual(len(ended), int(self.service.info()["lanes"]))
+        reconnects = ("headroom_database_reconnects_total", frozenset())
+        wait_until(lambda: samples(self.read())[reconnects] >= len(ended), "each lane has reconnected")
 
     def test_every_family_is_documented(self):
         with open(__file__.rsplit("/Tests/", 1)[0] + "/docs/reference.md") as file:

@@ -20,12 +20,14 @@ class Load(Case):
         # As docs/benchmarking.md says: no user of the load reaches a limit.
         cls.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('roomy', 'Roomy', 'monthly', 1000000000)")
         cls.psql.run(
-            "insert into headroom.subscribers (user_id)"
-            " select ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid from generate_series(0, 999) as n"
+            "insert into headroom.subscribers (bucket, user_id)"
+            " select headroom.bucket_of(users.user_id), users.user_id from ("
+            "select ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid as user_id from generate_series(0, 999) as n"
+            ") as users"
         )
         cls.psql.run(
-            "insert into headroom.subscriptions (user_id, original_transaction_id, plan, started_at)"
-            " select user_id, 'operator', 'roomy', now() from headroom.subscribers"
+            "insert into headroom.subscriptions (bucket, user_id, original_transaction_id, plan, started_at)"
+            " select bucket, user_id, 'operator', 'roomy', now() from headroom.subscribers"
         )
 
     def counted(self):

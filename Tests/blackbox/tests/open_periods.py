@@ -120,7 +120,7 @@ class OpenPeriods(Case):
 
     def test_the_dashboards_first_page_shows_open_periods_and_links_to_others(self):
         for path in ("/dashboard", "/dashboard?period=open"):
-            page = DashboardClient(self.service).get(path)
+            page = DashboardClient(self.service).get_loaded(path)
             figures = re.findall(r"<dt>(Messages|Users|Blocked users)</dt><dd>([\d,]+)</dd>", page.text)
             totals = self.expected_totals()
             self.assertEqual(
@@ -133,6 +133,6 @@ class OpenPeriods(Case):
                 self.assertIn(f'<option value="{label}">', page.text)
             for user in self.open:
                 self.assertIn(f"/dashboard/users/{user}", page.text)
-        month = DashboardClient(self.service).get("/dashboard?period=2026-11")
+        month = DashboardClient(self.service).get_loaded("/dashboard?period=2026-11")
         self.assertIn('<option value="2026-11" selected>', month.text)
         self.assertIn("Periods that begin in this month", visible_text(month))

@@ -92,7 +92,7 @@ class Operations(Case):
         return Answer(self.send_command(request))
 
     def trail(self, user=USER):
-        return self.psql.run(f"select action, reason, actor from audit_trail where user_id = '{user}' order by id desc")
+        return self.psql.run(f"select action, reason, actor from audit_trail where user_id = '{user}' order by at desc, id desc")
 
     def test_every_recipe_has_a_check_and_every_check_a_recipe(self):
         checks = {name.removeprefix("check_") for name in dir(self) if name.startswith("check_")}

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import time
+from pathlib import Path
 
 from support.case import Case
 from support.load import Load
@@ -11,6 +12,8 @@ from support.waiting import wait_until
 from support.wire import Answer
 
 KEEP_CHATTING = "I couldn't check your usage right now — don't worry, you can keep chatting."
+
+LANES = "from pg_stat_activity where application_name = 'headroom lane'"
 
 
 class UnderLoad(Case):
@@ -71,7 +74,7 @@ class UnderLoad(Case):
                 self.assertEqual(values, sorted(values), "in the order of time")
 
     def terminate_lanes(self):
-        self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom lane'")
+        self.cluster.rows_of_each(f"select pg_terminate_backend(pid) {LANES}", self.database)
 
 
 class Outages(UnderLoad):
@@ -103,9 +106,8 @@ class Outages(UnderLoad):
         self.assert_counted_once()
 
     def test_a_killed_backend_takes_the_server_down_for_a_moment(self):
-        pid = self.psql.number("select pid from pg_stat_activity where application_name = 'headroom lane' limit 1")
-        os.kill(pid, signal.SIGKILL)
-        self.cluster.wait_until_ready()
+        os.kill(int(self.cluster.rows_of_each(f"select pid {LANES}", self.database)[0][0]), signal.SIGKILL)
+        self.cluster.on_each(lambda server: server.wait_until_ready())
         self.assert_resumes()
         self.reopen_psql()
         self.assert_counted_once()
@@ -124,14 +126,15 @@ class Outages(UnderLoad):
         """A backend that is stopped during a flush holds the lock that every commit needs, and so stops all."""
         # A lane with users: by chance, one may have none of the six.
         now = self.psql.value("select clock_timestamp()")
-        lanes = (
-            "select pid, wait_event from pg_stat_activity"
-            f" where application_name = 'headroom lane' and state_change > '{now}' order by pid"
-        )
+        lanes = f"select pid, wait_event {LANES} and state_change > '{now}' order by pid"
+
+        def at_work():
+            return self.cluster.rows_of_each(lanes, self.database)
+
         for _ in range(200):
-            hanging = int(wait_until(lambda: self.psql.run(lanes), "a lane is at work")[0][0])
+            hanging = int(wait_until(at_work, "a lane is at work")[0][0])
             os.kill(hanging, signal.SIGSTOP)
-            if dict(self.psql.run(lanes)).get(str(hanging)) == "ClientRead":
+            if dict(at_work()).get(str(hanging)) == "ClientRead":
                 return hanging
             os.kill(hanging, signal.SIGCONT)
         raise AssertionError("a lane's backend was never seen between two statements")
@@ -172,7 +175,7 @@ class CutSessions(UnderLoad):
     def test_statements_that_an_operator_cancels_count_nothing_twice(self):
         for _ in range(25):
             before = self.load.answers
-            self.psql.run("select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'headroom lane'")
+            self.cluster.rows_of_each(f"select pg_cancel_backend(pid) {LANES}", self.database)
             wait_until(lambda: self.load.answers > before + 12, "the load goes on")
         self.assert_counted_once()
 
@@ -232,12 +235,11 @@ class AllowedWhenUnavailable(Case):
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         self.psql.close()
         self.cluster.stop()
-        with open(self.cluster.data + "/standby.signal", "w"):
-            pass
+        self.cluster.on_each(lambda server: Path(server.data, "standby.signal").touch())
         self.cluster.start()
         self.assertEqual(self.send_command(f"CONSUME {user}"), f'+ALLOWED user={user} degraded=1 banner="{KEEP_CHATTING}"')
         type(self).psql = self.cluster.session(self.database)
-        self.psql.run("select pg_promote()")
+        self.cluster.on_each(lambda server: server.sql("select pg_promote()"))
         self.wait_until_lanes_are_connected()
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 2)
 
@@ -301,10 +303,8 @@ class RefusedWhileTheDatabaseIsThere(Case):
 
     def test_a_database_that_refuses_sessions(self):
         user = self.subscriber("paid", used=5)
-        name = self.database
-        admin = self.cluster.session("postgres")
-        admin.run(f'alter database "{name}" with allow_connections false')
-        admin.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom lane'")
+        allow = f'alter database "{self.database}" with allow_connections '
+        self.cluster.on_each(lambda server: server.sql(allow + "false", f"select pg_terminate_backend(pid) {LANES}"))
         try:
             wait_until(lambda: self.service.info()["database"] == "down", "the sessions are lost")
             # Until the first attempt to connect, the loss of the sessions alone is known, which is an outage.
@@ -314,7 +314,6 @@ class RefusedWhileTheDatabaseIsThere(Case):
             usage = self.send_command(f"USAGE {user}")
             self.assertTrue(usage.endswith(" I couldn't check your usage right now. Let's try again in a moment."), usage)
         finally:
-            admin.run(f'alter database "{name}" with allow_connections true')
-            admin.close()
+            self.cluster.on_each(lambda server: server.sql(allow + "true"))
         self.wait_until_lanes_are_connected()
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 6)

@@ -37,7 +37,7 @@ class PlanCommands(TokenCase):
         shown = self.plan("reset", user, "2026-03").stdout
         self.assertRegex(shown, rf"\Auser +{user}\nplan +Premium \(paid\), cancelled")
         trail = self.psql.run(
-            f"select action, reason from audit_trail where user_id = '{user}' and actor = 'token:ann' order by id limit 3"
+            f"select action, reason from audit_trail where user_id = '{user}' and actor = 'token:ann' order by at, id limit 3"
         )
         self.assertEqual(trail, [["plan", None], ["grant", 'a "lost" day'], ["reset", None]])
         self.assertEqual(self.plan("forget", user).stdout, f"{user} is forgotten\n")

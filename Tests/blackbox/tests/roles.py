@@ -50,9 +50,9 @@ class LeastPrivilegedLogin(Case):
         self.send_command(f"RESETUSAGE {user}")
         actors = self.psql.run(f"select distinct actor from audit_trail where user_id = '{user}' and action = 'reset'")
         self.assertEqual(actors, [["headroom_service"]])
-        logins = self.psql.run("select distinct usename from pg_stat_activity where application_name = 'headroom lane'"
-                               f" and datname = '{self.database}'")  # fmt: skip
-        self.assertEqual(logins, [["backend"]])
+        lanes = f"from pg_stat_activity where application_name = 'headroom lane' and datname = '{self.database}'"
+        logins = {row[0] for row in self.cluster.rows_of_each(f"select usename {lanes}", self.database)}
+        self.assertEqual(logins, {"backend"})
 
     def test_counting_writes_nothing_to_the_audit_log(self):
         user = self.user()
@@ -108,7 +108,8 @@ class LeastPrivilegedLogin(Case):
         try:
             self.assertEqual(Answer(service.send_command(f"CONSUME {user}")).used, 1)
             self.psql.run("revoke headroom_service from shortly")
-            self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'shortly'")
+            ended = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'shortly'"
+            self.cluster.rows_of_each(ended, self.database)
             wait_until(lambda: "grant headroom_service to" in service.log(), "the log has the statement to run")
             self.assertIn("-UNAVAILABLE", service.send_command(f"CONSUME {user}"))
             self.psql.run("grant headroom_service to shortly")

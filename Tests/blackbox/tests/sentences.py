@@ -161,8 +161,8 @@ class EverySentence(WordsCase):
     def from_sql(self, language):
         """Of the current period, the only one about which SQL functions answer."""
         current = ", ".join(f"'{user}'" for user, period in self.periods.items() if period is None)
-        self.psql.run(f"set headroom.language = '{language}'")
-        return json.loads(self.psql.value(
+        return json.loads(self.value_in(
+            language,
             f"select coalesce(json_object_agg(user_id, to_json(usage)), '{{}}') from"
             f" (select user_id, {', '.join(FIELDS)} from current_usage where user_id = any(array[{current}]::uuid[])) as usage"
         ))  # fmt: skip

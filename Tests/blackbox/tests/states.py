@@ -242,8 +242,8 @@ class States(Case):
     def test_usage_of_a_past_period_shows_its_row_without_a_banner(self):
         user = self.subscriber("paid", used=3)
         self.psql.run(
-            "insert into message_usage (user_id, billing_period, message_count, \"limit\")"
-            f" values ('{user}', '2026-01', 790, 800)"
+            "insert into message_usage (bucket, user_id, billing_period, message_count, \"limit\")"
+            f" values (headroom.bucket_of('{user}'), '{user}', '2026-01', 790, 800)"
         )
         answer = Answer(self.send_command(f"USAGE {user} 2026-01"))
         self.assertEqual((answer.used, answer["period"], answer["limit"]), (790, "2026-01", "800"))
@@ -264,8 +264,8 @@ class States(Case):
     def test_history_is_newest_first_and_as_long_as_asked(self):
         user = self.subscriber("paid", used=5)
         self.psql.run(
-            "insert into message_usage (user_id, billing_period, message_count, \"limit\") select"
-            f" '{user}', to_char(month, 'YYYY-MM'), 700, 800"
+            "insert into message_usage (bucket, user_id, billing_period, message_count, \"limit\") select"
+            f" headroom.bucket_of('{user}'), '{user}', to_char(month, 'YYYY-MM'), 700, 800"
             " from generate_series(timestamp '2024-12-01', timestamp '2026-02-01', interval '1 month') as month"
         )
         with self.service.connect() as connection:

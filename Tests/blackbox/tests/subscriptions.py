@@ -282,7 +282,7 @@ class ManySubscriptions(Case):
 
     def change_all(self, count):
         self.psql.run(
-            f"insert into message_usage (user_id, billing_period, message_count) select user_id, '2020-01', {count}"
+            f"insert into message_usage (bucket, user_id, billing_period, message_count) select bucket, user_id, '2020-01', {count}"
             " from headroom.subscribers on conflict (user_id, billing_period) do update set message_count = excluded.message_count"
         )
         with self.service.connect() as connection:

@@ -2,7 +2,7 @@
 
 import json
 
-from support import http
+from support import citus, http
 from support.case import MID_MONTH, Case
 from support.pages import DashboardClient, visible_text
 from support.postgres import SQLError
@@ -30,10 +30,20 @@ class WordsCase(Case):
         fields = {name.replace("_", "-"): value for name, value in headers.items()}
         return http.request(self.service.http_port, "GET", path, headers=fields)
 
-    def banner_in_sql(self, user, language="", psql=None):
+    def value_in(self, language, query, psql=None):
+        """A query's only value, in a session that has set this language."""
         psql = psql or self.psql
-        psql.run(f"set headroom.language = '{language}'")
-        return psql.value(f"select banner from current_usage where user_id = '{user}'")
+        if not citus.is_asked_for():
+            psql.run(f"set headroom.language = '{language}'")
+            return psql.value(query)
+        # Workers get only what is set in a transaction.
+        psql.run(f"set citus.propagate_set_commands = 'local'; begin; set local headroom.language = '{language}'")
+        value = psql.value(query)
+        psql.run("commit")
+        return value
+
+    def banner_in_sql(self, user, language="", psql=None):
+        return self.value_in(language, f"select banner from current_usage where user_id = '{user}'", psql)
 
     def restore(self):
         self.psql.run("delete from headroom.words where lang <> 'en'")
