@@ -5,7 +5,9 @@ create or replace function public.reset_billing_period(p_billing_period text) re
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_rows bigint;
+    v_rows bigint := 0;
+    v_bucket_rows bigint;
+    v_buckets smallint[];
 begin
     if p_billing_period is null
         or headroom.label_cycle(p_billing_period) is null and p_billing_period !~ '^[a-z][a-z0-9_]{0,31}$' then
@@ -13,30 +15,38 @@ begin
             'p_billing_period must be YYYY-MM, YYYY-Www, YYYY-MM-DD, or a plan that never resets, such as trial'
             using errcode = 'invalid_parameter_value';
     end if;
-    with locked_rows as (
-        select usage.bucket, usage.user_id, usage.message_count from public.message_usage as usage
-        where usage.billing_period = p_billing_period and usage.message_count > 0
-        order by usage.user_id
-        for update
-    ),
-    reset_rows as (
-        update public.message_usage as usage
-        set message_count = 0, updated_at = headroom.now(), window_opened_at = null, window_ends_at = null,
-            window_count = null, window_held = null
-        from locked_rows
-        where usage.bucket = locked_rows.bucket and usage.user_id = locked_rows.user_id
-            and usage.billing_period = p_billing_period
-        returning usage.bucket, usage.user_id, locked_rows.message_count, usage."limit"
-    )
-    -- As headroom.record_change does, in one statement for all rows.
-    insert into headroom.audit_log (bucket, at, user_id, billing_period, action, before, after, reason, actor)
-    select
-        reset_rows.bucket, headroom.now(), reset_rows.user_id, p_billing_period, 'reset_period',
-        headroom.usage_record(p_billing_period, reset_rows.message_count, reset_rows."limit"),
-        headroom.usage_record(p_billing_period, 0, reset_rows."limit"),
-        nullif(current_setting('headroom.reason', true), ''), headroom.actor()
-    from reset_rows;
-    get diagnostics v_rows = row_count;
+    -- All at once. Citus locks and updates rows of one bucket at a time.
+    for v_buckets in
+        select array_agg(buckets.bucket)
+        from (select distinct unnest(map.buckets) as bucket from headroom.bucket_map as map) as buckets
+        group by case when headroom.is_distributed() then buckets.bucket end
+    loop
+        with locked_rows as (
+            select usage.bucket, usage.user_id, usage.message_count from public.message_usage as usage
+            where usage.bucket = any(v_buckets) and usage.billing_period = p_billing_period and usage.message_count > 0
+            order by usage.user_id
+            for update
+        ),
+        reset_rows as (
+            update public.message_usage as usage
+            set message_count = 0, updated_at = headroom.now(), window_opened_at = null, window_ends_at = null,
+                window_count = null, window_held = null
+            from locked_rows
+            where usage.bucket = any(v_buckets) and usage.bucket = locked_rows.bucket
+                and usage.user_id = locked_rows.user_id and usage.billing_period = p_billing_period
+            returning usage.bucket, usage.user_id, locked_rows.message_count, usage."limit"
+        )
+        -- As headroom.record_change does, in one statement for all rows.
+        insert into headroom.audit_log (bucket, at, user_id, billing_period, action, before, after, reason, actor)
+        select
+            reset_rows.bucket, headroom.now(), reset_rows.user_id, p_billing_period, 'reset_period',
+            headroom.usage_record(p_billing_period, reset_rows.message_count, reset_rows."limit"),
+            headroom.usage_record(p_billing_period, 0, reset_rows."limit"),
+            nullif(current_setting('headroom.reason', true), ''), headroom.actor()
+        from reset_rows;
+        get diagnostics v_bucket_rows = row_count;
+        v_rows := v_rows + v_bucket_rows;
+    end loop;
     return v_rows;
 end
 $$;

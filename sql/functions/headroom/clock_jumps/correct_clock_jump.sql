@@ -80,8 +80,6 @@ begin
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = any(v_later);
     update headroom.grants set billing_period = v_period
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = any(v_later);
-    update headroom.message_purchases set billing_period = v_period
-    where user_id = p_user_id and billing_period = any(v_later);
     delete from public.message_usage
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = any(v_later);
     update public.message_usage

@@ -6,6 +6,7 @@ create or replace function headroom.revoke_purchase(
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_key constant text := headroom.purchase_key(p_source, p_transaction);
     v_user_id uuid;
     v_period text;
     v_row public.message_usage;
@@ -13,6 +14,11 @@ declare
 begin
     select user_id, billing_period into strict v_user_id, v_period from headroom.message_purchases
     where source = p_source and transaction = p_transaction;
+    -- Another one if the clock was ahead when the messages were granted (headroom.correct_clock_jump).
+    v_period := coalesce((
+        select grants.billing_period from headroom.grants as grants
+        where grants.bucket = headroom.bucket_of(v_user_id) and grants.user_id = v_user_id and grants.key = v_key
+    ), v_period);
     v_row := headroom.lock_usage(v_user_id, v_period);
     if v_row.user_id is null or v_row.resets_at <= headroom.now() then
         return;
@@ -23,8 +29,7 @@ begin
     set granted = nullif(greatest(granted - p_messages, 0), 0), "limit" = v_limit, usable_until = '-infinity'
     where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id and billing_period = v_period;
     delete from headroom.grants
-    where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id
-        and key = headroom.purchase_key(p_source, p_transaction);
+    where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id and key = v_key;
     update headroom.message_purchases set granted_messages = null, billing_period = null
     where source = p_source and transaction = p_transaction;
     perform headroom.record_change(

@@ -18,7 +18,9 @@ begin
     -- They only have an anchor day, or their subscription was removed.
     if true = any(p_has_subscriber) then
         update headroom.subscribers as subscriber
-        set trial_started_at = p_started_at[width_bucket(subscriber.user_id, p_users)]
+        -- Citus 13.2.0 ends its server if a column of a domain is set to the element of an array, so to the greatest
+        -- of one.
+        set trial_started_at = greatest(p_started_at[width_bucket(subscriber.user_id, p_users)])
         where subscriber.bucket = p_bucket and subscriber.user_id = any(p_users)
             and subscriber.trial_started_at is null and p_is_trial[width_bucket(subscriber.user_id, p_users)];
     end if;
