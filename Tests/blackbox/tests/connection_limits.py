@@ -3,7 +3,7 @@
 import threading
 import time
 
-from support import processes
+from support import citus, processes
 from support.case import Case
 from support.kernel import fill
 from support.service import command
@@ -214,7 +214,9 @@ class ConnectionLimits(Case):
 
     def test_a_refused_burst_gets_an_error_for_each_request(self):
         """Each refusal makes room for the next request that was read with it, which is refused as well."""
-        service = self.serve("--queue-maximum", "64", "--lanes", "1", "--batch-maximum", "1", "--in-flight-maximum", "16")
+        # The lanes share the queue: 64 for that of the user.
+        queue = 64 * (citus.WORKERS if citus.is_asked_for() else 1)
+        service = self.serve("--queue-maximum", str(queue), "--lanes", "1", "--batch-maximum", "1", "--in-flight-maximum", "16")
         user = self.user()
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
         locks = self.cluster.session(self.database)
