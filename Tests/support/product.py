@@ -10,8 +10,8 @@ def seed(case, users=4_000, months=12):
     """Users on four plans with different usage in the twelve months up to the current one, daily activity, and the history of ADA.
     The numbers are the same in each run."""
     case.psql.run("select setseed(0.4711)")
-    # Without audit rows: the service's changes are not those by hand.
-    case.psql.run("set role headroom_service")
+    # Without audit rows: what Headroom itself changes is not a change by hand.
+    case.psql.run("set role headroom_owner")
     case.psql.run(
         f"""
         insert into message_usage (bucket, user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
@@ -61,7 +61,7 @@ def seed_user_history(case, user):
     """A trial, a purchase, a renewal, a revoked cancellation, a grant after an outage. The case's service accepts RevenueCat's
     events."""
     days = lambda ago: case.psql.value(f"select headroom.instant_text(headroom.now() - interval '{ago} days')")
-    case.psql.run("set role headroom_service")
+    case.psql.run("set role headroom_owner")
     case.psql.run(
         f"""insert into message_usage (bucket, user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
         values (headroom.bucket_of('{user}'), '{user}', 'trial', 64, 100, 'trial', 100, 'trial', headroom.now() - interval '100 days')"""
@@ -84,7 +84,7 @@ def seed_user_history(case, user):
     case.service.send_command(f"CONSUME {user} 772")
     case.psql.run(f"select grant_messages('{user}', 50, 'outage of the 12th, ticket 4711')")
     case.psql.run("reset headroom.actor")
-    case.psql.run("set role headroom_service")
+    case.psql.run("set role headroom_owner")
     for number, ago in enumerate([1, 2, 3]):
         case.psql.run(
             f"""
