@@ -13,5 +13,7 @@ begin
     -- Citus refuses a transaction in which two roles write copies of reference tables.
     alter function headroom.increment_revision() security invoker;
     grant update on headroom.plan_revision to headroom_operator, headroom_service;
+    grant execute on function headroom.table_of_shard(text), headroom.is_first_copy()
+        to headroom_operator, headroom_service;
 end
 $$;
