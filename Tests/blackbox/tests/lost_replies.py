@@ -1,6 +1,6 @@
 """The connection to the database breaks after the commit, before the service gets the reply."""
 
-from support.case import Case
+from support.case import Case, needs_one_machine
 from support.proxy import DatabaseProxy, commits, runs, runs_any_of
 from support.waiting import wait_until
 from support.wire import Answer
@@ -9,6 +9,7 @@ SLOW_PATH = (b"write_receipt",)
 """Names of the slow path's prepared statements."""
 
 
+@needs_one_machine("a proxy stands before the Unix socket of the only server; lanes connect to workers directly")
 class LostReplies(Case):
     FLAGS = None
 
