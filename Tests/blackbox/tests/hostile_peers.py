@@ -114,6 +114,7 @@ class GreedyConnections(Case):
             replies = connection.read_to_end()
         self.assertEqual(replies.count(b"\r\n*") + 1, 2_000)
 
+    @needs_one_machine("it stops the only lane at each statement; each worker has a lane of its own")
     def test_overload_is_refused_early_and_accepted_requests_are_answered(self):
         service = self.serve("--lanes", "1", "--batch-maximum", "16", "--queue-wait-ms", "500", "--request-timeout-ms", "60000")
         users = [self.subscriber_of(service) for _ in range(100)]
