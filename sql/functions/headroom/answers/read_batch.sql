@@ -6,8 +6,8 @@
 -- caller's, users may be in other buckets.
 --
 -- A usable row gives the snapshot. Those of the other users are derived by headroom.entitlements. Each statement uses
--- one table, so that Citus keeps its plan (docs/decisions/0041-sql-that-citus-can-plan.md). Without a search_path of its
--- own, as headroom.count_batch.
+-- one table, so that Citus keeps its plan (docs/decisions/0041-sql-that-citus-can-plan.md). Without a search_path of
+-- its own, as headroom.count_batch.
 create or replace function headroom.read_batch(
     p_bucket smallint, p_users uuid[], p_periods text[], p_unknown_users_policy text
 ) returns table (

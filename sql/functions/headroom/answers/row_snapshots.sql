@@ -1,5 +1,6 @@
--- Usage rows, each with its usage snapshot (headroom.row_snapshot). PostgreSQL inlines the view, so that (….snapshot).*
--- reads the columns only. The other columns are for conditions. Citus plans a query of the view again each time.
+-- Usage rows, each with its usage snapshot (headroom.row_snapshot). PostgreSQL inlines the view, so that
+-- (….snapshot).* reads the columns only. The other columns are for conditions. Citus plans a query of the view again
+-- each time.
 create or replace view headroom.row_snapshots as
 select
     usage.bucket, usage.user_id, usage.billing_period, usage.updated_at, usage.usable_until, usage.plan_revision,

@@ -19,7 +19,8 @@
 -- (docs/security.md). Each statement uses one table, so that a distributed database can execute it
 -- (docs/decisions/0026-sql-for-a-distributed-database.md). "= any" walks the index once in its order, which is the
 -- order of the locks (docs/decisions/0003-lock-order.md). The conditions are in the WHERE clause of the UPDATE, which
--- PostgreSQL evaluates again on the newest row after it has waited for a lock.
+-- PostgreSQL evaluates again on the newest row after it has waited for a lock. Those of some functions are written out,
+-- because Citus inlines the functions again in each execution (docs/decisions/0041-sql-that-citus-can-plan.md).
 create or replace function headroom.count_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_buckets_revision integer
@@ -77,20 +78,22 @@ begin
                 or usage.billing_period = p_periods[v_period_ordinals[width_bucket(usage.user_id, p_users)]]
             )
             -- headroom.fits
-            and coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]) + usage.message_count + usage.held
-                <= coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)
+            and coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)])
+                + usage.message_count + usage.held <= coalesce(
+                    case when usage.enforced is not false then usage."limit" end, 2147483647
+                )
             and case
                 when usage.window_limit is null then true
                 else usage.window_ends_at > v_now and coalesce(
-                    coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)]) + usage.window_count
-                        + usage.window_held
-                        <= case when usage.enforced is not false then usage.window_limit else 2147483647 end,
+                    coalesce(v_messages, p_messages[width_bucket(usage.user_id, p_users)])
+                    + usage.window_count + usage.window_held
+                    <= case when usage.enforced is not false then usage.window_limit else 2147483647 end,
                     true
                 )
             end
             -- headroom.is_usable
             and usage.usable_until > v_now and usage.updated_at <= v_latest and usage.plan_revision = v_revision
-            -- headroom.is_valid_usage_row. The slow path raises an error for such a row.
+            -- headroom.is_valid_usage_row. The slow path raises an error for a row that is not.
             and least(
                 usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit,
                 usage.window_count, usage.window_held, usage.window_limit

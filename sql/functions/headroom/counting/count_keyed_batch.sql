@@ -18,6 +18,7 @@ create or replace function headroom.count_keyed_batch(
 as $$
 declare
     v_now constant timestamptz := headroom.now();
+    v_latest constant timestamptz := v_now + interval '1 hour';
     v_revision integer;
     v_buckets_revision integer;
     v_periods integer[] := p_period_ordinals;
@@ -110,31 +111,35 @@ begin
             end
         where usage.bucket = p_bucket and usage.user_id = any(v_users) and usage.billing_period = any(p_periods)
             and usage.billing_period = p_periods[v_periods[width_bucket(usage.user_id, p_users)]]
-            and headroom.fits(
-                v_new[width_bucket(usage.user_id, p_users)], usage.message_count, usage.held,
-                coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)
-            )
+            -- headroom.fits
+            and v_new[width_bucket(usage.user_id, p_users)] + usage.message_count + usage.held
+                <= coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)
             and usage.held + v_holds[width_bucket(usage.user_id, p_users)] >= 0
             and case
                 -- Then the hold was not made in a window that is still open.
                 when usage.window_limit is null then v_key_windows[width_bucket(usage.user_id, p_users)] is null
                 else usage.window_ends_at > v_now
                     and usage.window_held + v_holds[width_bucket(usage.user_id, p_users)] >= 0
-                    and headroom.fits(
-                        v_new[width_bucket(usage.user_id, p_users)], usage.window_count, usage.window_held,
-                        case when usage.enforced is not false then usage.window_limit else 2147483647 end
+                    and coalesce(
+                        v_new[width_bucket(usage.user_id, p_users)] + usage.window_count + usage.window_held
+                            <= case when usage.enforced is not false then usage.window_limit else 2147483647 end,
+                        true
                     )
                     and (
                         v_holds[width_bucket(usage.user_id, p_users)] >= 0
                         or v_key_windows[width_bucket(usage.user_id, p_users)] = usage.window_opened_at
                     )
             end
-            and headroom.is_usable(usage.usable_until, usage.updated_at, usage.plan_revision, v_revision, v_now)
-            and headroom.is_valid_usage_row(
+            -- headroom.is_usable
+            and usage.usable_until > v_now and usage.updated_at <= v_latest and usage.plan_revision = v_revision
+            -- headroom.is_valid_usage_row
+            and least(
                 usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit,
-                usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at,
                 usage.window_count, usage.window_held, usage.window_limit
-            )
+            ) >= 0
+            and least(usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at) >= '2000-01-01T00:00:00Z'
+            and greatest(usage.updated_at, usage.started_at, usage.resets_at, usage.expires_at)
+                < '10000-01-01T00:00:00Z'
         returning
             usage.user_id, usage.billing_period, usage.message_count, usage.held, usage."limit", usage.generation,
             usage.entitlement_version, usage.window_opened_at, usage.window_count, usage.window_held,
