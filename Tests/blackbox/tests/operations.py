@@ -7,7 +7,7 @@ import subprocess
 
 import yaml
 from support import processes, settings
-from support.case import MID_MONTH, Case
+from support.case import MID_MONTH, Case, needs_one_machine
 from support.postgres import SQLError
 from support.service import Service, command, environment
 from support.stores import revenuecat
@@ -475,3 +475,9 @@ def recipe_test(heading):
 
 for _heading in recipes():
     setattr(Operations, f"test_the_recipe_{slug(_heading)}_does_what_it_says", recipe_test(_heading))
+needs_one_machine("Citus adds no constraint to message_usage, because its primary key lacks the bucket")(
+    Operations.test_the_recipe_correct_a_value_out_of_range_does_what_it_says
+)
+needs_one_machine("with Citus, the role headroom_dashboard has no rights on what the views read")(
+    Operations.test_the_recipe_hand_out_roles_does_what_it_says
+)
