@@ -35,7 +35,7 @@ def parse() -> argparse.Namespace:
     if not arguments.citus and (arguments.pg_config or arguments.words):
         parser.error("--pg-config and WORDS are for --citus; --filter and --blackbox choose among other tests")
     if arguments.citus and (arguments.filter or arguments.blackbox or arguments.remember):
-        parser.error("--citus runs Python tests, chosen by WORDS")
+        parser.error("--citus runs its tests, chosen by WORDS")
     return arguments
 
 
@@ -70,11 +70,15 @@ def main() -> int:
     if arguments.blackbox or arguments.citus or is_everything:
         binary = binaries / "headroom"
         words = arguments.words if arguments.citus else arguments.blackbox
-        parts.append(
-            lambda: python_tests.run(
+
+        def run_python_tests() -> None:
+            python_tests.run(
                 ROOT, binary, words, arguments.jobs, report, has_to_remember=arguments.remember, is_distributed=arguments.citus
             )
-        )
+            if arguments.citus and not report.is_stopped:
+                swift_tests.run_over_citus(ROOT, binaries, words, arguments.jobs, report)
+
+        parts.append(run_python_tests)
 
     def guarded(part: Callable[[], None]) -> None:
         try:

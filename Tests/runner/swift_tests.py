@@ -7,14 +7,20 @@ import os
 import re
 import subprocess
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
-from support import processes
+from support import citus, processes
 
 from .results import Report, Result
 
 PART = "Swift"
 LIMIT_SECONDS = 3_000
+DISTRIBUTED = "EngineModelTests/agreementOnWorkers"
+"""The test that `--citus` runs, over databases of its own; the others start a server themselves."""
+SEEDS = 3
+"""Of that test, each with a database."""
 
 
 class EventReader:
@@ -144,7 +150,19 @@ def seeds_in(log: Path) -> list[str]:
     return sorted(set(re.findall(r"^.*\bseeds?\b.*$", text, re.MULTILINE)))
 
 
-def run(root: Path, binaries: Path, filters: list[str], jobs: int, report: Report) -> None:
+def run_over_citus(root: Path, binaries: Path, words: list[str], jobs: int, report: Report) -> None:
+    """After `citus.prepare`."""
+    if words and not any(word in DISTRIBUTED for word in words):
+        return
+    cluster = citus.CitusCluster()
+    conninfos = [cluster.url(cluster.new_database(is_migrated=True)) for _ in range(SEEDS)]
+    run(root, binaries, [DISTRIBUTED], jobs, report, {"HEADROOM_TEST_DISTRIBUTED": "\n".join(conninfos)})
+    cluster.end()
+
+
+def run(
+    root: Path, binaries: Path, filters: list[str], jobs: int, report: Report, variables: Mapping[str, str] = MappingProxyType({})
+) -> None:
     work = root / ".build/test"
     events, log = work / "swift-events.jsonl", work / "swift.log"
     events.write_bytes(b"")
@@ -156,6 +174,7 @@ def run(root: Path, binaries: Path, filters: list[str], jobs: int, report: Repor
         command += ["--filter", text]
     environment = {
         **os.environ,
+        **variables,
         "HEADROOM_TEST_BINARIES": str(binaries),
         # Hundreds of concurrent tests with sessions of their own would delay each other.
         "SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH": str(jobs),

@@ -8,6 +8,16 @@ import Usage
 public struct TestDatabase: Sendable {
     public let conninfo: String
     public let psql: Session
+    /// Whether Citus distributes it over workers.
+    public var isDistributed = false
+
+    /// One of `DistributedDatabases`, which no other test uses, with this policy in all sessions.
+    public static func distributed(_ conninfo: String, unknownUsers policy: UnknownUsersPolicy) async throws -> TestDatabase {
+        let setting = try await Session.open(conninfo)
+        let name = try await setting.text("current_database()") ?? ""
+        try await setting.execute("alter database \(name) set headroom.unknown_users = '\(policy.rawValue)'")
+        return TestDatabase(conninfo: conninfo, psql: try await Session.open(conninfo), isDistributed: true)
+    }
 
     public static func fresh() async throws -> TestDatabase {
         let conninfo = try await TestServer.migratedDatabase()
@@ -24,6 +34,7 @@ public struct TestDatabase: Sendable {
 
     /// Replaces the database's clock; `moveClock` changes its time. The function stays `stable` and inlinable.
     public func stopClock(at instant: Instant) async throws {
+        if isDistributed { return try await moveClock(to: instant) }
         try await psql.execute(
             """
             create table headroom.test_clock (at timestamptz not null);
@@ -39,6 +50,7 @@ public struct TestDatabase: Sendable {
     }
 
     public func moveClock(to instant: Instant) async throws {
+        if isDistributed { return try await replaceClock(by: instant) }
         try await psql.run { connection in
             var parameters = Parameters()
             parameters.append(timestamptz: instant.microsecondsSince1970)
@@ -48,6 +60,19 @@ public struct TestDatabase: Sendable {
                 deadline: .now + waitLimit
             )
         }
+    }
+
+    /// On all machines. Each would need a copy of a table that the function reads.
+    private func replaceClock(by instant: Instant) async throws {
+        let text = "timestamptz 'epoch' + interval '\(instant.microsecondsSince1970) microseconds'"
+        let literal = try await psql.text(text) ?? ""
+        try await psql.execute(
+            """
+            create or replace function headroom.now() returns timestamptz
+                language sql stable parallel safe return timestamptz '\(literal)'
+            """
+        )
+        try await psql.execute("delete from headroom.installed_objects where object = 'function headroom.now()'")
     }
 
     /// `message_count` of a user's row; nil without one.
