@@ -15,5 +15,15 @@ begin
     grant update on headroom.plan_revision to headroom_operator, headroom_service;
     grant execute on function headroom.table_of_shard(text), headroom.is_first_copy()
         to headroom_operator, headroom_service;
+    -- Citus replaces a view by its query, and then the reader needs the rights on what that reads.
+    grant select on
+        public.message_usage, headroom.plan_revision, headroom.plans, headroom.subscribers, headroom.subscriptions,
+        headroom.audit_log
+    to headroom_dashboard;
+    if not exists (
+        select from pg_policy where polrelid = 'public.message_usage'::regclass and polname = 'headroom_dashboard'
+    ) then
+        create policy headroom_dashboard on public.message_usage for select to headroom_dashboard using (true);
+    end if;
 end
 $$;

@@ -87,7 +87,7 @@ class FlagsOfCitus(unittest.TestCase):
             self.assertIn("--pg-config and WORDS are for --citus", done.stderr)
 
     def test_the_swift_tests_cannot_be_chosen_beside_it(self):
-        self.assertIn("--citus runs Python tests", self.run_tests("--citus", "--filter", "TierTests").stderr)
+        self.assertIn("--citus runs its tests, chosen by WORDS", self.run_tests("--citus", "--filter", "TierTests").stderr)
 
 
 class TestsThatNeedOneMachine(unittest.TestCase):

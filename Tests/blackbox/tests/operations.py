@@ -478,6 +478,3 @@ for _heading in recipes():
 needs_one_machine("Citus adds no constraint to message_usage, because its primary key lacks the bucket")(
     Operations.test_the_recipe_correct_a_value_out_of_range_does_what_it_says
 )
-needs_one_machine("with Citus, the role headroom_dashboard has no rights on what the views read")(
-    Operations.test_the_recipe_hand_out_roles_does_what_it_says
-)
