@@ -6,15 +6,15 @@
 -- caller's, users may be in other buckets.
 --
 -- A usable row gives the snapshot. Those of the other users are derived by headroom.entitlements. Each statement uses
--- one table, so that Citus keeps its plan (docs/decisions/0041-sql-that-citus-can-plan.md). Without a search_path of
--- its own, as headroom.count_batch.
+-- one table, so that Citus keeps its plan (docs/decisions/0041-sql-that-citus-can-plan.md). Few rows are declared, so
+-- that read_batch.sql keeps its own, too. Without a search_path of its own, as headroom.count_batch.
 create or replace function headroom.read_batch(
     p_bucket smallint, p_users uuid[], p_periods text[], p_unknown_users_policy text
 ) returns table (
     ordinal integer, is_stale boolean, snapshot headroom.usage_snapshot, words_revision integer,
     buckets_revision integer
 )
-    language plpgsql stable
+    language plpgsql stable rows 16
 as $$
 #variable_conflict use_column
 declare
