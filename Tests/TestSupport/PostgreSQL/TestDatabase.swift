@@ -12,7 +12,10 @@ public struct TestDatabase: Sendable {
     public var isDistributed = false
 
     /// One of `DistributedDatabases`, which no other test uses, with this policy in all sessions.
-    public static func distributed(_ conninfo: String, unknownUsers policy: UnknownUsersPolicy) async throws -> TestDatabase {
+    public static func distributed(
+        _ conninfo: String,
+        unknownUsers policy: UnknownUsersPolicy
+    ) async throws -> TestDatabase {
         let setting = try await Session.open(conninfo)
         let name = try await setting.text("current_database()") ?? ""
         try await setting.execute("alter database \(name) set headroom.unknown_users = '\(policy.rawValue)'")
