@@ -17,10 +17,10 @@ from instance import Instance
 from live_citus import LiveCitus
 from live_citus import summary as summary_of_citus
 from live_groups import LiveGroups
-from live_groups import summary as summary_of_groups
+from live_screen import LiveScreen
 from load import LiveRecorder
 from support import citus, processes, settings
-from support.patroni import LEAST_TTL, Node, PatroniCluster
+from support.patroni import LEAST_TTL, PatroniCluster
 from support.residence import Residence
 from workload import Workload
 
@@ -31,8 +31,9 @@ PAUSE_SECONDS = 0.2
 RETURNS_AFTER = 10
 
 
-class LiveCluster:
+class LiveCluster(LiveScreen):
     def __init__(self, arguments: argparse.Namespace, residence: Residence) -> None:
+        super().__init__()
         self.arguments = arguments
         self.home = residence.path
         self.cluster = PatroniCluster(
@@ -41,8 +42,6 @@ class LiveCluster:
         self.recorder = LiveRecorder(INSTANCES)
         self.workload: Workload | None = None
         self.instances: list[Instance] = []
-        self.died: dict[str, float] = {}
-        self.events: list[str] = []
         self.leader = ""
         self.timeline = 0
 
@@ -58,23 +57,7 @@ class LiveCluster:
             self.workload.pause = PAUSE_SECONDS
             self.workload.start()
         about = screen.addresses(self.cluster, self.instances, DATABASE, str(self.arguments.binary))
-        is_terminal = sys.stdout.isatty()
-        if is_terminal:
-            sys.stdout.write(screen.CLEAR)
-        else:
-            print("\n".join([*about, "", *(f"To {line}" for line in screen.proposals(self.cluster, leader.name)), ""]), flush=True)
-        until = time.monotonic() + self.arguments.seconds
-        while time.monotonic() < until:
-            moment = await self.next_moment()
-            if is_terminal:
-                sys.stdout.write(screen.screen(moment, self.recorder, self.cluster, self.instances, about))
-            else:
-                for event in moment.events:
-                    print(event)
-                self.events.clear()
-                print(screen.one_line(moment, self.recorder))
-            sys.stdout.flush()
-            await self.start_again()
+        await self.follow(about, screen.proposals(self.cluster, leader.name), self.arguments.seconds)
 
     async def next_moment(self) -> screen.Moment:
         before, began = dict(self.recorder.allowed), time.monotonic()
@@ -94,30 +77,19 @@ class LiveCluster:
         )
 
     async def start_again(self) -> None:
-        """What a service manager does: starts what has ended, a node only after its lead can have passed to another."""
+        """A node only after its lead can have passed to another."""
         for instance in self.instances:
-            if instance.status is not None:
-                self.say_event(f"instance {instance.index} ended with {instance.status} and is started again")
-                await instance.start()
+            await self.start_instance(instance, f"instance {instance.index}")
         for node in self.cluster.nodes:
-            if not self.has_died(node):
-                continue
-            after = self.cluster.ttl + RETURNS_AFTER
-            if node.name not in self.died:
-                self.died[node.name] = time.monotonic()
-                self.say_event(f"{node.name} has died; it is started again in {after} s")
-            elif time.monotonic() - self.died[node.name] >= after:
-                self.say_event(f"{node.name} is started again")
+            if node.has_died and self.is_due(node.name, self.cluster.ttl + RETURNS_AFTER):
                 node.kill()
                 node.start()
-                del self.died[node.name]
 
-    def has_died(self, node: Node) -> bool:
-        """Without its Patroni a node is not managed, whether its PostgreSQL still runs or not."""
-        return node.patroni is not None and node.patroni.poll() is not None
+    def whole_screen(self, moment: screen.Moment, about: list[str]) -> str:
+        return screen.screen(moment, self.recorder, self.cluster, self.instances, about)
 
-    def say_event(self, text: str) -> None:
-        self.events.append(f"{time.strftime('%H:%M:%S')} {text}")
+    def one_line(self, moment: screen.Moment) -> str:
+        return screen.one_line(moment, self.recorder)
 
 
 def say(text: str) -> None:
@@ -177,12 +149,12 @@ def main() -> int:
             citus.use(arguments.pg_config)
             live_groups = LiveGroups(arguments, residence)
             asyncio.run(live_groups.run())
-            print(summary_of_groups(live_groups))
+            print(summary_of_citus(live_groups.recorder))
         elif arguments.citus:
             citus.use(arguments.pg_config)
             live_citus = LiveCitus(arguments, residence)
             asyncio.run(live_citus.run())
-            print(summary_of_citus(live_citus))
+            print(summary_of_citus(live_citus.recorder))
         else:
             live = LiveCluster(arguments, residence)
             asyncio.run(live.run())

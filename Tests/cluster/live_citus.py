@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-import sys
 import time
 from argparse import Namespace
 from collections import Counter
@@ -17,6 +16,7 @@ import screen
 from citus_case import SETTINGS
 from clusters import psql
 from instance import Instance
+from live_screen import LiveScreen
 from load import Gaps, LiveRecorder
 from support import processes
 from support.citus import CitusCluster, Node, prepare
@@ -75,8 +75,9 @@ class Moment:
     events: list[str] = field(default_factory=list)
 
 
-class LiveCitus:
+class LiveCitus(LiveScreen):
     def __init__(self, arguments: Namespace, residence: Residence) -> None:
+        super().__init__()
         self.arguments, self.home = arguments, residence.path
         prepared = prepare(str(self.home / "prepared"), setup_sql(), arguments.workers)
         self.cluster = CitusCluster(SETTINGS, str(self.home), prepared)
@@ -89,8 +90,6 @@ class LiveCitus:
         self.recorder = NodeRecorder({user: int(bucket) for user, bucket in rows})
         self.recorder.node_of_bucket = self.nodes_of_buckets()
         self.instance = Instance(0, self.home, self.cluster.url(self.database), flags=())
-        self.died: dict[str, float] = {}
-        self.events: list[str] = []
 
     def nodes_of_buckets(self) -> dict[int, str]:
         return {bucket: node.name for bucket, (_, node) in self.cluster.placements(self.database).items()}
@@ -101,24 +100,7 @@ class LiveCitus:
             workload = Workload(self.recorder, seed=1, port_of=lambda _: self.instance.port)
             workload.pause = PAUSE_SECONDS
             workload.start()
-        about = self.addresses()
-        is_terminal = sys.stdout.isatty()
-        if is_terminal:
-            sys.stdout.write(screen.CLEAR)
-        else:
-            print("\n".join([*about, "", *(f"To {line}" for line in self.proposals()), ""]), flush=True)
-        until = time.monotonic() + self.arguments.seconds
-        while time.monotonic() < until:
-            moment = await self.next_moment()
-            if is_terminal:
-                sys.stdout.write(self.whole_screen(moment, about))
-            else:
-                for event in moment.events:
-                    print(event)
-                self.events.clear()
-                print(self.one_line(moment))
-            sys.stdout.flush()
-            await self.start_again()
+        await self.follow(self.addresses(), self.proposals(), self.arguments.seconds)
 
     async def next_moment(self) -> Moment:
         recorder = self.recorder
@@ -145,22 +127,10 @@ class LiveCitus:
         return result.stdout.strip() if result.returncode == 0 else UNKNOWN
 
     async def start_again(self) -> None:
-        if self.instance.status is not None:
-            self.say_event(f"the service ended with {self.instance.status} and is started again")
-            await self.instance.start()
+        await self.start_instance(self.instance)
         for node in self.cluster.nodes:
-            if node.is_running:
-                continue
-            if node.name not in self.died:
-                self.died[node.name] = time.monotonic()
-                self.say_event(f"{node.name} has died; it is started again in {RETURNS_AFTER} s")
-            elif time.monotonic() - self.died[node.name] >= RETURNS_AFTER:
-                self.say_event(f"{node.name} is started again")
+            if not node.is_running and self.is_due(node.name, RETURNS_AFTER):
                 node.launch()
-                del self.died[node.name]
-
-    def say_event(self, text: str) -> None:
-        self.events.append(f"{time.strftime('%H:%M:%S')} {text}")
 
     # What is shown
 
@@ -218,8 +188,7 @@ class LiveCitus:
         return screen.framed([*lines, "", *self.events[-4:]])
 
 
-def summary(live: LiveCitus) -> str:
-    recorder = live.recorder
+def summary(recorder: NodeRecorder) -> str:
     return (
         f"{recorder.counts['allowed']} messages allowed, longest gap {recorder.overall.longest:.1f} s,"
         f" errors: {screen.errors(recorder)}"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-import sys
 import time
 from argparse import Namespace
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Any
 import screen
 from instance import Instance
 from live_citus import LANES, PAUSE_SECONDS, UNKNOWN, USERS, NodeRecorder
+from live_screen import LiveScreen
 from load import Gaps
 from support import processes
 from support.citus import prepare
@@ -55,8 +55,9 @@ def name(group: PatroniCluster) -> str:
     return group.group.name if group.group else ""
 
 
-class LiveGroups:
+class LiveGroups(LiveScreen):
     def __init__(self, arguments: Namespace, residence: Residence) -> None:
+        super().__init__()
         self.arguments, self.home = arguments, residence.path
         prepared = prepare(str(self.home / "prepared"), setup_sql(), arguments.workers)
         sizes = [arguments.nodes] * (arguments.workers + 1)
@@ -67,8 +68,6 @@ class LiveGroups:
         self.leaders: dict[str, str] = {}
         # Of each bucket: its shard, and the number of its group.
         self.placements: dict[int, tuple[int, int]] = {}
-        self.died: dict[str, float] = {}
-        self.events: list[str] = []
 
     async def run(self) -> None:
         leaders = await self.start()
@@ -79,24 +78,7 @@ class LiveGroups:
             workload = Workload(self.recorder, seed=1, port_of=lambda _: instance.port)
             workload.pause = PAUSE_SECONDS
             workload.start()
-        about = self.addresses(instance)
-        is_terminal = sys.stdout.isatty()
-        if is_terminal:
-            sys.stdout.write(screen.CLEAR)
-        else:
-            print("\n".join([*about, "", *(f"To {line}" for line in self.proposals()), ""]), flush=True)
-        until = time.monotonic() + self.arguments.seconds
-        while time.monotonic() < until:
-            moment = await self.next_moment()
-            if is_terminal:
-                sys.stdout.write(self.whole_screen(moment, about))
-            else:
-                for event in moment.events:
-                    print(event)
-                self.events.clear()
-                print(self.one_line(moment))
-            sys.stdout.flush()
-            await self.start_again(instance)
+        await self.follow(self.addresses(instance), self.proposals(), self.arguments.seconds)
 
     async def start(self) -> list[Node]:
         self.groups.start()
@@ -149,27 +131,14 @@ class LiveGroups:
         lanes = await leader.query(LANES, 5, self.groups.database)
         return members, lanes.stdout.strip() if lanes.returncode == 0 else UNKNOWN
 
-    async def start_again(self, instance: Instance) -> None:
-        """What a service manager does: starts what has ended, a node only after its lead can have passed to another."""
-        if instance.status is not None:
-            self.say_event(f"the service ended with {instance.status} and is started again")
-            await instance.start()
-        after = self.arguments.ttl + RETURNS_AFTER
+    async def start_again(self) -> None:
+        """A node only after its lead can have passed to another."""
+        if self.instance:
+            await self.start_instance(self.instance)
         for node in self.groups.nodes:
-            # Without its Patroni a node is not managed, whether its PostgreSQL still runs or not.
-            if node.patroni is None or node.patroni.poll() is None:
-                continue
-            if node.name not in self.died:
-                self.died[node.name] = time.monotonic()
-                self.say_event(f"{node.name} has died; it is started again in {after} s")
-            elif time.monotonic() - self.died[node.name] >= after:
-                self.say_event(f"{node.name} is started again")
+            if node.has_died and self.is_due(node.name, self.arguments.ttl + RETURNS_AFTER):
                 node.kill()
                 node.start()
-                del self.died[node.name]
-
-    def say_event(self, text: str) -> None:
-        self.events.append(f"{time.strftime('%H:%M:%S')} {text}")
 
     # What is printed
 
@@ -239,11 +208,3 @@ class LiveGroups:
             f"{node.name:14} {node.port:<6} {member.get('role', UNKNOWN):13} {member.get('state', 'unknown'):14}"
             f" {member.get('timeline', UNKNOWN)!s:>8}  {node.postmaster or UNKNOWN!s:>10}  {patroni!s:>7}"
         )
-
-
-def summary(live: LiveGroups) -> str:
-    recorder = live.recorder
-    return (
-        f"{recorder.counts['allowed']} messages allowed, longest gap {recorder.overall.longest:.1f} s,"
-        f" errors: {screen.errors(recorder)}"
-    )

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from instance import Instance
 from plants import PLANTS, Plant
 from recorder import Recorder
 from support import settings
+from support.patroni import Node
 from support.proxy import DisturbedProxy
 from support.waiting import wait_until_async
 from workload import FIVE, HOLD, HOT, RESET, RESET_USERS, Workload, user_id
@@ -87,6 +88,14 @@ class Result:
     @property
     def is_passed(self) -> bool:
         return not self.violations and not self.error and self.fired > 0
+
+
+def keep_logs(nodes: Iterable[Node], directory: Path) -> None:
+    """Copies the logs of nodes that are removed with their residence."""
+    for node in nodes:
+        for log in (node.log, node.patroni_log):
+            if log.exists():
+                shutil.copy(log, directory / f"{node.name}-{log.name}")
 
 
 class Case:

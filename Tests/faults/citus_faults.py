@@ -28,6 +28,22 @@ MOVE_SECONDS = 120.0
 COMMAND_SECONDS = 300.0
 
 
+async def headroom(url: str, notes: list[str], *arguments: str) -> int:
+    """Runs a command of the service on a database; returns its exit status, and notes what a failed one says."""
+    process = await asyncio.create_subprocess_exec(
+        settings.binary, *arguments, "--database-url", url, env=environment(), cwd="/",
+        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        _, errors = await asyncio.wait_for(process.communicate(), COMMAND_SECONDS)
+    finally:
+        if process.returncode is None:
+            process.kill()
+    if process.returncode:
+        notes.append(f"{arguments[0]}: {errors.decode().strip()[-300:]}")
+    return process.returncode or 0
+
+
 @dataclass
 class CitusScene:
     """The objects that a fault may use."""
@@ -52,19 +68,7 @@ class CitusScene:
         await asyncio.to_thread(node.wait_until_ready)
 
     async def headroom(self, *arguments: str) -> int:
-        """Runs a command of the service on the database; returns its exit status."""
-        process = await asyncio.create_subprocess_exec(
-            settings.binary, *arguments, "--database-url", self.cluster.url(self.database), env=environment(), cwd="/",
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        try:
-            _, errors = await asyncio.wait_for(process.communicate(), COMMAND_SECONDS)
-        finally:
-            if process.returncode is None:
-                process.kill()
-        if process.returncode:
-            self.notes.append(errors.decode().strip()[-300:])
-        return process.returncode or 0
+        return await headroom(self.cluster.url(self.database), self.notes, *arguments)
 
     def nodes_of_buckets(self) -> dict[int, str]:
         return {bucket: node.name for bucket, (_, node) in self.cluster.placements(self.database).items()}

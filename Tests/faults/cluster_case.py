@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-import shutil
 
 import billing
-from case import SETTLED_WITHIN, Assignment, Case, read_final
+from case import SETTLED_WITHIN, Assignment, Case, keep_logs, read_final
 from cluster_faults import CLUSTER_FAULTS, PLANTED, ClusterFault, ClusterScene
 from clusters import DATABASE
 from instance import Instance
@@ -69,8 +68,5 @@ class ClusterCase(Case):
         await read_final(lambda text, seconds=30: scene.leader.query(text, seconds, DATABASE), recorder, billing.FINAL_SQL)
 
     async def clean_up(self) -> None:
-        for node in self.cluster.nodes if self.cluster else []:
-            for log in (node.log, node.patroni_log):
-                if log.exists():
-                    shutil.copy(log, self.directory / f"{node.name}-{log.name}")
+        keep_logs(self.cluster.nodes if self.cluster else [], self.directory)
         await asyncio.to_thread(self.residence.close)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-import shutil
 
-from case import Assignment, Case, read_final
+from case import Assignment, Case, keep_logs, read_final
 from citus_case import DEADLOCKS, PAUSE_SECONDS, write_nodes
 from failover_faults import COORDINATOR, FAILOVER_FAULTS, FailoverFault, FailoverScene, unbalance
 from instance import Instance
@@ -64,8 +63,5 @@ class FailoverCase(Case):
         await read_final(lambda text, seconds=30: coordinator.query(text, seconds, scene.database), recorder)
 
     async def clean_up(self) -> None:
-        for node in self.groups.nodes if self.groups else []:
-            for log in (node.log, node.patroni_log):
-                if log.exists():
-                    shutil.copy(log, self.directory / f"{node.name}-{log.name}")
+        keep_logs(self.groups.nodes if self.groups else [], self.directory)
         await asyncio.to_thread(self.residence.close)

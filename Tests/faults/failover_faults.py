@@ -14,15 +14,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from case import serves_again
-from citus_faults import COMMAND_SECONDS, MOVE_SECONDS
+from citus_faults import MOVE_SECONDS, headroom
 from faults import happens
 from instance import Instance
 from recorder import Recorder
-from support import processes, settings
+from support import processes
 from support.citus_patroni import CitusGroups
 from support.patroni import Node
 from support.residence import residents
-from support.service import environment
 from support.waiting import wait_until_async
 from workload import Workload
 
@@ -91,19 +90,7 @@ class FailoverScene:
 
     async def rebalance(self) -> int:
         """Runs `headroom rebalance`, as an operator does, with all servers of the coordinator; returns its exit status."""
-        url = self.groups.coordinator.url(self.database)
-        process = await asyncio.create_subprocess_exec(
-            settings.binary, "rebalance", "--database-url", url, env=environment(), cwd="/",
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        try:
-            _, errors = await asyncio.wait_for(process.communicate(), COMMAND_SECONDS)
-        finally:
-            if process.returncode is None:
-                process.kill()
-        if process.returncode:
-            self.notes.append(f"rebalance: {errors.decode().strip()[-300:]}")
-        return process.returncode or 0
+        return await headroom(self.groups.coordinator.url(self.database), self.notes, "rebalance")
 
     async def execute(self, node: Node, statement: str, seconds: float = 90) -> str:
         done = await node.query(statement, seconds, self.database)

@@ -152,6 +152,11 @@ class Node:
         return None
 
     @property
+    def has_died(self) -> bool:
+        """Without its Patroni a node is not managed, whether its PostgreSQL still runs or not."""
+        return self.patroni is not None and self.patroni.poll() is not None
+
+    @property
     def postmaster(self) -> int | None:
         pid = self.written_pid()
         with contextlib.suppress(OSError):
