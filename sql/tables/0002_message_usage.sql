@@ -97,9 +97,6 @@ alter table public.message_usage
         least(message_count, held, released, granted, "limit", plan_limit, plan_revision) >= 0
         and least(generation, entitlement_version) >= 0
     ),
-    -- A row in another bucket than headroom.bucket_of(user_id) would not be found. A distributed database has more
-    -- buckets and another constraint.
-    add constraint bucket_is_0 check (bucket = 0),
     add constraint instants_are_in_the_years_2000_to_9999 check (
         least(updated_at, started_at, resets_at, expires_at) >= '2000-01-01T00:00:00Z'
         and greatest(updated_at, started_at, resets_at, expires_at) < '10000-01-01T00:00:00Z'

@@ -66,7 +66,6 @@ create table headroom.subscribers (
     operator_anchor_day smallint not null default 1,
     store_trial_started_at headroom.instant,
     trial_used_up_at headroom.instant,
-    constraint bucket_is_0 check (bucket = 0),
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
     constraint operator_anchor_day_is_1_to_31 check (operator_anchor_day between 1 and 31),
     primary key (bucket, user_id)
@@ -111,7 +110,6 @@ create table headroom.subscriptions (
     renews boolean,
     price text,
     currency text,
-    constraint bucket_is_0 check (bucket = 0),
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
     constraint price_is_a_decimal check (price ~ '^[0-9]{1,15}([.][0-9]{1,3})?$'),
     constraint currency_is_an_iso_4217_code check (currency ~ '^[A-Z]{3}$'),

@@ -24,7 +24,6 @@ create table headroom.message_keys (
     status "char" not null,
     billing_period text not null,
     key text not null,
-    constraint bucket_is_0 check (bucket = 0),
     constraint verb_is_consume_or_reserve check (verb in ('c', 'r')),
     constraint status_is_counted_held_or_released check (status in ('c', 'h', 'r')),
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),

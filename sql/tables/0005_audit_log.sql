@@ -13,7 +13,6 @@ create table headroom.audit_log (
     reason text,
     event_id text,
     actor text not null,
-    constraint bucket_is_0 check (bucket = 0),
     constraint action_is_known check (action in (
         'reset', 'reset_period', 'grant', 'plan', 'store_event', 'forget', 'insert', 'update', 'delete'
     )),
@@ -39,7 +38,6 @@ create table headroom.grants (
     reason text,
     granted_at headroom.instant not null,
     actor text not null,
-    constraint bucket_is_0 check (bucket = 0),
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
     primary key (bucket, user_id, key)
 );

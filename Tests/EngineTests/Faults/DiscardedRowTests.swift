@@ -56,8 +56,8 @@ struct DiscardedRowTests {
         }
     }
 
-    @Test("is found in no other bucket: a constraint refuses one")
-    func bucketConstraint() async throws {
+    @Test("is found in no other bucket: a trigger refuses one")
+    func bucketTrigger() async throws {
         let psql = try await TestDatabase.fresh().psql
         try await psql.execute("select set_plan('\(ada)', 'paid')")
         for table in ["message_usage", "headroom.subscribers"] {
@@ -65,12 +65,12 @@ struct DiscardedRowTests {
         }
     }
 
-    @Test("in another bucket, after its constraint was dropped, fails this user's requests alone")
+    @Test("in another bucket, after its trigger was disabled, fails this user's requests alone")
     func otherBucket() async throws {
         try await withStore { database, harness in
             try await database.psql.execute(
                 """
-                alter table message_usage drop constraint bucket_is_0;
+                alter table message_usage disable trigger bucket_is_of_the_user;
                 insert into message_usage (user_id, billing_period, bucket) values ('\(ada)', 'trial', 1);
                 """
             )

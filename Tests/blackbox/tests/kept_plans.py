@@ -54,3 +54,12 @@ class KeptPlans(Case):
             self.addCleanup(session.close)
             source = r"headroom\.plan_revision_\d+ revised" if citus.is_asked_for() else r"headroom\.plan_revision revised"
             self.assertRegex(" ".join(line for (line,) in session.run(definition)), source)
+
+    def test_no_check_constraint_calls_a_function_of_headroom(self):
+        # PostgreSQL inlines and prepares each one for each UPDATE, whatever it changes.
+        found = self.psql.run(
+            "select conrelid::regclass, conname from unnest(headroom.divided_tables()) as divided (name)"
+            " join pg_constraint on conrelid = divided.name::regclass"
+            r" where contype = 'c' and pg_get_constraintdef(pg_constraint.oid) ~ 'headroom\.[a-z_]+\('"
+        )
+        self.assertEqual(found, [])

@@ -59,9 +59,10 @@ begin
     loop
         ordinal := width_bucket((v_row.entitlement).user_id, p_users);
         snapshot := headroom.read_open_usage(v_row.entitlement);
-        is_stale := false;
-        if snapshot.denial_reason is null then
-            select true into is_stale from public.message_usage as usage
+        if snapshot.denial_reason is not null then
+            is_stale := false;
+        else
+            perform true from public.message_usage as usage
             where usage.bucket = p_bucket and usage.user_id = p_users[ordinal]
                 and (
                     usage.billing_period = snapshot.billing_period

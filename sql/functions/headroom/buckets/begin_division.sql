@@ -6,7 +6,6 @@ create or replace function headroom.begin_division(p_buckets smallint[]) returns
 as $$
 declare
     v_map headroom.bucket_map;
-    v_table text;
 begin
     lock table headroom.lane_receipts in exclusive mode;
     -- Before the other tables, because lanes that read lock it first.
@@ -19,13 +18,6 @@ begin
     end if;
     alter table headroom.lane_receipts drop constraint if exists bucket_is_0;
     alter table headroom.spent_trials drop constraint if exists bucket_is_0;
-    foreach v_table in array headroom.divided_tables() loop
-        -- Not validated: all rows are in bucket 0, where everybody belongs until headroom.divide_users.
-        execute format(
-            'alter table %s drop constraint if exists bucket_is_0, '
-            'add constraint bucket_is_of_the_user check (bucket = headroom.bucket_of(user_id)) not valid', v_table
-        );
-    end loop;
     perform headroom.write_bucket_map(p_buckets, 0);
 end
 $$;

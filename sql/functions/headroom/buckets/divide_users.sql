@@ -5,7 +5,7 @@
 --
 -- The lock on the receipts waits for the batches that are being counted, and holds up the next ones. These then find
 -- that the revision of the map has changed (HR012). Changes by functions, by psql and by billing events lock the
--- subscriber or the usage row; one that has waited for a row which is moved fails by the check constraint
+-- subscriber or the usage row; one that has waited for a row which is moved fails by the trigger
 -- bucket_is_of_the_user, or finds no row, and can be made again.
 create or replace function headroom.divide_users(p_to integer) returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
