@@ -26,7 +26,7 @@ from support.waiting import wait_until_async
 from workload import Workload
 
 COORDINATOR, SOURCE, TARGET = 0, 1, 2
-"""The groups. What fails is the coordinator, or the worker to which a bucket moves."""
+"""The groups: the coordinator, the worker that `headroom rebalance` takes a bucket from, and the one that gets it."""
 COPYING = "select count(*) from pg_stat_subscription where pid is not null"
 # Left by moves that did not end.
 LEFT = (
@@ -140,10 +140,42 @@ async def fail_coordinator_over(scene: FailoverScene) -> int:
     return fired if await scene.rebalance() == 0 and await is_balanced(scene) else 0
 
 
+async def freeze_worker(scene: FailoverScene) -> int:
+    """A worker's primary is silent, as behind a broken network: sessions stay open, and nobody is told. It resumes beside the new one."""
+    group, old, users = scene.groups.groups[TARGET], scene.leaders[TARGET], await scene.users(TARGET)
+    old.freeze()
+    fired = int(old.postmaster is not None and processes.state(old.postmaster) == "T")
+    await scene.taken_over(TARGET, users)
+    old.thaw()
+    await group.ready()
+    await serves_again(scene.recorder)
+    return fired
+
+
+async def cut_worker_off(scene: FailoverScene) -> int:
+    """A worker's primary does not reach etcd, while its standbys, the other servers and the service reach it. Patroni demotes it."""
+    group, old, users = scene.groups.groups[TARGET], scene.leaders[TARGET], await scene.users(TARGET)
+    old.etcd_link.cut()
+    fired = int(old.etcd_link.is_cut)
+    await scene.taken_over(TARGET, users)
+    old.etcd_link.heal()
+    await group.ready()
+    await serves_again(scene.recorder)
+    return fired
+
+
+async def fail_source_of_move_over(scene: FailoverScene) -> int:
+    return await fail_over_during_move(scene, SOURCE)
+
+
 async def fail_target_of_move_over(scene: FailoverScene) -> int:
-    """The primary of the worker to which a bucket moves is lost while rows are copied. The command fails. The operator runs it again
-    after the failover: it removes what is left of the first one, and moves the bucket."""
-    users = await scene.users(TARGET)
+    return await fail_over_during_move(scene, TARGET)
+
+
+async def fail_over_during_move(scene: FailoverScene, number: int) -> int:
+    """A bucket moves, and the primary of the worker that has it, or of the one that gets it, is lost while rows are copied. The command
+    fails. The operator runs it again after the failover: it removes what is left of the first one, and moves the bucket."""
+    users = await scene.users(number)
     target, move = scene.leaders[TARGET], asyncio.ensure_future(scene.rebalance())
 
     async def copies() -> bool:
@@ -152,8 +184,8 @@ async def fail_target_of_move_over(scene: FailoverScene) -> int:
 
     await wait_until_async(copies, "the move copies rows", MOVE_SECONDS)
     was_moved = move.done()
-    fired = lose(target)
-    await scene.taken_over(TARGET, users)
+    fired = lose(scene.leaders[number])
+    await scene.taken_over(number, users)
     status = await move
     scene.notes.append(f"the move was over before the worker was lost: {was_moved}; the command ended with {status}")
     if await scene.rebalance() != 0:
@@ -181,6 +213,9 @@ async def is_balanced(scene: FailoverScene) -> bool:
 FAILOVER_FAULTS = [
     FailoverFault("worker-failover", fail_worker_over, TARGET),
     FailoverFault("worker-switchover", switch_worker_over, TARGET),
+    FailoverFault("worker-freeze", freeze_worker, TARGET),
+    FailoverFault("worker-cut-off", cut_worker_off, TARGET),
     FailoverFault("worker-failover-during-move", fail_target_of_move_over, TARGET, is_unbalanced=True),
+    FailoverFault("source-failover-during-move", fail_source_of_move_over, SOURCE, is_unbalanced=True),
     FailoverFault("coordinator-failover", fail_coordinator_over, COORDINATOR),
 ]
