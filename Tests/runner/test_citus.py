@@ -129,6 +129,12 @@ class TestsThatNeedOneMachine(unittest.TestCase):
             self.assertEqual(worker.one_machine_lines(), ["m.Partly: of the test (1 test)", "m.Marked: of the class (1 test)"])
 
 
+class TestsThatNeedCitus(unittest.TestCase):
+    def test_run_only_with_it(self):
+        name = "restoring_citus.FromADump"
+        self.assertEqual([list(worker.chosen([name], is_distributed)) for is_distributed in (False, True)], [[], [name]])
+
+
 class FaultsOfCitus(unittest.TestCase):
     def test_script_faults_says_what_is_missing(self):
         command = [sys.executable, str(TESTS / "faults/run.py"), "--binary", "none", "--citus", "--pg-config", "/nowhere/pg_config"]

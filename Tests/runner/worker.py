@@ -3,7 +3,7 @@ test, and one at the end of each class. Output of tests goes to standard error.
 
     worker --seed N BINARY [WORD …]     only tests whose class or sentence contains one of the words
     worker --list BINARY [WORD …]       prints the classes instead
-    worker --distributed …              only tests that hold in a distributed database
+    worker --distributed …              only tests that hold in a distributed database, and those that need one
     worker --one-machine BINARY         prints why the others do not
 """
 
@@ -124,6 +124,8 @@ def chosen(words: list[str], is_distributed: bool = False) -> dict[str, list[uni
     for test in each(unittest.defaultTestLoader.loadTestsFromNames(modules)):
         name = name_of(type(test))
         if is_distributed and reason_for_one_machine(test) is not None:
+            continue
+        if not is_distributed and getattr(test, "NEEDS_CITUS", False):
             continue
         if not words or any(word in f"{name}: {sentence(test)}" for word in words):
             classes.setdefault(name, []).append(test)

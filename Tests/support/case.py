@@ -52,6 +52,8 @@ class Case(unittest.TestCase):
     worker that have the same flags and clock."""
     one_machine_reason = ""
     """See `needs_one_machine`."""
+    NEEDS_CITUS = False
+    """For classes about the servers of a distributed database: only `script/test --citus` runs them."""
     _hosts = {}
     """Classes that own a shared database and service, by flags and clock. They stay until the worker ends."""
 

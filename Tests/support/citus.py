@@ -91,8 +91,10 @@ class Node(PortCluster):
 
     name = ""
 
-    def __init__(self, settings: dict[str, str], home: str | Path | None = None, like: str | Path | None = None) -> None:
-        super().__init__({**SETTINGS, **known_settings(), **settings}, home, like)
+    def __init__(
+        self, settings: dict[str, str], home: str | Path | None = None, like: str | Path | None = None, port: int | None = None
+    ) -> None:
+        super().__init__({**SETTINGS, **known_settings(), **settings}, home, like, port)
 
     def kill(self) -> None:
         """Kills every process, as the loss of the machine does."""

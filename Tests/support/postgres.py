@@ -260,10 +260,10 @@ class Cluster:
 
 
 class PortCluster(Cluster):
-    """A server that others reach by host and port, on a free port of 127.0.0.1."""
+    """A server that others reach by host and port, on 127.0.0.1, by default on a free port."""
 
-    def __init__(self, settings=VOLATILE, home=None, like=None):
-        self.port = processes.free_port()
+    def __init__(self, settings=VOLATILE, home=None, like=None, port=None):
+        self.port = port or processes.free_port()
         super().__init__(settings, home, like)
 
     def address(self):
