@@ -1,5 +1,5 @@
-"""Plans that PostgreSQL and Citus keep: the statements of each batch are not planned anew each time, which would take longer than
-their execution."""
+"""What keeps statements cheap, also where Citus executes them: plans that are kept, functions that a view calls once for each row, and
+tables that are read in parts."""
 
 import uuid
 from pathlib import Path
@@ -12,7 +12,7 @@ EXECUTIONS = 12
 """PostgreSQL plans the first five for their values, and then decides."""
 
 
-class KeptPlans(Case):
+class StatementCase(Case):
     FLAGS = None
 
     def servers(self):
@@ -22,6 +22,8 @@ class KeptPlans(Case):
         buckets = {node.name: (node, bucket) for bucket, (_, node) in self.cluster.placements(self.database).items()}
         return list(buckets.values())
 
+
+class KeptPlans(StatementCase):
     def generic_plans(self, session, name, arguments):
         """How many of the executions used a plan that was kept."""
         statement = (QUERIES / f"{name}.sql").read_text()
@@ -63,3 +65,44 @@ class KeptPlans(Case):
             r" where contype = 'c' and pg_get_constraintdef(pg_constraint.oid) ~ 'headroom\.[a-z_]+\('"
         )
         self.assertEqual(found, [])
+
+
+class Reports(StatementCase):
+    def test_views_whose_functions_are_called_once_per_row_say_so_twice(self):
+        # PostgreSQL heeds the option, and Citus, which replaces a view by its query, passes on the ORDER BY.
+        views = self.psql.run(
+            "select oid::regclass, pg_get_viewdef(oid) ~ 'ORDER BY NULL::boolean;$' from pg_class"
+            " where relnamespace = 'headroom'::regnamespace and reloptions @> '{security_barrier=true}'"
+        )
+        self.assertGreaterEqual(len(views), 4)
+        self.assertEqual([view for view, has_order in views if has_order != "t"], [])
+
+    def test_calls_a_function_once_for_each_row(self):
+        users = [self.user() for _ in range(8)]
+        self.psql.run(
+            "insert into message_usage (bucket, user_id, billing_period, message_count, plan, state)"
+            " select headroom.bucket_of(id), id, 'trial', 1, 'trial', 'trial'"
+            f" from unnest('{{{','.join(users)}}}'::uuid[]) as users (id)"
+        )
+        calls = (
+            "select coalesce(sum(calls), 0) from pg_stat_xact_user_functions"
+            " where schemaname = 'headroom' and funcname = 'current_snapshot'"
+        )
+        # Of one shard, and in the session that executes the functions of its rows.
+        server, bucket = self.servers()[0]
+        session = server.session(self.database)
+        self.addCleanup(session.close)
+        session.run("set track_functions = 'all'")
+        session.run("begin")
+        rows = session.run(
+            f"select tier, used, is_open, plan, \"limit\", resets_at, held from headroom.usage_rows where bucket = {bucket}"
+        )
+        self.assertEqual(session.number(calls), len(rows))
+
+    def test_the_table_is_as_large_as_its_largest_part(self):
+        users = [self.user() for _ in range(64)]
+        self.psql.run(
+            "insert into message_usage (bucket, user_id, billing_period)"
+            f" select headroom.bucket_of(id), id, '2026-03' from unnest('{{{','.join(users)}}}'::uuid[]) as users (id)"
+        )
+        self.assertGreater(self.psql.number("select headroom.usage_pages()"), 0)

@@ -1,6 +1,6 @@
 -- One row per user, with the usage row of the period that CHECK would answer with now, if there is one, and else the
--- answer. A view of its own for the reason that headroom.answered_usage_rows names, and a security barrier, so that
--- PostgreSQL calls the function once per row.
+-- answer. A view of its own, a security barrier and an ORDER BY that sorts nothing, for the reasons that
+-- headroom.answered_usage_rows names.
 create or replace view headroom.answered_users with (security_barrier) as
 select
     users.user_id, usage.user_id is not null as has_row, usage.billing_period, usage.plan, usage.state, usage.used,
@@ -16,4 +16,5 @@ from (
     select message_usage.bucket, message_usage.user_id from public.message_usage
 ) as users
 left join headroom.usage_rows as usage
-    on usage.bucket = users.bucket and usage.user_id = users.user_id and usage.is_current and not usage.has_ended;
+    on usage.bucket = users.bucket and usage.user_id = users.user_id and usage.is_current and not usage.has_ended
+order by null::boolean;

@@ -1,6 +1,7 @@
 -- One row per user: the period that CHECK would answer with now, and the answer.
 --
--- A security barrier, so that PostgreSQL computes the answer once per row, and only if it is used.
+-- A security barrier, and an ORDER BY that sorts nothing, so that PostgreSQL computes the answer once per row, and only
+-- if it is used (headroom.judged_usage_rows).
 create or replace view headroom.current_periods with (security_barrier) as
 select
     users.user_id,
@@ -32,4 +33,5 @@ select
     ) as is_open,
     coalesce(users.has_no_access, (users.snapshot).denial_reason is not null) as has_no_access,
     headroom.current_answer(users.user_id) as answer
-from headroom.answered_users as users;
+from headroom.answered_users as users
+order by null::boolean;

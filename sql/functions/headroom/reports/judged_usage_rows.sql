@@ -13,7 +13,8 @@
 -- has_ended: the columns of the row alone say that it is over.
 --
 -- A security barrier, so that PostgreSQL computes each column once: the expressions of another view would be copied to
--- each place in which a column is used.
+-- each place in which a column is used. Citus replaces a view by its query, where the ORDER BY has the same effect; it
+-- sorts nothing (docs/decisions/0041-sql-that-citus-can-plan.md).
 create or replace view headroom.judged_usage_rows with (security_barrier) as
 with constants as (
     select
@@ -146,4 +147,5 @@ select
     end as window_taken,
     usage.window_limit
 from public.message_usage as usage
-left join headroom.plans as plans on plans.plan = usage.plan;
+left join headroom.plans as plans on plans.plan = usage.plan
+order by null::boolean;

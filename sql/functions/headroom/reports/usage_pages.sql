@@ -1,0 +1,16 @@
+-- Returns the number of pages of message_usage, with which a scan by ranges of pages begins. Where the table is
+-- distributed, that of its largest shard, because Citus reads a range of each shard; the table itself is empty there.
+create or replace function headroom.usage_pages() returns bigint
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_bytes bigint := pg_relation_size('public.message_usage');
+begin
+    if headroom.is_distributed() then
+        -- As text, because the function is there only with Citus.
+        execute 'select max(result::bigint) from run_command_on_shards($1, $2)' into v_bytes
+        using 'public.message_usage'::regclass, 'select pg_relation_size(''%s'')';
+    end if;
+    return v_bytes / current_setting('block_size')::bigint;
+end
+$$;
