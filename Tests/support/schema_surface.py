@@ -20,14 +20,16 @@ MARK = "next: "
 OPEN_TO_OTHERS = """
 select json_build_object(
     'functions', (
-        select json_object_agg(function.oid::regprocedure::text, pg_get_function_result(function.oid))
+        select json_object_agg(
+            function.oid::regprocedure::text, pg_get_function_result(function.oid) order by function.oid::regprocedure::text collate "C"
+        )
         from pg_proc as function
         where function.proowner = 'headroom_owner'::regrole and (
             function.pronamespace = 'public'::regnamespace or has_function_privilege('headroom_operator', function.oid, 'execute')
         )
     ),
     'columns', (
-        select json_object_agg(name, columns) from (
+        select json_object_agg(name, columns order by name collate "C") from (
             select format('%s.%s', class.relnamespace::regnamespace, class.relname) as name, json_agg(
                 format('%s %s', attribute.attname, format_type(attribute.atttypid, attribute.atttypmod)) order by attribute.attnum
             ) as columns
