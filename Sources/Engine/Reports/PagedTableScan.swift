@@ -11,7 +11,8 @@ struct PagedTableScan {
     /// The first range of a scan of all open periods: some 20,000 rows.
     static let rangePagesOfOpen: Int64 = 512
     /// A range that takes longer is followed by a smaller one: a row that is not valid as it is, as all rows after an
-    /// edit of the plans, may take a hundred times as long as others.
+    /// edit of the plans, may take a hundred times as long as others. If that one takes as long, most of the time is not
+    /// that of its pages: where Citus distributes the table, each range is planned anew.
     private static let slowRange = Duration.milliseconds(300)
     private static let rangePagesMinimum: Int64 = 16
     /// The largest page number that PostgreSQL has.
@@ -25,6 +26,8 @@ struct PagedTableScan {
     private let invalidValues: InvalidValueLog
     private var nextPage: Int64 = 0
     private(set) var rangePages: Int64
+    /// The range before that.
+    private var previous: (pages: Int64, duration: Duration) = (0, .zero)
     /// The number of pages when the scan began, and the calendar month then. Nil before the first range.
     private var extent: (pages: Int64, calendarMonth: BillingPeriod)?
     /// Of the requested period, or of all open periods.
@@ -77,9 +80,11 @@ struct PagedTableScan {
 
     /// - Parameter duration: how long the last range took.
     mutating func adaptRange(to duration: Duration) {
-        if duration > PagedTableScan.slowRange {
+        let isSmallerInVain = rangePages < previous.pages && duration > previous.duration * 3 / 4
+        previous = (rangePages, duration)
+        if duration > PagedTableScan.slowRange, !isSmallerInVain {
             rangePages = max(rangePages / 2, PagedTableScan.rangePagesMinimum)
-        } else if duration < PagedTableScan.slowRange / 4 {
+        } else if isSmallerInVain || duration < PagedTableScan.slowRange / 4 {
             rangePages = min(rangePages * 2, query.rangePages)
         }
     }

@@ -116,15 +116,25 @@ struct ReportReaderTests {
     func pageRanges() {
         var scan = PagedTableScan(.report(.open), InvalidValueLog(.silent))
         let first = scan.rangePages
-        scan.adaptRange(to: .seconds(1))
+        scan.adaptRange(to: .milliseconds(40 * first))
         #expect(scan.rangePages == first / 2)
-        for _ in 0..<20 { scan.adaptRange(to: .seconds(1)) }
+        for _ in 0..<20 { scan.adaptRange(to: .milliseconds(40 * scan.rangePages)) }
         let smallest = scan.rangePages
         #expect(smallest > 0)
         scan.adaptRange(to: .milliseconds(200))
         #expect(scan.rangePages == smallest)
         for _ in 0..<20 { scan.adaptRange(to: .milliseconds(1)) }
         #expect(scan.rangePages == first)
+    }
+
+    @Test("a page range stays large if smaller ones take as long")
+    func planningTime() {
+        var scan = PagedTableScan(.report(.open), InvalidValueLog(.silent))
+        let first = scan.rangePages
+        for _ in 0..<20 {
+            scan.adaptRange(to: .milliseconds(400) + .microseconds(10 * scan.rangePages))
+            #expect(scan.rangePages >= first / 2)
+        }
     }
 
     @Test("the top users are those of the sorted table")
