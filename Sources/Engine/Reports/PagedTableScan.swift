@@ -11,8 +11,8 @@ struct PagedTableScan {
     /// The first range of a scan of all open periods: some 20,000 rows.
     static let rangePagesOfOpen: Int64 = 512
     /// A range that takes longer is followed by a smaller one: a row that is not valid as it is, as all rows after an
-    /// edit of the plans, may take a hundred times as long as others. If that one takes as long, most of the time is not
-    /// that of its pages: where Citus distributes the table, each range is planned anew.
+    /// edit of the plans, may take a hundred times as long as others. If the smaller one takes as long, most of that is
+    /// not for its pages: where Citus distributes the table, each range is planned anew.
     private static let slowRange = Duration.milliseconds(300)
     private static let rangePagesMinimum: Int64 = 16
     /// The largest page number that PostgreSQL has.
