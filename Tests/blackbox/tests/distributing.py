@@ -123,7 +123,7 @@ class WrittenByHand(Division):
     def test_refuses_rows_without_their_bucket(self):
         self.divide(2)
         user = next(user for user in (self.user() for _ in range(64)) if self.psql.number(f"select headroom.bucket_of('{user}')") != 0)
-        with self.assertRaisesRegex(SQLError, "bucket_is_of_the_user"):
+        with self.assertRaisesRegex(SQLError, "which is not the bucket of its user"):
             self.psql.run(f"insert into message_usage (user_id, billing_period) values ('{user}', '2026-03')")
         self.psql.run(
             f"insert into message_usage (user_id, billing_period, bucket) values ('{user}', '2026-03', headroom.bucket_of('{user}'))"
