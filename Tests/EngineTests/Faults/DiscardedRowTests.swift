@@ -60,8 +60,12 @@ struct DiscardedRowTests {
     func bucketTrigger() async throws {
         let psql = try await TestDatabase.fresh().psql
         try await psql.execute("select set_plan('\(ada)', 'paid')")
-        for table in ["message_usage", "headroom.subscribers"] {
-            #expect(try await psql.sqlState(of: "update \(table) set bucket = 1") == "23514", "\(table)")
+        let statements = [
+            "update message_usage set bucket = 1",
+            "insert into headroom.subscribers (bucket, user_id) values (1, gen_random_uuid())",
+        ]
+        for statement in statements {
+            #expect(try await psql.sqlState(of: statement) == "23514", "\(statement)")
         }
     }
 
