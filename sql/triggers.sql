@@ -94,8 +94,8 @@ create or replace trigger advance_entitlement_version
     execute function headroom.advance_entitlement_version();
 
 -- A row in another bucket than its user's would not be found. These are not check constraints, because PostgreSQL
--- prepares those for each UPDATE, also for one that leaves the bucket alone. AFTER, so that it asks once the row is
--- written: by then, whoever waited for a step of headroom.divide_users sees the new buckets.
+-- prepares those for each UPDATE, also for one that leaves the bucket alone. They are AFTER triggers, because a
+-- statement may have waited for headroom.divide_users until its row was written; the new buckets are known then.
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on headroom.subscribers
     for each row when (new.bucket <> headroom.bucket_of(new.user_id)) execute function headroom.refuse_bucket();
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on headroom.subscriptions

@@ -75,6 +75,13 @@ def chown_to_postgres(path):
         os.chown(path, account["user"], account["group"])
 
 
+def make_directory(path):
+    """Makes a directory of PostgreSQL's user; returns its path."""
+    os.mkdir(path)
+    chown_to_postgres(path)
+    return path
+
+
 def template():
     """A data directory made by initdb, once for this process and its children: initdb takes a second or two, a copy does not."""
     path = os.environ.get(TEMPLATE_VARIABLE)

@@ -6,7 +6,7 @@ import subprocess
 
 from support import processes
 from support.case import Case, needs_one_machine
-from support.postgres import Cluster, as_postgres_user, chown_to_postgres
+from support.postgres import Cluster, as_postgres_user, chown_to_postgres, make_directory
 from support.service import Service
 from support.waiting import wait_until
 from support.wire import Answer
@@ -33,16 +33,10 @@ class ToAMoment(Case):
             ["bash", "-euo", "pipefail", "-c", script], check=True, cwd="/", env={"PATH": path, **variables}, **as_postgres_user()
         )
 
-    def place(self, name):
-        path = f"{self.home}/{name}"
-        os.mkdir(path)
-        chown_to_postgres(path)
-        return path
-
     def test_messages_and_keys_after_the_moment_are_gone_and_earlier_ones_still_count_once(self):
         self.home = processes.directory()
         chown_to_postgres(self.home)
-        archive = self.place("archive")
+        archive = make_directory(f"{self.home}/archive")
         for statement in printed("sql")[0].strip().split(";\n"):
             self.psql.run(statement.replace(PRINTED_ARCHIVE, archive))
         self.psql.close()

@@ -7,7 +7,7 @@ import subprocess
 from support import printed, processes, settings
 from support.case import Case
 from support.citus import Node
-from support.postgres import VOLATILE, PortCluster, as_postgres_user, chown_to_postgres
+from support.postgres import VOLATILE, PortCluster, as_postgres_user, chown_to_postgres, make_directory
 from support.service import Service, command
 from support.waiting import wait_until
 from support.wire import Answer
@@ -75,24 +75,18 @@ class ToAPoint(Restoring):
         account = as_postgres_user()
         return run_shell(script.replace(PRINTED_ARCHIVE, self.archive), {"PROGRAMS": self.cluster.bin, **variables}, **account)
 
-    def place(self, name):
-        path = f"{self.home}/{name}"
-        os.mkdir(path)
-        chown_to_postgres(path)
-        return path
-
     def setUp(self):
         super().setUp()
         self.home = processes.directory(mode=0o711)
         chown_to_postgres(self.home)
-        self.archive, self.backups = self.place("archive"), self.place("backups")
+        self.archive, self.backups = make_directory(f"{self.home}/archive"), make_directory(f"{self.home}/backups")
         one_server = ("docs/high-availability.md", "## Restore to a moment")
         (keep_wal,) = texts(*one_server, "sql")
         back_up = texts(*one_server, "sh")[0]
         self.make_point, self.restore, _ = texts_of_scaling("sh")
         (self.complete,) = texts_of_scaling("sql")
         for server, node in zip(SERVERS, self.cluster.nodes):
-            self.place(f"archive/{server}")
+            make_directory(f"{self.archive}/{server}")
             node.sql(*keep_wal.replace(PRINTED_ARCHIVE, f"{self.archive}/{server}").strip().split(";\n"))
         self.psql.close()
         self.cluster.stop()
