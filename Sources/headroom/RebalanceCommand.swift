@@ -43,6 +43,8 @@ struct RebalanceCommand: AsyncParsableCommand {
                 if command.plan { return try RebalanceCommand.show(rebalancing.plan()) }
                 try RebalanceCommand.run(rebalancing)
             }
+        } catch let lost as Rebalancing.LostServer {
+            throw CommandFailure.databaseUnreachable("\(lost)").exitCodeAfterPrinting()
         } catch let refusal as Rebalancing.Refusal {
             throw CommandFailure.invalidArguments("\(refusal)").exitCodeAfterPrinting()
         } catch let refusal as Distribution.Refusal {

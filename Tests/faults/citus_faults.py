@@ -9,6 +9,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from clusters import psql
 from instance import Instance
@@ -84,6 +85,17 @@ class CitusScene:
             self.notes.append(done.stderr.strip()[-300:])
         return (await asyncio.to_thread(self.cluster.placements, self.database))[bucket][1] is target
 
+    async def copies(self, move: asyncio.Future[Any], target: Node) -> bool:
+        """Waits until a move copies rows to a worker. Returns whether it has ended instead."""
+        subscriptions = "select count(*) from pg_stat_subscription where pid is not null"
+
+        async def copies() -> bool:
+            result = await psql(target.url(self.database), subscriptions)
+            return move.done() or result.stdout.strip() not in ("", "0")
+
+        await wait_until_async(copies, "the move copies rows", MOVE_SECONDS)
+        return move.done()
+
 
 @dataclass(frozen=True)
 class CitusFault:
@@ -133,19 +145,28 @@ async def kill_target_of_move(scene: CitusScene) -> int:
     placements = await asyncio.to_thread(scene.cluster.placements, scene.database)
     source, target = scene.cluster.workers[:2]
     bucket = next(bucket for bucket, (_, node) in placements.items() if node is source)
-    subscriptions = "select count(*) from pg_stat_subscription where pid is not null"
     move = asyncio.ensure_future(scene.move(bucket, target))
-
-    async def copies() -> bool:
-        result = await psql(target.url(scene.database), subscriptions)
-        return move.done() or result.stdout.strip() not in ("", "0")
-
-    await wait_until_async(copies, "the move copies rows", MOVE_SECONDS)
-    was_moved = move.done()
+    was_moved = await scene.copies(move, target)
     fired = await lose(scene, target)
     has_moved = await move
     scene.notes.append(f"the move was over before the worker was lost: {was_moved}; it succeeded: {has_moved}")
     return fired if has_moved or await scene.move(bucket, target) else 0
+
+
+async def kill_rebalance(scene: CitusScene) -> int:
+    """The command that moves a bucket is killed while rows are copied. The operator runs it again at once."""
+    source, target = scene.cluster.workers[:2]
+    bucket = next(bucket for bucket, name in (await asyncio.to_thread(scene.nodes_of_buckets)).items() if name == target.name)
+    if not await scene.move(bucket, source):
+        return 0
+    move = asyncio.ensure_future(scene.headroom("rebalance"))
+    was_moved = await scene.copies(move, target)
+    move.cancel()
+    await asyncio.wait([move])
+    if await scene.headroom("rebalance") != 0:
+        return 0
+    names = list((await asyncio.to_thread(scene.nodes_of_buckets)).values())
+    return int(not was_moved and names.count(source.name) == names.count(target.name))
 
 
 async def distribute(scene: CitusScene) -> int:
@@ -177,6 +198,7 @@ CITUS_FAULTS = [
     CitusFault("kill-worker", kill_worker),
     CitusFault("kill-coordinator", kill_coordinator),
     CitusFault("kill-target-of-move", kill_target_of_move),
+    CitusFault("kill-rebalance", kill_rebalance),
     CitusFault("add-worker", add_worker),
     CitusFault("distribute", distribute, is_distributed=False),
 ]

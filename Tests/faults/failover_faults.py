@@ -164,10 +164,18 @@ async def cut_worker_off(scene: FailoverScene) -> int:
     return fired
 
 
+async def fail_source_of_move_over(scene: FailoverScene) -> int:
+    return await fail_over_during_move(scene, SOURCE)
+
+
 async def fail_target_of_move_over(scene: FailoverScene) -> int:
-    """The primary of the worker to which a bucket moves is lost while rows are copied. The command fails. The operator runs it again
-    after the failover: it removes what is left of the first one, and moves the bucket."""
-    users = await scene.users(TARGET)
+    return await fail_over_during_move(scene, TARGET)
+
+
+async def fail_over_during_move(scene: FailoverScene, number: int) -> int:
+    """A bucket moves, and the primary of the worker that has it, or of the one that gets it, is lost while rows are copied. The command
+    fails. The operator runs it again after the failover: it removes what is left of the first one, and moves the bucket."""
+    users = await scene.users(number)
     target, move = scene.leaders[TARGET], asyncio.ensure_future(scene.rebalance())
 
     async def copies() -> bool:
@@ -176,8 +184,8 @@ async def fail_target_of_move_over(scene: FailoverScene) -> int:
 
     await wait_until_async(copies, "the move copies rows", MOVE_SECONDS)
     was_moved = move.done()
-    fired = lose(target)
-    await scene.taken_over(TARGET, users)
+    fired = lose(scene.leaders[number])
+    await scene.taken_over(number, users)
     status = await move
     scene.notes.append(f"the move was over before the worker was lost: {was_moved}; the command ended with {status}")
     if await scene.rebalance() != 0:
@@ -208,5 +216,6 @@ FAILOVER_FAULTS = [
     FailoverFault("worker-freeze", freeze_worker, TARGET),
     FailoverFault("worker-cut-off", cut_worker_off, TARGET),
     FailoverFault("worker-failover-during-move", fail_target_of_move_over, TARGET, is_unbalanced=True),
+    FailoverFault("source-failover-during-move", fail_source_of_move_over, SOURCE, is_unbalanced=True),
     FailoverFault("coordinator-failover", fail_coordinator_over, COORDINATOR),
 ]

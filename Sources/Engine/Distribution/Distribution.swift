@@ -27,6 +27,8 @@ public struct Distribution: Sendable {
         case hasWorkers([String])
         /// Users must be divided into buckets before.
         case isNotDivided
+        /// Another command changes the servers: the process of its session, and the login.
+        case isRunning(String)
 
         public var description: String {
             switch self {
@@ -47,6 +49,7 @@ public struct Distribution: Sendable {
                 further workers
                 """
             case .isNotDivided: "the users are not divided into buckets"
+            case .isRunning(let session): "\(session) changes the servers of this database; wait until it has ended"
             }
         }
     }
@@ -125,6 +128,7 @@ public struct Distribution: Sendable {
         let nodes = try DistributionNodes(coordinator, at: coordinatorAddress, workers: workers)
         defer { nodes.close() }
         try nodes.requireReady()
+        try nodes.lock()
         let connection = nodes.coordinator.connection
         let map = try connection.currentBuckets(deadline: .now + .seconds(30))
         guard !map.isSingle, map.isSettled else { throw Refusal.isNotDivided }

@@ -2,6 +2,9 @@ import Postgres
 
 /// The servers of a distributed database that a command prepares, each with a connection of its own. Blocks.
 struct DistributionNodes {
+    /// For the end of a command that was killed.
+    private static let longestWait = Duration.seconds(30)
+
     let coordinator: CitusServer
     let workers: [CitusServer]
 
@@ -11,6 +14,11 @@ struct DistributionNodes {
     init(_ coordinator: DatabaseTopology, at address: ServerAddress?, workers: [DatabaseTopology]) throws {
         self.coordinator = try CitusServer(coordinator, at: address)
         self.workers = try workers.map { try CitusServer($0, at: nil) }
+        // Otherwise the coordinator would go on for hours with what an interrupted command has begun.
+        try self.coordinator.connection.execute(
+            "set client_connection_check_interval = '2s'",
+            deadline: .now + .seconds(30)
+        )
     }
 
     func close() {
@@ -25,6 +33,19 @@ struct DistributionNodes {
     func requireReady() throws {
         let unready = servers.filter { !$0.problems.isEmpty }
         guard unready.isEmpty else { throw Distribution.Refusal.unready(unready) }
+    }
+
+    /// Waits for another command that changes the servers, such as one that was killed: the coordinator ends its session
+    /// within seconds.
+    func lock() throws {
+        let limit = ContinuousClock.now + DistributionNodes.longestWait
+        let connection = coordinator.connection
+        while let holder = try connection.query(EmbeddedSQL.lockServers, deadline: limit + .seconds(30))
+            .firstRow.textOrNil("holder")
+        {
+            guard ContinuousClock.now < limit else { throw Distribution.Refusal.isRunning(holder) }
+            RetriedTransaction.sleep(.milliseconds(100))
+        }
     }
 
     /// Makes the servers nodes of one database.
@@ -82,9 +103,16 @@ extension Connection {
     /// Calls a function of Citus that takes a host and a port.
     func call(_ function: StaticString, _ server: ServerAddress) throws(PostgresError) {
         var parameters = Parameters()
-        parameters.append(text: server.host)
-        parameters.append(int32: server.port)
+        parameters.append(server)
         // It connects to the server and copies what others have.
         _ = try query("select \(function)($1, $2)", parameters, deadline: .now + .seconds(600))
+    }
+}
+
+extension Parameters {
+    /// Two parameters.
+    mutating func append(_ server: ServerAddress) {
+        append(text: server.host)
+        append(int32: server.port)
     }
 }

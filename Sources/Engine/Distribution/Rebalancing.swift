@@ -16,6 +16,18 @@ public struct Rebalancing: Sendable {
         }
     }
 
+    /// A bucket stayed where it was, because a server of its move was lost.
+    public struct LostServer: Error, Sendable, CustomStringConvertible {
+        public var address: String
+
+        public var description: String {
+            """
+            a bucket stayed where it was, because \(address) cannot be reached, or is no longer the primary of its \
+            worker; when the worker has a primary again, run the same command again
+            """
+        }
+    }
+
     /// What a rebalancing will do.
     public struct Plan: Sendable {
         public var servers: [Distribution.Server]
@@ -34,6 +46,9 @@ public struct Rebalancing: Sendable {
         public var moved: Int
         public var moves: Int
     }
+
+    /// A server of a move may be away for so long, as for a restart.
+    private static let longestLoss = Duration.seconds(10)
 
     private let coordinator: DatabaseTopology
     private let added: [DatabaseTopology]
@@ -64,6 +79,7 @@ public struct Rebalancing: Sendable {
         let nodes = try open()
         defer { nodes.close() }
         try nodes.requireReady()
+        try nodes.lock()
         let connection = nodes.coordinator.connection
         try nodes.prepare { _ in }
         // To workers that have just been added; the others have them.
@@ -72,9 +88,12 @@ public struct Rebalancing: Sendable {
         if !added.isEmpty { _ = try Schema.migrate(connection, reinstalls: true) }
         if let removed { try forbidShards(removed, connection) }
         let moves = try moves(nodes)
+        let observer = try Connection.connect(.migration(coordinator))
+        defer { observer.close() }
+        try connection.prepare("move", EmbeddedSQL.moveShard, deadline: .now + .seconds(30))
         for (index, move) in moves.enumerated() {
             report(Progress(moved: index, moves: moves.count))
-            try run(move, connection)
+            try run(move, connection, observer)
         }
         if !moves.isEmpty { report(Progress(moved: moves.count, moves: moves.count)) }
         if let removed { try connection.call("citus_remove_node", removed) }
@@ -114,14 +133,39 @@ public struct Rebalancing: Sendable {
         return moves
     }
 
-    private func run(_ move: Move, _ connection: Connection) throws(PostgresError) {
+    /// Ends the move if one of its servers is lost. Citus alone would wait for hours for the one that a shard leaves.
+    private func run(_ move: Move, _ connection: Connection, _ observer: Connection) throws {
         var parameters = Parameters()
         parameters.append(int64: move.shard)
-        for server in [move.source, move.target] {
-            parameters.append(text: server.host)
-            parameters.append(int32: server.port)
+        parameters.append(move.source)
+        parameters.append(move.target)
+        try connection.send(prepared: "move", parameters)
+        var lostSince: ContinuousClock.Instant?
+        while try connection.awaitResult(until: .now + .seconds(1)) == nil {
+            guard let lost = try lostServer(of: move, observer) else {
+                lostSince = nil
+                continue
+            }
+            let began = lostSince ?? .now
+            lostSince = began
+            guard began.duration(to: .now) >= Rebalancing.longestLoss else { continue }
+            connection.cancel()
+            do {
+                // It may have been faster.
+                if try connection.awaitResult(until: .now + .seconds(60)) != nil { return }
+            } catch {
+                guard error.kind == .server(.queryCanceled) else { throw error }
+            }
+            throw LostServer(address: lost)
         }
-        _ = try connection.query(EmbeddedSQL.moveShard, parameters, deadline: .now + Distribution.copyLimit)
+    }
+
+    private func lostServer(of move: Move, _ observer: Connection) throws(PostgresError) -> String? {
+        var parameters = Parameters()
+        parameters.append(move.source)
+        parameters.append(move.target)
+        let lost = try observer.query(EmbeddedSQL.readLostServers, parameters, deadline: .now + .seconds(120))
+        return lost.rowCount > 0 ? lost.text(0, 0) : nil
     }
 
     private func forbidShards(_ worker: ServerAddress, _ connection: Connection) throws {
@@ -129,8 +173,7 @@ public struct Rebalancing: Sendable {
             throw Refusal.hasNoWorker(worker)
         }
         var parameters = Parameters()
-        parameters.append(text: worker.host)
-        parameters.append(int32: worker.port)
+        parameters.append(worker)
         _ = try connection.query(
             "select citus_set_node_property($1, $2, 'shouldhaveshards', false)",
             parameters,

@@ -1,0 +1,16 @@
+-- Tries to lock the set of servers for this session, for commands that change it. Returns null, or who has the lock.
+select case
+    when not pg_try_advisory_lock(hashtext('headroom servers'))
+        then coalesce(
+            (
+                select format('process %s of %s', held.pid, session.usename)
+                from pg_locks as held
+                join pg_stat_activity as session on held.pid = session.pid
+                where
+                    held.locktype = 'advisory' and held.granted and held.objsubid = 1
+                    and held.database = (select oid from pg_database where datname = current_database())
+                    and held.objid = (hashtext('headroom servers')::bigint & 4294967295)::oid
+            ),
+            'another process'
+        )
+end as holder;
