@@ -16,6 +16,14 @@ let serviceLifecycle: Target.Dependency = .product(name: "ServiceLifecycle", pac
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 
+// The service is built from exactly these versions, which were tested; script/build and script/release say that it is. A
+// package that depends on HeadroomClient may have newer ones.
+func dependency(_ repository: String, _ version: Version) -> Package.Dependency {
+    let isService = Context.environment["HEADROOM_FLAVOUR"] != nil || Context.environment["HEADROOM_COMMIT"] != nil
+    let url = "https://github.com/\(repository)"
+    return isService ? .package(url: url, exact: version) : .package(url: url, from: version)
+}
+
 // What reads bytes that come from outside, and what answers them.
 let fuzzedModules: [Target.Dependency] = [
     "Billing", "Engine", "LineProtocol", "LineServer", "ServiceCore", "StoreEvents", "Usage", nioCore,
@@ -44,25 +52,25 @@ let package = Package(
         ),
     ],
     dependencies: [
-        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
-        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
-        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
-        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
-        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
-        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
-        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
+        dependency("HdrHistogram/hdrhistogram-swift", "0.2.0"),
+        dependency("apple/swift-argument-parser", "1.8.2"),
+        dependency("apple/swift-asn1", "1.7.4"),
+        dependency("apple/swift-certificates", "1.21.1"),
+        dependency("apple/swift-collections", "1.6.0"),
+        dependency("apple/swift-configuration", "1.4.0"),
+        dependency("apple/swift-crypto", "4.5.2"),
+        dependency("apple/swift-http-types", "1.8.0"),
+        dependency("apple/swift-log", "1.16.2"),
+        dependency("apple/swift-metrics", "2.13.0"),
+        dependency("apple/swift-nio", "2.101.2"),
+        dependency("apple/swift-nio-extras", "1.35.2"),
+        dependency("apple/swift-nio-http2", "1.46.0"),
+        dependency("apple/swift-nio-ssl", "2.37.6"),
+        dependency("hummingbird-project/hummingbird", "2.28.1"),
+        dependency("hummingbird-project/swift-mustache", "2.1.1"),
+        dependency("swift-server/async-http-client", "1.37.0"),
+        dependency("swift-server/swift-service-lifecycle", "2.13.0"),
+        dependency("swiftlang/swift-subprocess", "1.0.2"),
     ],
     targets: [
         .systemLibrary(
@@ -172,10 +180,15 @@ let package = Package(
             ]
         ),
         .target(name: "OperatorConsole", dependencies: ["LineProtocol"]),
+        // Which commit was built, as C because only there the package manager defines a text.
+        .target(
+            name: "CBuild",
+            cSettings: Context.environment["HEADROOM_COMMIT"].map { [.define("HEADROOM_COMMIT", to: "\"\($0)\"")] }
+        ),
         .executableTarget(
             name: "headroom",
             dependencies: [
-                "Billing", "Engine", "HTTPServer", "LineClient", "LineProtocol", "LineServer", "LoadGenerator",
+                "Billing", "CBuild", "Engine", "HTTPServer", "LineClient", "LineProtocol", "LineServer", "LoadGenerator",
                 "OperatorConsole", "Postgres", "ServiceCore", "StoreEvents", "TransportSecurity", "Usage",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 logging, unixSignals,

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CBuild
 import Engine
 import ServiceCore
 
@@ -7,7 +8,7 @@ struct Headroom: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "headroom",
         abstract: "May this user send another message, and what should we tell them?",
-        version: HeadroomVersion.current,
+        version: version,
         subcommands: [
             ServeCommand.self, AskCommand.self, MigrateCommand.self, DistributeCommand.self, RebalanceCommand.self,
             RolesCommand.self, PruneCommand.self, PingCommand.self, StatusCommand.self, UserCommand.self,
@@ -15,6 +16,12 @@ struct Headroom: AsyncParsableCommand {
             ProductCommand.self, EventsCommand.self, BenchCommand.self,
         ]
     )
+
+    /// A build for development has no commit.
+    private static var version: String {
+        let commit = String(cString: headroom_commit())
+        return HeadroomVersion.current + (commit.isEmpty ? "" : " (\(commit))")
+    }
 
     /// The library's `main`, except that it escapes errors that quote foreign text, reports unknown commands, and ends
     /// quietly when the reader of its output has ended.

@@ -1,0 +1,265 @@
+"""What script/release makes: archives with the same bytes each time, and a package that a Debian without a toolchain installs,
+upgrades, removes and purges."""
+
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import tarfile
+import unittest
+from pathlib import Path
+
+from support import processes, settings
+from support.printed import ROOT, blocks, pattern
+from support.waiting import TIMEOUT_SECONDS, wait_until
+
+VERSION = re.search(r'current = "(.*)"', Path(ROOT, "Sources/Engine/Schema/Version.swift").read_text())[1]
+OLD_VERSION = "0.0.9"
+# Of the installed system, what changes without the package.
+PASSING = re.compile(r"^/(proc|dev|sys|tmp|root|run|var/(cache|log)|var/lib/(apt|dpkg|postgresql)|etc/(passwd|group|g?shadow)-?$)(/|$)")
+# What the package needs, and PostgreSQL for the service's private one; with these it is installed without a network.
+INCLUDED = "ca-certificates,init-system-helpers,postgresql,procps,systemd-standalone-sysusers,systemd-standalone-tmpfiles"
+PAGE = "docs/install.md"
+
+
+def os_release():
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}
+
+
+def run(*arguments, **options):
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=600, **options)
+    if done.returncode != 0:
+        raise processes.Failure(f"{' '.join(arguments)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def lines_of_page():
+    return [line for block in blocks(PAGE) for line in block.lines]
+
+
+def release(directory):
+    run(ROOT + "/script/release", VERSION, "--rehearse", "--program", settings.binary, "--output", directory)
+    return Path(directory)
+
+
+class Machine:
+    """A Debian in a directory, with a network and processes of its own."""
+
+    def __init__(self):
+        self.root = Path(processes.directory()) / "debian"
+        run(
+            "mmdebstrap", "--variant=apt", "--mode=root", "--skip=cleanup/apt/lists", "--include=" + INCLUDED,
+            os_release()["VERSION_CODENAME"], str(self.root),
+        )  # fmt: skip
+        mounts = [f"mount --types proc proc {self.root}/proc", f"mount --rbind /dev {self.root}/dev", "ip link set lo up"]
+        for folder in self.libraries():
+            (self.root / folder.lstrip("/")).mkdir(parents=True)
+            mounts.append(f"mount --bind {folder} {self.root}{folder}")
+        script = " && ".join([*mounts, "echo ready", "exec sleep infinity"])
+        self.log = processes.directory() + "/machine.log"
+        own = ["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "--mount-proc"]
+        self.process = processes.start([*own, "sh", "-ec", script], stop_signal=signal.SIGKILL, log=self.log)
+        wait_until(lambda: "ready" in Path(self.log).read_text(), lambda: "the machine runs: " + Path(self.log).read_text())
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        self.enter = ["nsenter", "--target", children[0], "--mount", "--pid", "--net", "chroot", str(self.root)]
+
+    @staticmethod
+    def libraries():
+        """Folders with the libraries of a program that was not linked for a release: those of the toolchain."""
+        paths = re.findall(r"=> (/\S+)", run("ldd", settings.binary))
+        return sorted({os.path.dirname(path) for path in paths} - {"/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu"})
+
+    def run(self, command):
+        return run(*self.enter, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "sh", "-ec", command)
+
+    def files(self):
+        """What is installed, but for what passes."""
+        return {path for path in self.run("find / -xdev").splitlines() if not PASSING.match(path)}
+
+    def exists(self, path):
+        return os.path.lexists(self.root / path.lstrip("/"))
+
+    def serve(self):
+        """Starts the service as the page says."""
+        (line,) = [line for line in lines_of_page() if line.endswith("postgresql") and "serve" in line]
+        log = processes.directory() + "/service.log"
+        process = processes.start([*self.enter, "sh", "-c", "exec " + line], log=log)
+        wait_until(lambda: "ready listen=" in Path(log).read_text(), lambda: "it serves: " + Path(log).read_text())
+        return process
+
+    def stop(self, process):
+        self.run("pkill --signal TERM --exact headroom")
+        self.assert_ended(process)
+
+    @staticmethod
+    def assert_ended(process):
+        if process.wait(TIMEOUT_SECONDS) != 0:
+            raise processes.Failure(f"the service ended with {process.returncode}")
+
+
+class ReleaseCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        for program in ("dpkg-deb", "dpkg-shlibdeps"):
+            if shutil.which(program) is None:
+                raise unittest.SkipTest(f"{program} is not installed; script/bootstrap --test does it")
+        cls.dist = release(processes.directory())
+        cls.package = next(cls.dist.glob("*.deb"))
+
+
+class Packages(ReleaseCase):
+    def test_the_same_files_give_the_same_bytes(self):
+        sums = (self.dist / "SHA256SUMS").read_text()
+        names = [line.split()[1] for line in sums.splitlines()]
+        self.assertEqual(len(names), 3, names)
+        run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=self.dist)
+        self.assertEqual((release(processes.directory()) / "SHA256SUMS").read_text(), sums)
+
+    def test_the_archive_has_the_program_its_units_and_pages_for_each_command(self):
+        directory = processes.directory()
+        with tarfile.open(next(self.dist.glob("*.tar.gz"))) as archive:
+            for member in archive.getmembers():
+                self.assertEqual((member.uid, member.gid, member.mode & 0o022), (0, 0, 0), member.name)
+            archive.extractall(directory, filter="data")
+        (home,) = Path(directory).iterdir()
+        self.assertEqual(home.name, f"headroom-{VERSION}-linux-{platform.machine()}")
+        self.assertRegex(run(str(home / "bin/headroom"), "--version"), r"^\d+\.\d+\.\d+")
+        pages = {path.name.removesuffix(".1.gz") for path in (home / "share/man/man1").iterdir()}
+        self.assertEqual(pages, set(self.commands()))
+        for name in ("lib/systemd/system/headroom.service", "share/bash-completion/completions/headroom", "share/doc/headroom/copyright"):
+            self.assertTrue((home / name).is_file(), name)
+
+    def commands(self):
+        """The names of the pages: of the program, and of each command."""
+        dump = json.loads(run(settings.binary, "--experimental-dump-help"))
+        names, rest = [], [(["headroom"], dump["command"])]
+        while rest:
+            path, command = rest.pop()
+            names.append("-".join(path))
+            rest += [([*path, each["commandName"]], each) for each in command.get("subcommands", []) if each["commandName"] != "help"]
+        return names
+
+    def test_a_manual_page_says_what_help_says(self):
+        if shutil.which("man") is None:
+            self.skipTest("man is not installed")
+        directory = processes.directory()
+        run("dpkg-deb", "--extract", str(self.package), directory)
+        page = f"{directory}/usr/share/man/man1/headroom-serve.1.gz"
+        wide = {**os.environ, "MANWIDTH": "1000"}
+        done = subprocess.run(["man", "--warnings", "--local-file", page], capture_output=True, text=True, env=wide)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for option in re.findall(r"--[a-z-]+", run(settings.binary, "serve", "--help")):
+            self.assertIn(option, done.stdout)
+
+    def test_the_package_has_a_unit_that_systemd_takes(self):
+        directory = processes.directory()
+        run("dpkg-deb", "--extract", str(self.package), directory)
+        unit = Path(directory) / "usr/lib/systemd/system/headroom.service"
+        text = unit.read_text()
+        for line in (
+            "ExecStart=/usr/bin/headroom serve", "EnvironmentFile=-/etc/default/headroom", "StateDirectory=headroom",
+            "Environment=HEADROOM_DATA_DIR=/var/lib/headroom/postgresql", "TimeoutStopSec=60",
+        ):  # fmt: skip
+            self.assertEqual(text.count(line + "\n"), 1, line)
+        unit.write_text(text.replace("/usr/bin/headroom ", settings.binary + " "))
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_release_needs_its_version_in_the_clone(self):
+        done = subprocess.run([ROOT + "/script/release", "99.0.0", "--output", self.dist], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "^release: (the clone has changes|Sources/Engine/Schema/Version.swift has another version)")
+        self.assertEqual(subprocess.run([ROOT + "/script/release", "v1"], capture_output=True).returncode, 2)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root, to enter another Debian")
+@unittest.skipUnless(os_release().get("ID") == "debian", "needs Debian")
+class OnAnotherMachine(ReleaseCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if shutil.which("mmdebstrap") is None:
+            raise unittest.SkipTest("mmdebstrap is not installed; script/bootstrap --test does it")
+        cls.machine = Machine()
+
+    def install(self, package):
+        shutil.copy(package, self.machine.root / "root")
+        # Without a network.
+        self.machine.run(f"apt-get install --yes --quiet --quiet /root/{Path(package).name}")
+
+    def older(self):
+        """The same package as an older version."""
+        directory = processes.directory()
+        run("dpkg-deb", "--raw-extract", str(self.package), directory + "/package")
+        control = Path(directory) / "package/DEBIAN/control"
+        control.write_text(control.read_text().replace(f"Version: {VERSION}\n", f"Version: {OLD_VERSION}\n"))
+        path = f"{directory}/headroom_{OLD_VERSION}.deb"
+        run("dpkg-deb", "--build", "--root-owner-group", "-Znone", directory + "/package", path)
+        return path
+
+    def first_answer(self):
+        """README.md's first request, and its answer with any number of messages used."""
+        block = next(block for block in blocks("README.md") if "headroom ask 'CONSUME" in block.text)
+        request, printed = block.text.strip().split("\n")
+        answer = pattern(printed).replace("used=1", r"used=(\d+)").replace("99", r"\d+")
+        return request.removeprefix("$ script/"), answer
+
+    def test_installs_serves_upgrades_and_is_removed_without_a_trace_but_the_data(self):
+        machine = self.machine
+        before = machine.files()
+        request, answer = self.first_answer()
+        settings_file, data = "/etc/default/headroom", "/var/lib/headroom"
+        wanted = "/etc/systemd/system/multi-user.target.wants/headroom.service"
+
+        self.install(self.older())
+        self.assertTrue(machine.exists(wanted), "it starts with the machine")
+        self.assertEqual(machine.run(f"stat --format='%a %U' {settings_file} {data}"), "600 root\n700 headroom\n")
+        process = machine.serve()
+        self.assertEqual(re.fullmatch(answer, machine.run(request).strip())[1], "1")
+        machine.stop(process)
+
+        # The second as `systemctl disable` does it.
+        machine.run(f"echo HEADROOM_LOG_LEVEL=warning >> {settings_file}; rm {wanted}")
+        self.install(self.package)
+        self.assertIn(f"\nVersion: {VERSION}\n", machine.run("dpkg --status headroom"))
+        self.assertIn("HEADROOM_LOG_LEVEL=warning", machine.run(f"cat {settings_file}"))
+        self.assertFalse(machine.exists(wanted), "an operator has disabled it")
+        process = machine.serve()
+        self.assertEqual(re.fullmatch(answer, machine.run(request).strip())[1], "2")
+        machine.stop(process)
+
+        machine.run("apt-get remove --yes --quiet --quiet headroom")
+        self.assertFalse(machine.exists("/usr/bin/headroom"))
+        self.assertTrue(machine.exists(settings_file))
+        machine.run("apt-get purge --yes --quiet --quiet headroom")
+        left = machine.files() - before
+        self.assertTrue(left and all(path == data or path.startswith(data + "/") for path in left), sorted(left)[:20])
+        self.assertIn("headroom", machine.run("stat --format=%U " + data), "nobody else gets its files")
+
+        self.install(self.package)
+        machine.run(f"rm -r {data}/*")
+        machine.run("apt-get purge --yes --quiet --quiet headroom")
+        self.assertEqual(machine.files() ^ before, set())
+        self.assertNotIn("headroom", machine.run("cat /etc/passwd /etc/group"))
+
+    def test_the_lines_of_the_page_install_it(self):
+        machine, folder = self.machine, "/root/download"
+        shutil.copytree(self.dist, machine.root / folder.lstrip("/"))
+        lines = [line for line in lines_of_page() if not line.startswith("runuser ")]
+        self.assertEqual([line.split()[0] for line in lines], ["apt", "headroom", "tar", "headroom", "sha256sum"])
+        install, ask, unpack, version, check = (f"cd {folder}; {line}" for line in lines)
+        machine.run(install)
+        process = machine.serve()
+        self.assertTrue(machine.run(ask).startswith("+ALLOWED "))
+        machine.stop(process)
+        machine.run("rm -r /var/lib/headroom/*; apt-get purge --yes --quiet --quiet headroom")
+        self.assertEqual(machine.run(unpack), "")
+        self.assertRegex(machine.run(version), r"^\d+\.\d+\.\d+")
+        self.assertEqual(machine.run(check).count(": OK\n"), 3)
+        machine.run("find /usr/local -type f -delete")
