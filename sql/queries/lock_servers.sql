@@ -5,10 +5,10 @@ select case
             (
                 select format('process %s of %s', held.pid, session.usename)
                 from pg_locks as held
-                join pg_stat_activity as session on held.pid = session.pid
+                join pg_stat_activity as session on session.pid = held.pid
                 where
                     held.locktype = 'advisory' and held.granted and held.objsubid = 1
-                    and held.database = (select oid from pg_database where datname = current_database())
+                    and held.database = session.datid and session.datname = current_database()
                     and held.objid = (hashtext('headroom servers')::bigint & 4294967295)::oid
             ),
             'another process'

@@ -1,7 +1,9 @@
 -- Of the servers $1:$2 and $3:$4, those that are no primary of a node any more, or that the coordinator does not reach.
 select format('%s:%s', server.host, server.port)
 from (values ($1::text, $2::integer), ($3::text, $4::integer)) as server (host, port)
-where not exists (
-    select from pg_dist_node
-    where nodename = server.host and nodeport = server.port and noderole = 'primary'
-) or not citus_check_connection_to_node(server.host, server.port);
+where
+    not exists (
+        select from pg_dist_node as node
+        where node.nodename = server.host and node.nodeport = server.port and node.noderole = 'primary'
+    )
+    or not citus_check_connection_to_node(server.host, server.port);
