@@ -239,6 +239,7 @@ class Manifests(unittest.TestCase):
             self.assertEqual(policies["headroom"]["policyTypes"], ["Ingress", "Egress"])
             peers = [peer for rule in policies["headroom"]["ingress"] for peer in rule["from"]]
             self.assertEqual([peer["podSelector"]["matchLabels"] for peer in peers], [{"headroom-client": "true"}])
+            self.assertEqual([port["port"] for rule in policies["headroom"]["ingress"] for port in rule["ports"]], ["line", "http"])
             self.assertEqual([port["port"] for rule in policies["headroom"]["egress"] for port in rule["ports"]], [53, 53])
             to_database = policies["headroom-to-database"]
             self.assertEqual(to_database["policyTypes"], ["Egress"], name)
@@ -440,12 +441,12 @@ class Bootstrap(Case):
             cwd="/", timeout=TIMEOUT_SECONDS,
         )  # fmt: skip
 
-    def assert_counts(self, url):
-        service = Service(database_url=url, as_owner=True, env=LONG_TIMEOUTS)
+    def assert_counts(self, url, **more):
+        service = Service(database_url=url, as_owner=True, env={**LONG_TIMEOUTS, **more})
         self.addCleanup(service.stop)
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {self.user()}"))
         self.assertNotIn("more rights than it needs", service.log())
-        refused = command("token", "create", "backend", "--scope", "chat", database_url=url)
+        refused = command("token", "create", "backend", "--scope", "chat", database_url=url, env=more)
         self.assertNotEqual(refused.returncode, 0, "the service's login makes no tokens")
 
     def test_with_cloudnativepg_the_owner_migrates_without_creating_roles_and_makes_tokens(self):
@@ -471,14 +472,21 @@ class Bootstrap(Case):
         script = kubernetes.build(f"{DIRECTORY}/overlays/try").one("ConfigMap", "headroom-database-logins")["data"]["logins.sh"]
         given = {"POSTGRES_USER": "headroom", "POSTGRES_DB": "headroom", "BACKEND_USER": "backend", "PGHOST": server.home}
         # As the image does with a file that is not executable: it reads it into its own shell.
+        password = "it's; a \"password\" \\"
         ran = subprocess.run(
-            ["bash", "-Eeo", "pipefail", "-c", script], env={**self.environment, **given, "BACKEND_PASSWORD": "it's; a \"password\" \\"},
+            ["bash", "-Eeo", "pipefail", "-c", script], env={**self.environment, **given, "BACKEND_PASSWORD": password},
             capture_output=True, text=True, cwd="/", timeout=TIMEOUT_SECONDS,
         )  # fmt: skip
         self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
-        self.assertEqual(server.sql("select rolpassword like 'SCRAM-SHA-256$%' from pg_authid where rolname = 'backend'"), "t")
+        with open(f"{server.data}/pg_hba.conf", "w") as file:
+            file.write("local all backend scram-sha-256\nlocal all all trust\n")
+        server.sql("select pg_reload_conf()")
+        backend = server.url("headroom").replace("user=postgres", "user=backend")
+        for given, works in ((password, True), ("password", False)):
+            ran = subprocess.run([*postgres.psql(backend), "-c", "select 1"], env=environment(PGPASSWORD=given), capture_output=True)
+            self.assertEqual(ran.returncode == 0, works, ran.stderr)
         self.assertEqual(self.run_migrate(server.url("headroom").replace("postgres", "headroom")).returncode, 0)
-        self.assert_counts(server.url("headroom").replace("user=postgres", "user=backend"))
+        self.assert_counts(backend, PGPASSWORD=password)
 
     def test_migrating_waits_for_a_database_that_is_away_and_reports_anything_else(self):
         self.program("headroom", 'echo "$@" >> "$CALLS"; [ "$(wc -l < "$CALLS")" -ge 3 ] && exit "$LAST"; exit 69')
