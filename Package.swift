@@ -16,8 +16,8 @@ let serviceLifecycle: Target.Dependency = .product(name: "ServiceLifecycle", pac
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 
-// The service is built from exactly these versions, which were tested; script/build and script/release say that it is. A
-// package that depends on HeadroomClient may have newer ones.
+// The service is built from exactly these versions, which were tested; script/build and script/release say that it is
+// the service. A package that depends on HeadroomClient may have newer ones.
 func dependency(_ repository: String, _ version: Version) -> Package.Dependency {
     let isService = Context.environment["HEADROOM_FLAVOUR"] != nil || Context.environment["HEADROOM_COMMIT"] != nil
     let url = "https://github.com/\(repository)"
@@ -188,8 +188,9 @@ let package = Package(
         .executableTarget(
             name: "headroom",
             dependencies: [
-                "Billing", "CBuild", "Engine", "HTTPServer", "LineClient", "LineProtocol", "LineServer", "LoadGenerator",
-                "OperatorConsole", "Postgres", "ServiceCore", "StoreEvents", "TransportSecurity", "Usage",
+                "Billing", "CBuild", "Engine", "HTTPServer", "LineClient", "LineProtocol", "LineServer",
+                "LoadGenerator", "OperatorConsole", "Postgres", "ServiceCore", "StoreEvents", "TransportSecurity",
+                "Usage",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 logging, unixSignals,
             ]

@@ -2,7 +2,7 @@
 title: Headroom
 description: Asks Headroom before each message: may this user send it, and what should we tell them?
 author: Headroom
-version: 0.1.0
+version: 0.2.0
 license: Apache-2.0
 required_open_webui_version: 0.12.0
 """

@@ -35,8 +35,8 @@ struct DistributionNodes {
         guard unready.isEmpty else { throw Distribution.Refusal.unready(unready) }
     }
 
-    /// Waits for another command that changes the servers, such as one that was killed: the coordinator ends its session
-    /// within seconds.
+    /// Waits for another command that changes the servers, such as one that was killed: the coordinator ends its
+    /// session within seconds.
     func lock() throws {
         let limit = ContinuousClock.now + DistributionNodes.longestWait
         let connection = coordinator.connection

@@ -1,4 +1,4 @@
 /// The version in `INFO`, `HELLO` and `--version`; semantic versioning.
 public enum HeadroomVersion {
-    public static let current = "0.1.0"
+    public static let current = "0.2.0"
 }

@@ -43,6 +43,9 @@ class Image(unittest.TestCase):
     def stage(self, name):
         return next(stage for stage in self.stages if stage.splitlines()[0].endswith(f" AS {name}"))
 
+    def test_every_file_names_the_version_of_the_service(self):
+        self.assertIn(f'current = "{version()}"', read("Sources/Engine/Schema/Version.swift"))
+
     def test_every_base_image_is_pinned(self):
         names = set()
         for stage in self.stages:
