@@ -21,7 +21,7 @@ OLD_VERSION = "0.0.9"
 # Of the installed system, what changes without the package.
 PASSING = re.compile(r"^/(proc|dev|sys|tmp|root|run|var/(cache|log)|var/lib/(apt|dpkg|postgresql)|etc/(passwd|group|g?shadow)-?$)(/|$)")
 # What the package needs, and PostgreSQL for the service's private one; with these it is installed without a network.
-INCLUDED = "ca-certificates,init-system-helpers,postgresql,procps,systemd-standalone-sysusers,systemd-standalone-tmpfiles"
+INCLUDED = "ca-certificates,init-system-helpers,postgresql,procps,python3-redis,systemd-standalone-sysusers,systemd-standalone-tmpfiles"
 PAGE = "docs/install.md"
 
 
@@ -40,7 +40,7 @@ def run(*arguments, **options):
 
 
 def lines_of_page():
-    return [line for block in blocks(PAGE) for line in block.lines]
+    return [line for block in blocks(PAGE) if block.language == "sh" for line in block.lines]
 
 
 def release(directory):
@@ -164,7 +164,7 @@ class Packages(ReleaseCase):
         text = unit.read_text()
         for line in (
             "ExecStart=/usr/bin/headroom serve", "EnvironmentFile=-/etc/default/headroom", "StateDirectory=headroom",
-            "Environment=HEADROOM_DATA_DIR=/var/lib/headroom/postgresql", "TimeoutStopSec=60",
+            "Environment=HEADROOM_DATA_DIR=/var/lib/headroom/postgresql", "TimeoutStopSec=60", "KillMode=mixed",
         ):  # fmt: skip
             self.assertEqual(text.count(line + "\n"), 1, line)
         unit.write_text(text.replace("/usr/bin/headroom ", settings.binary + " "))
@@ -252,14 +252,18 @@ class OnAnotherMachine(ReleaseCase):
         machine, folder = self.machine, "/root/download"
         shutil.copytree(self.dist, machine.root / folder.lstrip("/"))
         lines = [line for line in lines_of_page() if not line.startswith("runuser ")]
-        self.assertEqual([line.split()[0] for line in lines], ["apt", "headroom", "tar", "headroom", "sha256sum"])
-        install, ask, unpack, version, check = (f"cd {folder}; {line}" for line in lines)
+        self.assertEqual([line.split()[0] for line in lines], ["sha256sum", "apt", "headroom", "apt", "tar", "headroom"])
+        check, install, ask, library, unpack, version = (f"cd {folder}; {line}" for line in lines)
+        self.assertEqual(machine.run(check).count(": OK\n"), 3)
         machine.run(install)
         process = machine.serve()
         self.assertTrue(machine.run(ask).startswith("+ALLOWED "))
+        machine.run(library)
+        (program,) = [block for block in blocks(PAGE) if block.language == "python"]
+        (machine.root / "root/program.py").write_text(program.text)
+        self.assertTrue(machine.run("/usr/bin/python3 /root/program.py").startswith("BLOCKED "))
         machine.stop(process)
         machine.run("rm -r /var/lib/headroom/*; apt-get purge --yes --quiet --quiet headroom")
         self.assertEqual(machine.run(unpack), "")
         self.assertRegex(machine.run(version), r"^\d+\.\d+\.\d+")
-        self.assertEqual(machine.run(check).count(": OK\n"), 3)
         machine.run("find /usr/local -type f -delete")
