@@ -17,9 +17,8 @@ RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends libpq-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
-# What `headroom --version` prints beside the version: --build-arg COMMIT="$(git rev-parse --short=12 HEAD)".
-ARG COMMIT=
-ENV HEADROOM_COMMIT=$COMMIT
+# What `headroom --version` prints beside the version: --build-arg HEADROOM_COMMIT="$(git rev-parse --short=12 HEAD)".
+ARG HEADROOM_COMMIT=
 # The dependencies are fetched again only if the manifest changes. Package.resolved is used if there is one.
 COPY Package.swift Package.resolved* ./
 RUN swift package resolve
