@@ -27,6 +27,9 @@ struct HTTPPort: Service {
     /// How long requests are answered after the port is closed: those of clients whose connection was accepted just
     /// then, and those that were sent before the client knew that its connection ends.
     private static let lastRequestsTime = TimeAmount.milliseconds(100)
+    /// How many more iterations of the event loop read requests then. On a busy machine the time may be over before the
+    /// first one; an iteration reads from 64 sockets or more.
+    private static let lastIterations = 16
 
     let configuration: HTTPConfiguration
     let transport: HTTPTransport
@@ -56,12 +59,30 @@ struct HTTPPort: Service {
         } onGracefulShutdown: {
             isStopping.store(true, ordering: .relaxed)
             port.close().whenComplete { _ in
-                let pause = limiter.isEmpty ? .zero : HTTPPort.lastRequestsTime
-                port.channel.eventLoop.scheduleTask(in: pause) {
-                    accepted.finish()
-                    limiter.quiesce()
-                }
+                let isEmpty = limiter.isEmpty
+                quiesce(
+                    port.channel.eventLoop,
+                    in: isEmpty ? .zero : HTTPPort.lastRequestsTime,
+                    after: isEmpty ? 0 : HTTPPort.lastIterations,
+                    accepted
+                )
             }
+        }
+    }
+
+    private func quiesce(
+        _ eventLoop: any EventLoop,
+        in pause: TimeAmount,
+        after iterations: Int,
+        _ accepted: AsyncStream<HTTPTransport.Accepted>.Continuation
+    ) {
+        eventLoop.scheduleTask(in: pause) {
+            guard iterations == 0 else {
+                // Not at once, which would be in the same iteration.
+                return quiesce(eventLoop, in: .milliseconds(1), after: iterations - 1, accepted)
+            }
+            accepted.finish()
+            limiter.quiesce()
         }
     }
 
