@@ -118,24 +118,51 @@ public struct UserDivision: Sendable {
         let step = RetriedTransaction(connection: connection, asOwner: true)
         var progress = Progress(parts: first, rows: 0, longestStep: .zero)
         report(progress)
-        var size = 1
+        var size = StepSize()
         while progress.parts < UserDivision.partsMaximum {
-            let next = min(progress.parts + size, UserDivision.partsMaximum)
+            let next = min(progress.parts + size.parts, UserDivision.partsMaximum)
             let (moved, duration) = try step.execute(EmbeddedSQL.divideUsers, Int32(next))
             progress.rows += Int(try moved.int64(0, 0))
             progress.parts = next
             progress.longestStep = max(progress.longestStep, duration)
             report(progress)
-            size = UserDivision.nextSize(after: size, took: duration)
+            size.adapt(to: duration)
             // Messages that have waited are counted before the next step.
             RetriedTransaction.sleep(duration)
         }
     }
 
-    /// Twice as many parts at most, so that one quick step does not make the next one long.
-    static func nextSize(after size: Int, took duration: Duration) -> Int {
-        if duration > stepDuration { return max(1, size / 2) }
-        return duration * 2 < stepDuration ? min(size * 2, partsMaximum) : size
+    /// How many parts a step moves. Twice as many as before at most, so that one quick step does not make the next one
+    /// long.
+    ///
+    /// A step also takes a time that does not depend on its size, for locks and the commit. Where that alone is too long,
+    /// as on a busy machine, small steps would never end, and hold up as many messages each.
+    struct StepSize {
+        private(set) var parts = 1
+        private var previous: (parts: Int, duration: Duration)?
+
+        mutating func adapt(to duration: Duration) {
+            let before = previous ?? (parts, duration)
+            previous = (parts, duration)
+            if duration <= UserDivision.stepDuration {
+                if duration * 2 < UserDivision.stepDuration { grow() }
+            } else if parts < before.parts && duration > before.duration * 3 / 4 {
+                // Fewer parts took as long.
+                grow()
+            } else if parts > before.parts && duration < before.duration * 5 / 4 {
+                // More parts took hardly longer.
+                grow()
+            } else if parts == 1 && before.parts == 1 {
+                // Tries whether more take longer.
+                grow()
+            } else {
+                parts = max(1, parts / 2)
+            }
+        }
+
+        private mutating func grow() {
+            parts = min(parts * 2, UserDivision.partsMaximum)
+        }
     }
 
     // MARK: Tables
