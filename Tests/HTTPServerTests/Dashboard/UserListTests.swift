@@ -66,6 +66,7 @@ struct UserListTests {
         figures.users = .failed(.databaseIsAway)
         #expect(html(figures).contains("The database cannot be reached at the moment."))
         #expect(!html(figures).contains("No such user."))
+        #expect(html(figures).contains("data-refresh=\"15\""), "it is tried again")
         figures.users = .loaded([], age: .seconds(180), error: .databaseIsAway)
         #expect(html(figures).contains("No such user. That was 3 min ago. The database cannot be reached"))
         #expect(UserListPresenter(figures: figures, page: 1).isIncomplete)

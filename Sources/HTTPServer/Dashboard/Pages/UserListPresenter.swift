@@ -36,7 +36,7 @@ struct UserListPresenter {
         let total = NumberText.count(users.count, "user") + (isTruncated ? " or more" : "")
         return UserListPage(
             frame: frame,
-            refreshSeconds: figures.users.isLoading ? OverviewPage.refreshSecondsWhileLoading : nil,
+            refreshSeconds: refreshSeconds,
             notices: notices,
             periods: PeriodOptions(figures.periods.value, selected: query.period).options,
             tiers: [UserPage.Option(value: "", text: "all tiers", isSelected: query.tier == nil)]
@@ -55,6 +55,12 @@ struct UserListPresenter {
             nextLink: last < users.count ? query.path(page: page + 1) : nil,
             isTruncated: isTruncated
         )
+    }
+
+    /// Nil if there is a list: it stays as it is while somebody reads it. One that could not be read is tried again.
+    private var refreshSeconds: Int? {
+        if figures.users.isLoading { return OverviewPage.refreshSecondsWhileLoading }
+        return figures.users.value == nil ? OverviewPage.refreshSeconds : nil
     }
 
     private var notices: [Notice] {
