@@ -135,8 +135,8 @@ public struct UserDivision: Sendable {
     /// How many parts a step moves. Twice as many as before at most, so that one quick step does not make the next one
     /// long.
     ///
-    /// A step also takes a time that does not depend on its size, for locks and the commit. Where that alone is too long,
-    /// as on a busy machine, small steps would never end, and hold up as many messages each.
+    /// A step also takes a time that does not depend on its size, for locks and the commit. Where that alone is too
+    /// long, as on a busy machine, small steps would never end, and hold up as many messages each.
     struct StepSize {
         private(set) var parts = 1
         private var previous: (parts: Int, duration: Duration)?

@@ -23,6 +23,7 @@ PASSING = re.compile(r"^/(proc|dev|sys|tmp|root|run|var/(cache|log)|var/lib/(apt
 # What the package needs, and PostgreSQL for the service's private one; with these it is installed without a network.
 INCLUDED = "ca-certificates,init-system-helpers,postgresql,procps,python3-redis,systemd-standalone-sysusers,systemd-standalone-tmpfiles"
 PAGE = "docs/install.md"
+PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def os_release():
@@ -76,7 +77,7 @@ class Machine:
         return sorted({os.path.dirname(path) for path in paths} - {"/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu"})
 
     def run(self, command):
-        return run(*self.enter, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "sh", "-ec", command)
+        return run(*self.enter, "env", "-i", PATH, "DEBIAN_FRONTEND=noninteractive", "sh", "-ec", command)
 
     def files(self):
         """What is installed, but for what passes."""
