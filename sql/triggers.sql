@@ -100,7 +100,7 @@ create or replace trigger bucket_is_of_the_user after insert or update of bucket
     for each row when (new.bucket <> headroom.bucket_of(new.user_id)) execute function headroom.refuse_bucket();
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on headroom.subscriptions
     for each row when (new.bucket <> headroom.bucket_of(new.user_id)) execute function headroom.refuse_bucket();
--- Without a condition, which would need the right of whoever writes to call bucket_of.
+-- Without a condition: its call of bucket_of would need a right that applications do not have.
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on public.message_usage
     for each row execute function headroom.refuse_bucket();
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on headroom.message_keys
