@@ -13,7 +13,7 @@ from unittest import mock
 from runner.python_tests import Schedule, report_missing
 from runner.results import Report, Result
 from runner.swift_tests import EventReader
-from runner.worker import Recorder
+from runner.worker import Recorder, chosen
 
 
 def quietly(action: Any) -> tuple[Any, str]:
@@ -175,6 +175,13 @@ class Recording(unittest.TestCase):
     def test_a_class_that_cannot_be_set_up_fails(self):
         (failed,) = self.record(BrokenSetUp("passes"))
         self.assertIn("no server", failed["failure"])
+
+
+class Choosing(unittest.TestCase):
+    def test_long_classes_run_only_where_they_are_asked_for(self):
+        for asked, classes in (("", []), ("1", ["packages.OnAnotherMachine"])):
+            with mock.patch.dict(os.environ, {"HEADROOM_TEST_LONG": asked}):
+                self.assertEqual(list(chosen(["packages.OnAnotherMachine"])), classes)
 
 
 class Scheduling(unittest.TestCase):

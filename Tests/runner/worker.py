@@ -127,6 +127,8 @@ def chosen(words: list[str], is_distributed: bool = False) -> dict[str, list[uni
             continue
         if not is_distributed and getattr(test, "NEEDS_CITUS", False):
             continue
+        if getattr(test, "IS_LONG", False) and not os.environ.get("HEADROOM_TEST_LONG"):
+            continue
         if not words or any(word in f"{name}: {sentence(test)}" for word in words):
             classes.setdefault(name, []).append(test)
     return classes

@@ -171,7 +171,7 @@ class Packages(ReleaseCase):
 
     def test_a_manual_page_says_what_help_says(self):
         if shutil.which("man") is None:
-            self.skipTest("man is not installed")
+            self.skipTest("man is not installed; script/bootstrap --test does it")
         directory = processes.directory()
         run("dpkg-deb", "--extract", str(self.package), directory)
         page = f"{directory}/usr/share/man/man1/headroom-serve.1.gz"
@@ -202,10 +202,12 @@ class Packages(ReleaseCase):
         self.assertEqual(subprocess.run([ROOT + "/script/release", "v1"], capture_output=True).returncode, 2)
 
 
-@unittest.skipUnless(os.environ.get("HEADROOM_TEST_LONG"), "takes minutes on a busy machine; script/nightly release runs it")
 @unittest.skipUnless(os.geteuid() == 0, "needs root, to enter another Debian")
 @unittest.skipUnless(os_release().get("ID") == "debian", "needs Debian")
 class OnAnotherMachine(ReleaseCase):
+    # Takes minutes on a busy machine: script/nightly release runs it.
+    IS_LONG = True
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
