@@ -32,7 +32,7 @@ let fuzzedModules: [Target.Dependency] = [
 // Arrows run down only: headroom → {LineServer, HTTPServer} → ServiceCore → {LineProtocol, Engine} → Usage, and
 // Engine → {Postgres → CLibPQ, Billing → Usage}, HTTPServer → StoreEvents → Billing. LineClient and LoadGenerator stand
 // upon TransportSecurity, OperatorConsole upon LineProtocol.
-// docs/architecture.md says what lives where and why.
+// docs/contributors/architecture.md says what lives where and why.
 let package = Package(
     name: "headroom",
     products: [

@@ -7,7 +7,7 @@
 Starts a PostgreSQL and a service of its own, with 102 live tokens. The digests of two of them differ from the digest of a
 token that is presented in one byte only, the first or the last: an attack on the comparison would begin with such tokens. In
 each round (20,000 by default) the service gets one AUTH with each wrong token, in random order, so that other work on the
-machine affects all of them alike. Prints a table for docs/security.md: the median and the quartiles of the round trips in
+machine affects all of them alike. Prints a table for docs/contributors/security.md: the median and the quartiles of the round trips in
 microseconds, and the difference of the median from that of a random token, with its 95 % confidence interval. If the
 interval contains 0, no difference was measured.
 """

@@ -25,7 +25,7 @@ from .scenarios import QUICK, SCENARIOS, STAGES, USUAL, measurements_wanted
 from .titles import USERS
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = ROOT / "docs/performance.md"
+DOCUMENTS = (ROOT / "docs/performance.md", ROOT / "docs/contributors/performance.md")
 PUBLISHED = ROOT / "docs/performance/result.json"
 #: Seconds of a stage besides its measurements, once and in each round.
 SET_UP = {
@@ -94,7 +94,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--publish",
         action="store_true",
-        help="also merge it into docs/performance/result.json, and rewrite the document",
+        help="also merge it into docs/performance/result.json, and rewrite the documents",
     )
     parser.add_argument("--plan", action="store_true", help="only print the measurements and their duration")
     parser.add_argument(
@@ -193,11 +193,12 @@ def publish(new: result.Result) -> None:
     old = result.judged_anew(result.read(PUBLISHED)) if PUBLISHED.exists() else result.empty()
     merged = result.merged(old, new)
     # First the step that may fail.
-    text = document.rewritten(DOCUMENT.read_text(encoding="utf-8"), merged)
+    texts = document.rewritten_pages([page.read_text(encoding="utf-8") for page in DOCUMENTS], merged)
     result.write(PUBLISHED, merged)
-    DOCUMENT.write_text(text, encoding="utf-8")
+    for page, text in zip(DOCUMENTS, texts):
+        page.write_text(text, encoding="utf-8")
     plots.draw(merged, PUBLISHED.parent)
-    print_progress(f"published in {PUBLISHED.relative_to(ROOT)} and {DOCUMENT.relative_to(ROOT)}")
+    print_progress(f"published in {PUBLISHED.relative_to(ROOT)} and {', '.join(str(page.relative_to(ROOT)) for page in DOCUMENTS)}")
 
 
 def end_by_signal(number: int, _: FrameType | None) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Generates the parts of docs/performance.md between its markers from the result. The rest of the page stays."""
+"""Generates the parts of docs/performance.md and docs/contributors/performance.md between their markers from the result. The rest stays."""
 
 from __future__ import annotations
 
@@ -18,15 +18,24 @@ END = "<!-- figures: end {} -->"
 MARKER = re.compile(r"^<!-- figures: (begin|end) ([a-z-]+) -->$", re.MULTILINE)
 
 
+PAGE_END = "\f"
+"""Separates pages that are rewritten together. No page has it."""
+
+
+def rewritten_pages(texts: Sequence[str], result: Result) -> list[str]:
+    """The pages with the result's figures, each of which is on one of them."""
+    return rewritten(PAGE_END.join(texts), result).split(PAGE_END)
+
+
 def rewritten(text: str, result: Result) -> str:
     """The document with the result's figures. Refuses one whose markers are missing, unknown, or out of order."""
     found = [(match[1], match[2]) for match in MARKER.finditer(text)]
     names = [name for kind, name in found if kind == "begin"]
     if found != [(kind, name) for name in names for kind in ("begin", "end")]:
-        raise Failure("docs/performance.md: markers must come in pairs, `begin NAME` before its `end NAME`")
+        raise Failure("performance.md: markers must come in pairs, `begin NAME` before its `end NAME`")
     if sorted(names) != sorted(BLOCKS):
         odd = sorted(set(names) ^ set(BLOCKS)) or sorted(name for name in BLOCKS if names.count(name) > 1)
-        raise Failure(f"docs/performance.md: each figure has its markers once; wrong is {', '.join(odd)}")
+        raise Failure(f"performance.md: each figure has its markers once; wrong is {', '.join(odd)}")
     for name, render in BLOCKS.items():
         begin, end = BEGIN.format(name), END.format(name)
         before, rest = text.split(begin)

@@ -7,7 +7,7 @@ extension Connection {
     /// full.
     static let pinnedSettings = [
         // A user that may create objects in another schema could plant a function or operator there that matches a call
-        // better than PostgreSQL's own. docs/security.md, "Planted objects".
+        // better than PostgreSQL's own. docs/contributors/security.md, "Planted objects".
         ("search_path", "pg_catalog, pg_temp"),
         // With `off`, a query whose rows a policy filters is an error.
         ("row_security", "on"),

@@ -1,6 +1,6 @@
 /// A point in time in microseconds since 1970-01-01T00:00:00Z, the resolution of PostgreSQL.
 ///
-/// It has no "now", because only the database's clock is used (docs/architecture.md).
+/// It has no "now", because only the database's clock is used (docs/contributors/architecture.md).
 public struct Instant: Hashable, Sendable, Comparable {
     public let microsecondsSince1970: Int64
 

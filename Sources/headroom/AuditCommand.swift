@@ -49,7 +49,7 @@ struct AuditCommand: AsyncParsableCommand {
         switch error.sqlState {
         case .insufficientPrivilege:
             .permissionDenied(
-                "this role may not read audit_trail; connect as one that may (docs/operations.md, Hand out roles)"
+                "this role may not read audit_trail; connect as one that may (docs/database.md, Hand out roles)"
             )
         default: CommandFailure(error)
         }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The table in docs/architecture.md: the files that a newcomer reads to understand how a message is counted.
+/// The table in docs/contributors/architecture.md: the files to read to understand how a message is counted.
 @Suite("The path of one CONSUME")
 struct ConsumePathTests {
     private static let filesMaximum = 13
@@ -10,7 +10,7 @@ struct ConsumePathTests {
     func files() throws {
         let root = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let page = try String(contentsOf: root.appending(path: "docs/architecture.md"), encoding: .utf8)
+        let page = try String(contentsOf: root.appending(path: "docs/contributors/architecture.md"), encoding: .utf8)
         let start = try #require(page.range(of: "\n## The path of one CONSUME\n")).upperBound
         let rest = page[start...]
         let section = rest[..<(rest.range(of: "\n## ")?.lowerBound ?? rest.endIndex)]

@@ -118,7 +118,8 @@ struct DocumentationTests {
             "HEADROOM_SOME_NAME", "HEADROOM_POSTGRES_BIN", "HEADROOM_POSTGRES_USER", "HEADROOM_TARGET",
             "HEADROOM_TOKEN",
         ])
-        for path in ["README.md", "docs/reference.md", "docs/architecture.md", "docs/operations.md"] {
+        let pages = ["reference", "contributors/architecture", "operations", "running", "monitoring", "database"]
+        for path in ["README.md"] + pages.map({ "docs/\($0).md" }) {
             for match in try page(path).matches(of: /HEADROOM_[A-Z_]+/) {
                 #expect(known.contains(String(match.0)), "\(match.0) in \(path)")
             }

@@ -6,7 +6,7 @@ import Testing
 @Suite("The security pages agree with the tests and the settings")
 struct SecurityPageTests {
     private static func page(_ name: String = "security") throws -> String {
-        try String(contentsOf: Repository.root.appending(path: "docs/\(name).md"), encoding: .utf8)
+        try String(contentsOf: Repository.root.appending(path: "docs/contributors/\(name).md"), encoding: .utf8)
     }
 
     /// The text of all test files of that name, in any folder.

@@ -1,4 +1,4 @@
-"""The generation of docs/performance.md, and that the page matches the committed result."""
+"""The generation of the two pages of measurements, and that they match the committed result."""
 
 import re
 import unittest
@@ -11,6 +11,7 @@ from support.processes import Failure
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/performance.md"
+PAGES = (PAGE, ROOT / "docs/contributors/performance.md")
 RESULT = ROOT / "docs/performance/result.json"
 
 RUN = {
@@ -218,9 +219,9 @@ class Soak(unittest.TestCase):
 
 
 class Committed(unittest.TestCase):
-    def test_the_document_is_made_from_the_committed_result(self):
-        text = PAGE.read_text(encoding="utf-8")
-        self.assertEqual(document.rewritten(text, result.read(RESULT)), text, "script/bench --redraw makes it anew")
+    def test_the_documents_are_made_from_the_committed_result(self):
+        texts = [page.read_text(encoding="utf-8") for page in PAGES]
+        self.assertEqual(document.rewritten_pages(texts, result.read(RESULT)), texts, "script/bench --redraw makes them anew")
 
     def test_its_medians_ratios_and_goals_follow_from_its_samples(self):
         result.check(result.read(RESULT))

@@ -1,4 +1,4 @@
-"""Checks a history against the invariants of docs/faults.md. It only reads the lines that `history.py` describes."""
+"""Checks a history against the invariants of docs/contributors/faults.md. It only reads the lines that `history.py` describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The invariants of docs/faults.md about one user's count."""
+"""The invariants of docs/contributors/faults.md about one user's count."""
 
 from __future__ import annotations
 

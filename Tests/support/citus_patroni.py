@@ -1,4 +1,4 @@
-"""A distributed database each of whose servers has standbys under Patroni, on this machine: docs/scaling.md, High availability.
+"""A distributed database each of whose servers has standbys under Patroni, on this machine: docs/distributed.md, High availability.
 
 Each server is a Patroni cluster of its own, a group. All groups have one etcd and one scope, so that the Patroni of the coordinator
 learns who leads each group, and tells Citus.

@@ -55,7 +55,8 @@ create index message_keys_created_at on headroom.message_keys using brin (create
 
 -- One row per database connection ("lane") of a service process. Each batch increments its lane's number in the
 -- transaction that counts, and stores its answers here. After a lost connection the lane sends the same number again:
--- it either increments the number now, or reads the answers of the lost transaction (docs/architecture.md).
+-- it either increments the number now, or reads the answers of the lost transaction
+-- (docs/contributors/architecture.md).
 create table headroom.lane_receipts (
     lane uuid not null,
     bucket smallint not null default 0,

@@ -175,7 +175,7 @@ public final class DatabaseMonitor: Sendable {
         report(status.replication)
         guard !risks.isEmpty else { return }
         logger.warning(
-            "with these settings PostgreSQL may lose messages that were answered; docs/operations.md, Durable answers",
+            "with these settings PostgreSQL may lose messages that were answered; docs/database.md, Durable answers",
             metadata: ["settings": "\(risks.joined(separator: " "))"]
         )
     }

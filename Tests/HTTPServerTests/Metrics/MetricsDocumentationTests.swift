@@ -33,7 +33,7 @@ struct MetricsDocumentationTests {
             }
         )
         let paths = [
-            "deploy/grafana/dashboards/headroom.json", "deploy/prometheus/rules.yml", "docs/operations.md",
+            "deploy/grafana/dashboards/headroom.json", "deploy/prometheus/rules.yml", "docs/monitoring.md",
         ]
         for path in paths {
             var count = 0

@@ -3,7 +3,10 @@
 from support.case import Case, needs_one_machine
 from support.schema_surface import described, newest_release, open_to_others
 
-ADVICE = "release {}, and applications of its time, need it: add what is new, and drop what is old in a later release (docs/instances.md)"
+ADVICE = (
+    "release {}, and applications of its time, need it: add what is new, and drop what is old in a later release"
+    " (docs/contributors/testing.md)"
+)
 
 
 @needs_one_machine("what a release uses of the schema is recorded on one machine")

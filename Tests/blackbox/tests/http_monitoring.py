@@ -90,7 +90,7 @@ class Shipped(Case):
 
 
 class Running(Case):
-    """Prometheus itself, with the rules and a token, as docs/operations.md has it."""
+    """Prometheus itself, with the rules and a token, as docs/monitoring.md has it."""
 
     EMPTY = {"Replication lag", "Events of stores"}
     """Panels that have nothing to show here."""

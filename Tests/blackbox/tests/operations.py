@@ -1,4 +1,4 @@
-"""Runs each recipe of docs/operations.md as printed, and checks its effect."""
+"""Runs each recipe of docs/operations.md and of the other pages for operators as printed, and checks its effect."""
 
 import os
 import re
@@ -15,18 +15,25 @@ from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.webhooks import WEBHOOK_SETTINGS, post_event
 from support.wire import Answer
 
-PAGE = os.path.join(os.path.dirname(__file__), "../../../docs/operations.md")
+DOCS = os.path.join(os.path.dirname(__file__), "../../../docs")
+RECIPES = {
+    "operations.md": "###", "running.md": "###", "monitoring.md": "###", "database.md": "###", "instances.md": "###", "adopt-a-table.md": "#",
+}  # fmt: skip
+"""The pages, and the level of the headings of recipes in them."""
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 JUST_BEFORE = "2026-03-15T09:29:58Z"
 
 
 def recipes(*parts):
-    """The recipes of the page, or of some parts: heading → blocks as (language, text)."""
+    """The recipes of all pages, or of some parts: heading → blocks as (language, text)."""
     found = {}
-    with open(PAGE) as file:
-        chapters = re.split(r"^## (.+)\n", file.read(), flags=re.M)
-    texts = [text for part, text in zip(chapters[1::2], chapters[2::2]) if not parts or part in parts]
-    sections = [re.split(r"^### (.+)\n", text, flags=re.M) for text in texts]
+    sections = []
+    for name, level in RECIPES.items():
+        with open(f"{DOCS}/{name}") as file:
+            page = file.read()
+        chapters = re.split(r"^## (.+)\n", page, flags=re.M) if level == "###" else ["", name, page]
+        texts = [text for part, text in zip(chapters[1::2], chapters[2::2]) if not parts or part in parts]
+        sections += [re.split(rf"^{level} (.+)\n", text, flags=re.M) for text in texts]
     for heading, body in [pair for each in sections for pair in zip(each[1::2], each[2::2])]:
         blocks = re.findall(r"^```(sql|sh)\n(.*?)^```$", body, flags=re.M | re.S)
         assert blocks, f"the recipe {heading!r} has nothing to run"
@@ -103,7 +110,7 @@ class Operations(Case):
         self.assertEqual({slug(heading) for heading in recipes()}, checks)
 
     def test_a_set_actor_is_recorded_with_the_change(self):
-        with open(PAGE) as file:
+        with open(f"{DOCS}/operations.md") as file:
             naming = re.search(r"^```text\n(set .*?)^```$", file.read(), flags=re.M | re.S)[1]
         session = self.cluster.session(self.database)
         for statement in naming.strip().splitlines():
@@ -126,9 +133,9 @@ class Operations(Case):
         output = run(HEADROOM_TARGET=f"127.0.0.1:{self.service.port}")
         self.assertRegex(output, rf"\+BLOCKED user={USER} .* reason=limit_reached .*\n")
         self.assertRegex(output, r"\n2026-03-15T\S+ +plan +\S+ ")
-        with open(PAGE) as file:
+        with open(f"{DOCS}/operations.md") as file:
             section = file.read().split("### Why was this user blocked?\n")[1].split("\n### ")[0]
-        with open(os.path.join(os.path.dirname(PAGE), "reference.md")) as file:
+        with open(f"{DOCS}/reference.md") as file:
             documented = re.search(r"(?m)^\| `reason` \| of a refusal: ([^;]*);", file.read())[1]
         listed = [reason for row in re.findall(r"(?m)^\| (`[^|]*) \|", section) for reason in re.findall("`(\\w+)`", row)]
         self.assertLessEqual(set(re.findall(r"`(\w+)`", documented)), set(listed))
@@ -308,7 +315,7 @@ class Operations(Case):
         for name in ("useradd", "install"):
             os.chmod(f"{directory}/{name}", 0o755)
         path = os.pathsep.join([directory, os.environ["PATH"]])
-        run(cwd=os.path.join(os.path.dirname(PAGE), ".."), PATH=path)
+        run(cwd=f"{DOCS}/..", PATH=path)
         with open(directory + "/calls") as file:
             self.assertEqual(len(file.readlines()), 2)
         self.assertEqual(os.stat(directory + "/etc/headroom/environment").st_mode & 0o777, 0o600)
@@ -327,7 +334,7 @@ class Operations(Case):
         path = os.pathsep.join([directory, os.path.dirname(settings.binary), self.cluster.bin, os.environ["PATH"]])
         output = run(PATH=path, HEADROOM_TARGET=f"127.0.0.1:{self.service.port}")
         self.assertRegex(output, r"(?s)\Aservice +.*\nat +what .*\bplan\b.* billing_period \|")
-        with open(os.path.join(os.path.dirname(PAGE), "../docker-compose.yml")) as file:
+        with open(f"{DOCS}/../docker-compose.yml") as file:
             services = yaml.safe_load(file)["services"]
         self.assertLessEqual({"headroom", "database"}, set(services))
 

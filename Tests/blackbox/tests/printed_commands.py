@@ -1,4 +1,4 @@
-"""Runs every command of README.md and docs/operations.md as printed; operations.py runs the recipes. A line that is neither run
+"""Runs every command of README.md and of the pages for operators as printed; operations.py runs the recipes. A line that is neither run
 nor listed here with a reason fails."""
 
 import os
@@ -178,10 +178,10 @@ except urllib.error.HTTPError as error:
 
 
 class OperationsPage(Case):
-    """The commands of docs/operations.md outside its recipes."""
+    """The commands of the pages for operators outside their recipes."""
 
     FLAGS = None
-    PAGE = "docs/operations.md"
+    PAGES = ("docs/operations.md", "docs/running.md", "docs/monitoring.md", "docs/database.md")
 
     NOT_RUN = {
         "curl -o /etc/headroom/AppleRootCA-G3.cer https://www.apple.com/certificateauthority/AppleRootCA-G3.cer": "asks Apple",
@@ -196,11 +196,13 @@ class OperationsPage(Case):
     LANGUAGES = {"sql", "sh", "ini", "yaml", "text"}
 
     def outside(self, language):
-        found = blocks(self.PAGE)
-        return [block for block in found if block.language == language and not block.heading.startswith("### ")]
+        return [block for block in self.blocks() if block.language == language and not block.heading.startswith("### ")]
+
+    def blocks(self):
+        return [block for page in self.PAGES for block in blocks(page)]
 
     def test_every_block_has_a_language(self):
-        for block in blocks(self.PAGE):
+        for block in [*self.blocks(), *blocks("docs/adopt-a-table.md")]:
             self.assertIn(block.language, self.LANGUAGES, block.text)
 
     def test_every_line_outside_the_recipes_is_run_or_listed_with_a_reason(self):

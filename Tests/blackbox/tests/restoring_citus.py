@@ -1,4 +1,4 @@
-"""Restoring the servers of a distributed database to one point, and its dump to one machine, by the commands of docs/scaling.md."""
+"""Restoring the servers of a distributed database to one point, and its dump to one machine, by the commands of docs/distributed.md."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ def texts(page, heading, language):
 
 
 def texts_of_scaling(language):
-    return texts("docs/scaling.md", "### Back up and restore", language)
+    return texts("docs/distributed.md", "## Back up and restore", language)
 
 
 def run_shell(script, variables, **options):
@@ -236,7 +236,7 @@ class FromADump(Restoring):
         folder = processes.directory()
         self.addCleanup(shutil.rmtree, folder)
         *_, restore = texts_of_scaling("sh")
-        for script in (*texts("docs/operations.md", "### Back up", "sh"), restore):
+        for script in (*texts("docs/database.md", "### Back up", "sh"), restore):
             run_shell(script, {"PROGRAMS": self.cluster.bin, **variables}, cwd=folder)
         migrated = command("migrate", database_url=variables["RESTORED_URL"])
         self.assertEqual((migrated.returncode, migrated.stdout), (0, "the schema is current\n"), migrated.stderr)

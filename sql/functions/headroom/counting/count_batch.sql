@@ -16,7 +16,7 @@
 -- headroom.lock_and_read_users.
 --
 -- Without a search_path of its own, which takes a tenth of the time of a small batch: the service's sessions have it
--- (docs/security.md). Each statement uses one table, so that a distributed database can execute it
+-- (docs/contributors/security.md). Each statement uses one table, so that a distributed database can execute it
 -- (docs/decisions/0026-sql-for-a-distributed-database.md). "= any" walks the index once in its order, which is the
 -- order of the locks (docs/decisions/0003-lock-order.md). The conditions are in the WHERE clause of the UPDATE, which
 -- PostgreSQL evaluates again on the newest row after it has waited for a lock. Those of some functions are written out,
