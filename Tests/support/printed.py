@@ -1,9 +1,11 @@
 """The blocks of code in a page, and the commands in them."""
 
+import calendar
 import os
 import re
 from dataclasses import dataclass
 
+MONTHS = calendar.month_name[1:]
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n)(?:(?: {4}.*)?\n)*")
@@ -40,10 +42,13 @@ def blocks(name):
 
 
 def pattern(printed):
-    """A printed answer as a regular expression: `…`, instants and tokens match anything, because they differ in each run."""
-    parts = re.split(r"(headroom_\w+…|…|\d{4}-\d\d-\d\dT[\d:]+Z)", printed)
+    """A printed answer as a regular expression: `…`, instants, months, days and tokens match anything, because they differ in each
+    run."""
+    parts = re.split(rf"(headroom_\w+…|…|\d{{4}}-\d\d-\d\dT[\d:]+Z|\b\d{{4}}-\d\d\b(?!-)|\b(?:{'|'.join(MONTHS)}) \d+)", printed)
     return "".join(part_pattern(part) if index % 2 else re.escape(part) for index, part in enumerate(parts))
 
 
 def part_pattern(part):
+    if part.split(" ")[0] in MONTHS:
+        return r"\w+ \d+"
     return {"…": ".*", "h": r"headroom_\S+"}.get(part[0], r"\S+")

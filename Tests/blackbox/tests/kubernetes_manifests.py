@@ -345,7 +345,7 @@ class Manifests(unittest.TestCase):
         self.assertEqual(spec["postgresql"]["synchronous"], synchronous)
         parameters = spec["postgresql"]["parameters"]
         memory = {name: int(parameters[name].removesuffix("GB")) for name in ("shared_buffers", "max_wal_size")}
-        # README.md, Operate.
+        # docs/faq.md says so.
         self.assertEqual(memory["max_wal_size"], 6 * memory["shared_buffers"])
         self.assertGreater(int(spec["walStorage"]["size"].removesuffix("Gi")), memory["max_wal_size"])
 
