@@ -248,5 +248,3 @@ class OperationsPage(Case):
         for name in self.settings():
             if name != "DATABASE_URL":
                 self.assertIn(name.removeprefix("HEADROOM_").lower().replace("_", "-"), documented)
-
-
