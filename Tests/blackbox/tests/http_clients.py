@@ -1,4 +1,4 @@
-"""The programs in docs/http-clients.md, run as they are printed."""
+"""The functions in docs/counting-over-http.md and the request of docs/start-http.md for programs, run as they are printed."""
 
 import base64
 import json
@@ -13,11 +13,12 @@ from pathlib import Path
 
 from support import processes
 from support.case import MID_MONTH, Case
+from support.printed import blocks
 from support.tokens import token
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "http-clients.md"
+PAGE = ROOT / "docs" / "counting-over-http.md"
 BANNER = "You have 99 conversations left this month"
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1."
 # What the runtimes of the two functions do, as far as these need it.
@@ -45,8 +46,12 @@ def programs():
     return dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?\n)```$", PAGE.read_text(), re.S | re.M))
 
 
-def commands():
-    return re.findall(r"^```sh\n(.*?\n)```$", PAGE.read_text(), re.S | re.M)
+def curl():
+    """The request with timeouts, a key and further attempts, with what it uses; the address is a user's, without the path."""
+    lines = [line for block in blocks("docs/start-http.md") if block.language == "sh" for line in block.lines]
+    (last,) = (number for number, line in enumerate(lines) if "--retry 2" in line)
+    function = next(line for line in lines if line.startswith("ask() "))
+    return "\n".join([function, "user=$HEADROOM_URL/v1/usage/USER", 'printf %s "$HEADROOM_TOKEN" > token', *lines[last:]])
 
 
 class Faulty(ThreadingHTTPServer):
@@ -164,7 +169,7 @@ class Programs(Case):
         return user
 
     def run_printed(self, command, user):
-        command = command.replace("7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11", user)
+        command = command.replace("USER", user)
         return subprocess.run(
             ["sh", "-c", command], cwd=self.directory, env=self.environment, capture_output=True, text=True,
             timeout=TIMEOUT_SECONDS,
@@ -175,24 +180,23 @@ class Programs(Case):
         self.addCleanup(function.stop)
         return function
 
-    def test_every_program_and_command_of_the_page_is_run(self):
+    def test_every_program_of_the_page_is_run(self):
         self.assertEqual(set(self.programs), {"worker.js", "index.ts"})
-        self.assertEqual([command.split()[0] for command in commands()], ["curl"])
+        self.assertEqual([block.language for block in blocks("docs/counting-over-http.md")], ["js", "ts"])
 
     def test_curl(self):
-        curl = commands()[0]
         user = self.subscriber(used=700)
         for faults, repeated in (([], False), ([503], True), ([], True)):
             self.server.faults = faults
-            ran = self.run_printed(curl, user)
+            ran = self.run_printed(curl(), user)
             answer = json.loads(ran.stdout)
             self.assertEqual((ran.returncode, answer["allowed"], answer["used"]), (0, True, 701), ran.stderr)
             self.assertEqual((answer["banner"], answer.get("replayed", False)), (BANNER, repeated))
         other = self.subscriber(used=700)
         self.server.faults = ["lost"]
-        self.assertEqual(self.run_printed(curl, other).returncode, 0)
+        self.assertEqual(self.run_printed(curl(), other).returncode, 0)
         self.assertEqual([self.count(user), self.count(other)], [701, 701])
-        self.assertNotEqual(self.run_printed(curl, "nobody").returncode, 0)
+        self.assertNotEqual(self.run_printed(curl(), "nobody").returncode, 0)
 
     def test_the_functions(self):
         for file in ("worker.js", "index.js"):
@@ -208,7 +212,10 @@ class Programs(Case):
             user = self.subscriber(used=800)
             self.assertEqual(function.call(user, "message-1"), (429, {"banner": LIMIT}))
             self.server.faults = [503] * 1_000
-            self.assertEqual(function.call(user, "message-1"), (500, {"error": "UNAVAILABLE try again"}))
+            # On a slow machine an attempt may have had no answer within its second: UNKNOWN, with this as the last error.
+            status, body = function.call(user, "message-1")
+            self.assertEqual(status, 500)
+            self.assertRegex(body["error"], "UNAVAILABLE try again")
             self.server.faults = []
             self.assertRegex(function.call("nobody", "message-1")[1]["error"], "^BADARG ")
             self.assertEqual(self.count(user), 800)
