@@ -3,8 +3,8 @@ import HeadroomClient
 import Logging
 import ServiceLifecycle
 
-// The code of the article GettingStarted and of docs/client-library.md, line for line. Every build compiles it, and
-// DocumentationTests compares it with both.
+// The code of the article GettingStarted, line for line. Every build compiles it, and DocumentationTests compares it
+// with the article.
 
 /// A model that answers in pieces.
 protocol Model: Sendable {

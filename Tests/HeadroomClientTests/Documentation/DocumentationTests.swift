@@ -23,11 +23,12 @@ struct DocumentationTests {
         "Each block of code is a part of a compiled snippet, line for line",
         arguments: [
             "Sources/HeadroomClient/Documentation.docc/HeadroomClient.md",
-            "Sources/HeadroomClient/Documentation.docc/GettingStarted.md", "docs/client-library.md",
+            "Sources/HeadroomClient/Documentation.docc/GettingStarted.md", "docs/start-swift.md",
         ]
     )
     func code(path: String) throws {
-        let compiled = Self.lines(try Self.text("Snippets/GettingStarted.swift"))
+        let snippet = path == "docs/start-swift.md" ? "StartSwift" : "GettingStarted"
+        let compiled = Self.lines(try Self.text("Snippets/\(snippet).swift"))
         let blocks = try Self.text(path).components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
         #expect(!blocks.isEmpty)

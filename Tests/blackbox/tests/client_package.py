@@ -60,7 +60,7 @@ func run(_ headroom: HeadroomClient, _ user: UserID, _ key: MessageKey?, _ perio
 class Versions(unittest.TestCase):
     """The pages name a version to depend on once there is one."""
 
-    PAGES = ("docs/client-library.md", "Sources/HeadroomClient/Documentation.docc/GettingStarted.md")
+    PAGES = ("docs/start-swift.md", "Sources/HeadroomClient/Documentation.docc/GettingStarted.md")
 
     def read(self, path):
         return (ROOT / path).read_text(encoding="utf-8")

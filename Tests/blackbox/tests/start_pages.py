@@ -58,11 +58,12 @@ class StartPage(Case):
         self.assertEqual(done.returncode, 0, f"{script}\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def assert_every_block_is_run(self, languages):
+    def assert_every_block_is_run(self, languages, programs=None):
         """No block of another language is on the page, and each program has its file's name before it."""
         found = [block.language for block in blocks(self.PAGE) if block.language not in ("sh", "text")]
         self.assertEqual(sorted(found), sorted(languages), "a program that is not run")
-        self.assertEqual(len(self.programs), len(found), "a program without the name of its file")
+        expected = len(found) if programs is None else programs
+        self.assertEqual(len(self.programs), expected, "a program without the name of its file")
 
 
 class ChatPage(StartPage):
@@ -230,3 +231,18 @@ class Http(StartPage):
             self.assertRegex(text, f"^{pattern(output)}$", commands)
         self.assertIn('"allowed":false', printed[2])
         self.assertEqual([self.count(user) for user in users.values()], [100, 2])
+
+
+class Swift(StartPage):
+    """Snippets/StartSwift.swift, which every build compiles; DocumentationTests compares it with the page."""
+
+    PAGE = "docs/start-swift.md"
+    SHARED = True
+
+    def test_the_program_prints_what_the_page_says(self):
+        self.assert_every_block_is_run(["indented", "swift", "indented"], programs=1)
+        program = Path(settings.binary).parent / "StartSwift"
+        if not program.exists():
+            self.skipTest("the snippet is not built; script/build does it")
+        (output,) = (block.text for block in blocks(self.PAGE) if block.language == "text")
+        self.assertEqual(self.shell(f"{program} 127.0.0.1:{self.service.port}"), output)
