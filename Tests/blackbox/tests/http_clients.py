@@ -1,4 +1,5 @@
-"""The functions in docs/counting-over-http.md and the request of docs/start-http.md for programs, run as they are printed."""
+"""The functions in docs/counting-over-http.md and docs/supabase.md, and the request of docs/start-http.md for programs, run as they
+are printed."""
 
 import base64
 import json
@@ -19,6 +20,7 @@ from support.waiting import TIMEOUT_SECONDS, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "counting-over-http.md"
+SUPABASE = ROOT / "docs" / "supabase.md"
 BANNER = "You have 99 conversations left this month"
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1."
 # What the runtimes of the two functions do, as far as these need it.
@@ -43,7 +45,10 @@ for await (const line of createInterface({ input: process.stdin })) {
 
 
 def programs():
-    return dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?\n)```$", PAGE.read_text(), re.S | re.M))
+    pages = PAGE.read_text() + "\n" + SUPABASE.read_text()
+    found = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?\n)```$", pages, re.S | re.M))
+    # supabase_page.py runs the others.
+    return {file: text for file, text in found.items() if "headroom-client" in text}
 
 
 def curl():

@@ -3,6 +3,7 @@ with grants."""
 
 from concurrent.futures import ThreadPoolExecutor
 
+from support import supabase
 from support.case import Case, needs_one_machine
 from support.postgres import Cluster, SQLError
 from support.service import Service, command
@@ -216,31 +217,9 @@ class Supabase(Case):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(has_roles=False)
+        cls.cluster = supabase.project()
         cls.services, cls.service = [], None
-        administrator = cls.cluster.session("postgres")
-        administrator.run(
-            "create role owner login createrole createdb bypassrls;"
-            "create role anon nologin noinherit; create role authenticated nologin noinherit;"
-            "create role service_role nologin noinherit bypassrls; create role authenticator login noinherit;"
-            "grant anon, authenticated, service_role to authenticator"
-        )
-        administrator.run("create database project owner owner")
-        administrator.close()
         cls.psql = cls.cluster.session("project")
-        cls.psql.run(
-            "create schema auth; grant usage on schema auth to owner, anon, authenticated, service_role;"
-            "create function auth.uid() returns uuid language sql stable as $$ select coalesce("
-            " nullif(current_setting('request.jwt.claim.sub', true), ''),"
-            " nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub')::uuid $$;"
-            "grant usage on schema public to anon, authenticated, service_role;"
-            "alter default privileges for role owner in schema public"
-            " grant all on tables to anon, authenticated, service_role;"
-            "alter default privileges for role owner in schema public"
-            " grant all on functions to anon, authenticated, service_role;"
-            "alter default privileges for role owner in schema public"
-            " grant all on sequences to anon, authenticated, service_role"
-        )
         if cls.HAS_TABLE_BEFORE:
             cls.psql.run("set role owner")
             cls.psql.run(
@@ -250,7 +229,7 @@ class Supabase(Case):
                 "create policy own on message_usage for select using ((select auth.uid()) = user_id)"
             )
             cls.psql.run("reset role")
-        outcome = command("migrate", database_url=cls.cluster.url("project").replace("postgres", "owner"))
+        outcome = command("migrate", database_url=supabase.url(cls.cluster))
         assert outcome.returncode == 0, outcome.stderr
         for user in USERS[:2]:
             cls.psql.run(f"select increment_and_check_usage('{user}', 7)")
