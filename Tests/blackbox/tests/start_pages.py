@@ -246,3 +246,25 @@ class Swift(StartPage):
             self.skipTest("the snippet is not built; script/build does it")
         (output,) = (block.text for block in blocks(self.PAGE) if block.language == "text")
         self.assertEqual(self.shell(f"{program} 127.0.0.1:{self.service.port}"), output)
+
+
+class Troubleshooting(Case):
+    SHARED = True
+    PAGE = "docs/troubleshooting.md"
+
+    def test_the_page_has_a_row_for_each_error_code(self):
+        source = (ROOT / "Sources/LineProtocol/Replies/ReplyError.swift").read_text()
+        codes = re.findall(r'(?m)^        case `?\w+`? = "([A-Z]+)"$', source)
+        self.assertEqual(re.findall(r"(?m)^\| `-([A-Z]+)` \|", (ROOT / self.PAGE).read_text()), codes)
+        self.assertIn("UNKNOWN", codes)
+
+    def test_the_first_commands_say_how_the_service_is(self):
+        (commands,) = (block.text for block in blocks(self.PAGE))
+        directory = Path(processes.directory())
+        (directory / "headroom").symlink_to(settings.binary)
+        variables = environment(
+            PATH=os.pathsep.join([str(directory), os.environ["PATH"]]), HEADROOM_TARGET=f"127.0.0.1:{self.service.port}"
+        )
+        commands = commands.replace("127.0.0.1:6748", f"127.0.0.1:{self.service.http_port}")
+        done = subprocess.run(["bash", "-euc", commands], env=variables, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        self.assertRegex(done.stdout, r'(?s)^service .*\ndatabase +up,.*"ready":true')
