@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import unittest
 from pathlib import Path
 
 from support import processes, settings
@@ -268,3 +269,17 @@ class Troubleshooting(Case):
         commands = commands.replace("127.0.0.1:6748", f"127.0.0.1:{self.service.http_port}")
         done = subprocess.run(["bash", "-euc", commands], env=variables, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
         self.assertRegex(done.stdout, r'(?s)^service .*\ndatabase +up,.*"ready":true')
+
+
+class Sizing(unittest.TestCase):
+    def test_the_worked_example_is_computed_correctly(self):
+        page = (ROOT / "docs/sizing.md").read_text()
+        rows = re.findall(r"(?m)^\| [^|]+ \| ([\d,.]+(?: [×/] [\d,.]+)+) \| ([\d,.]+) \|$", page)
+        self.assertGreaterEqual(len(rows), 8)
+        for computation, result in rows:
+            first, *rest = computation.replace(",", "").split(" ")
+            value = float(first)
+            for operator, operand in zip(rest[::2], rest[1::2]):
+                value = value * float(operand) if operator == "×" else value / float(operand)
+            digits = len(result.partition(".")[2])
+            self.assertEqual(f"{value:,.{digits}f}", result, computation)
