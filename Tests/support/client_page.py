@@ -1,4 +1,4 @@
-"""Parses docs/clients.md: its programs, the commands that run them, and the packages to install."""
+"""The programs of docs/clients.md: those that its tables name, and the one that is printed there, with the packages to install."""
 
 import os
 import re
@@ -6,46 +6,13 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "clients.md")
+from .printed import ROOT, blocks
+
+PAGE = "docs/clients.md"
+FOLDER = "Examples/RedisClients"
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
-"""The chapter's Markdown."""
-
-
-@dataclass
-class Chapter:
-    title: str
-    text: str
-
-    @property
-    def is_run(self):
-        return "**The test does not run it" not in self.text
-
-    @property
-    def programs(self):
-        """Each file's name and content."""
-        return re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?\n)```$", self.text, re.S | re.M)
-
-    @property
-    def commands(self):
-        """The shell blocks, one script each."""
-        return re.findall(r"^```sh\n(.*?\n)```$", self.text, re.S | re.M)
-
-    @property
-    def blocks(self):
-        return len(re.findall(r"^```\w+$", self.text, re.M))
-
-    @property
-    def packages(self):
-        """The packages in the chapter's apt-get command."""
-        return [name for line in re.findall(r"`apt-get install ([^`]*)`", self.text) for name in line.split()]
-
-
-def chapters():
-    """The chapters with code."""
-    with open(PAGE) as file:
-        parts = re.split(r"^##+ (.*)\n", file.read(), flags=re.M)
-    all_chapters = [Chapter(title, text) for title, text in zip(parts[1::2], parts[2::2])]
-    return [chapter for chapter in all_chapters if chapter.blocks]
+# Language, installation, file, command, and how it was checked if no test runs it.
+ROW = re.compile(rf"^\| [^|]+ \| ([^|]*) \| \[([\w.]+)\]\(\.\./{FOLDER}/\2\) \| `([^|`]+)` \|(?: (.+) \|)?$", re.M)
 
 
 @dataclass
@@ -56,21 +23,34 @@ class Printed:
     content: str
     command: str
     packages: list
+    is_run: bool = True
 
     def save(self, directory):
         with open(os.path.join(directory, self.file), "w") as file:
             file.write(self.content)
 
 
+def read(path):
+    with open(os.path.join(ROOT, path)) as file:
+        return file.read()
+
+
 def printed_programs():
-    """The programs that tests run, by file name."""
+    """The programs by file name, with those that no test runs."""
     programs = {}
-    for chapter in chapters():
-        if not chapter.is_run:
-            continue
-        for (file, content), command in zip(chapter.programs, chapter.commands):
-            programs[file] = Printed(file=file, content=content, command=command, packages=chapter.packages)
+    for installation, file, command, checked in ROW.findall(read(PAGE)):
+        packages = [name for names in re.findall(r"`apt-get install ([^`]*)`", installation) for name in names.split()]
+        content = read(os.path.join(FOLDER, file))
+        programs[file] = Printed(file, content, f"{command} {USER} message-1", packages, is_run=not checked)
+    ((file, content),) = re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?\n)```$", read(PAGE), re.S | re.M)
+    (command,) = (text for text in commands() if file in text)
+    programs[file] = Printed(file, content, command, [])
     return programs
+
+
+def commands():
+    """The shell blocks of the page, one script each."""
+    return [block.text for block in blocks(PAGE) if block.language == "sh"]
 
 
 def missing(packages):
@@ -86,4 +66,5 @@ def missing(packages):
 
 def lines_without_program():
     """Commands that need no program."""
-    return [command for chapter in chapters() if chapter.is_run for command in chapter.commands[len(chapter.programs) :]]
+    programs = printed_programs()
+    return [command for command in commands() if not any(file in command for file in programs)]

@@ -10,7 +10,6 @@ from support import processes
 from support.client_case import LIMIT, ClientCase
 from support.faulty_port import LOST
 from support.packaged_clients import ROOT, PythonClient, headroom_client
-from support.printed import blocks
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
 
@@ -147,15 +146,24 @@ class OnlyInPython(ClientCase):
             self.assertTrue(asyncio.run(cancel_in_the_body(url)))
             self.assertTrue(self.is_idle(user))
 
-    def test_the_printed_hold_is_given_back_when_the_user_stops_it(self):
+    def test_a_hold_is_given_back_when_its_program_is_interrupted(self):
         user = self.subscriber(used=10)
-        program = next(block.text for block in blocks("clients/python/README.md") if "hold.amount" in block.text)
         # The messages are held before the program has the answer, and with a key of its own it would not give them back yet.
-        says_so = program.replace("    await asyncio.sleep(", "    print('asked', flush=True)\n    await asyncio.sleep(")
+        program = """if True:
+            import asyncio, sys, headroom_client
+
+            async def main(url, user):
+                async with headroom_client.AsyncHeadroom(url) as headroom:
+                    async with headroom.hold(user, 5, key="message-1", ttl=3_600):
+                        print("asked", flush=True)
+                        await asyncio.Event().wait()
+
+            asyncio.run(main(*sys.argv[1:]))
+        """
         address = self.url(PythonClient(False), self.service.port)
         running = processes.start(
-            [sys.executable, "-c", says_so, user, "message-1", "What is a quota? " * 1_000], stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "clients/python"), "HEADROOM_URL": address},
+            [sys.executable, "-c", program, address, user], stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "clients/python")},
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         with running.stdout:
