@@ -16,9 +16,7 @@ from support.webhooks import WEBHOOK_SETTINGS, post_event
 from support.wire import Answer
 
 DOCS = os.path.join(os.path.dirname(__file__), "../../../docs")
-RECIPES = {
-    "operations.md": "###", "running.md": "###", "monitoring.md": "###", "database.md": "###", "instances.md": "###", "adopt-a-table.md": "#",
-}  # fmt: skip
+RECIPES = dict.fromkeys(("operations.md", "running.md", "monitoring.md", "database.md", "instances.md"), "###") | {"adopt-a-table.md": "#"}
 """The pages, and the level of the headings of recipes in them."""
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 JUST_BEFORE = "2026-03-15T09:29:58Z"
