@@ -1,6 +1,6 @@
 import LineProtocol
 
-/// The stores' webhooks; docs/operations.md sets them up step by step.
+/// The stores' webhooks; docs/app-store-and-revenuecat.md and docs/stripe.md set them up step by step.
 extension Settings {
     static let revenueCatAuthorization = Setting<[Secret]>(
         "revenuecat-authorization",

@@ -163,7 +163,7 @@ class SupabasePage(unittest.TestCase):
         self.assertIn("permission denied", self.sql("anon", ann, count(ann)))
         self.assertEqual(self.sql("service_role", None, count(ben))["used"], 2)
         self.assertIsNone(self.sql("service_role", None, change))
-        last = "select to_json(actor) from audit_trail where user_id = '{}' order by id desc limit 1".format(ann)
+        last = f"select to_json(actor) from audit_trail where user_id = '{ann}' order by id desc limit 1"
         self.assertEqual(self.sql("service_role", None, last), "service_role")
         for statement in closed:
             self.assertNotIn("permission denied", str(self.sql("service_role", None, statement)), statement)
