@@ -1,7 +1,7 @@
 import LineProtocol
 import Usage
 
-/// The fields of a line as docs/reference.md describes them, in its order.
+/// The fields of a line as docs/reference/fields.md describes them, in its order.
 typealias ExpectedFields = [(name: String, value: String?)]
 
 extension FieldLine {

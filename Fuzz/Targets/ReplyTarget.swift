@@ -168,7 +168,7 @@ enum ReplyTarget {
 }
 
 extension FieldLine {
-    /// The line without its plus sign, written by the rules of docs/reference.md.
+    /// The line without its plus sign, written by the rules of docs/reference/framing.md.
     var spelled: String {
         fields.reduce(status) { line, field in "\(line) \(field.name)=\(quoted(field.value))" }
     }

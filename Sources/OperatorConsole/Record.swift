@@ -1,6 +1,6 @@
 import LineProtocol
 
-/// The fields of one line of a reply, by name. docs/reference.md lists the names under Fields.
+/// The fields of one line of a reply, by name. docs/reference/fields.md lists the names.
 public struct Record: Sendable, Equatable, Encodable {
     public let values: [String: FieldValue]
 

@@ -1,6 +1,6 @@
 /// The answer to `INFO`, decoded.
 public struct ServiceInfo: Sendable, Equatable, Encodable {
-    /// By the names of docs/reference.md, Info.
+    /// By the names of docs/reference/info.md.
     public let values: [String: FieldValue]
 
     /// Values that are text even if they look like a number.

@@ -20,7 +20,7 @@ struct ServeCommand: AsyncParsableCommand {
             """
     )
 
-    // A group for each subject, in the order of docs/reference.md.
+    // A group for each subject, in the order of docs/reference/settings.md.
     @OptionGroup(title: "Database and log") var database: DatabaseOptions
     @OptionGroup(title: "Connections") var connections: LinePortOptions
     @OptionGroup(title: "Access") var access: ServiceAccessOptions

@@ -67,7 +67,7 @@ struct ServiceOptions: ParsableArguments {
 /// The service that a command connects to, and the form of its output.
 struct TargetOptions: ParsableArguments {
     @OptionGroup var service: ServiceOptions
-    @Flag(help: "JSON on standard output instead of text; docs/reference.md lists its names.") var json = false
+    @Flag(help: "JSON on standard output instead of text; docs/reference/commands.md lists its names.") var json = false
 
     var target: String { service.target }
 
@@ -79,7 +79,7 @@ struct TargetOptions: ParsableArguments {
     }
 }
 
-/// The error text and exit status of a failed command. docs/reference.md, Commands, documents the statuses.
+/// The error text and exit status of a failed command. docs/reference/commands.md documents the statuses.
 struct CommandFailure {
     /// EX_USAGE of sysexits.h, as for any argument that cannot be used.
     private static let usageStatus: Int32 = 64

@@ -39,7 +39,7 @@ enum Example {
 struct AnswerEncodingTests {
     private func line(_ answer: Answer) -> String { encoded(.answer(answer)) }
 
-    @Test("The answer to a new user's first message is that of docs/reference.md")
+    @Test("The answer to a new user's first message has the fields of docs/reference/fields.md in its order")
     func chained() throws {
         let request = try #require(decode("CONSUME \(userText)\n").first)
         guard case .command(.consume(let user, let messages, _)) = request else {

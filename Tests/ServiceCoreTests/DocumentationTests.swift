@@ -5,22 +5,50 @@ import Usage
 
 @testable import ServiceCore
 
-@Suite("The reference page agrees with the code")
+@Suite("The reference agrees with the code")
 struct DocumentationTests {
     private func page(_ path: String) throws -> String {
         try String(contentsOf: Repository.root.appending(path: path), encoding: .utf8)
     }
 
-    /// The cells of a Markdown table's rows whose first cell is `first`, without backquotes and escapes.
-    private func row(_ first: String, in page: String) -> [String]? {
-        page.split(separator: "\n").lazy
-            .filter { $0.hasPrefix("| ") }
-            .map { line in
+    /// The text of each part of the reference.
+    private func parts() throws -> [String] {
+        let folder = Repository.root.appending(path: "docs/reference")
+        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "md" }
+            .map { try String(contentsOf: $0, encoding: .utf8) }
+    }
+
+    /// The rows of the tables whose first column has this heading, in all parts of the reference. A name that two
+    /// parts document is in two of the rows.
+    private func rows(_ column: String) throws -> [String] {
+        try parts().flatMap { part -> [String] in
+            var rows: [String] = []
+            var isInTable = false
+            for line in part.split(separator: "\n", omittingEmptySubsequences: false) {
+                if line.hasPrefix("| \(column) |") {
+                    isInTable = true
+                } else if !line.hasPrefix("|") {
+                    isInTable = false
+                } else if isInTable && !line.hasPrefix("|---") {
+                    rows.append(String(line))
+                }
+            }
+            return rows
+        }
+    }
+
+    /// The cells of the only row whose first cell names `first`, alone or with others, without backquotes and escapes;
+    /// nil if there is none, or another.
+    private func row(_ first: String, in rows: [String]) -> [String]? {
+        let found =
+            rows.map { line in
                 line.replacing("\\|", with: "\u{0}").split(separator: "|").map {
                     $0.replacing("\u{0}", with: "|").trimmingCharacters(in: CharacterSet(charactersIn: " `"))
                 }
             }
-            .first { $0.first == first }
+            .filter { $0.first?.components(separatedBy: "`, `").contains(first) == true }
+        return found.count == 1 ? found[0] : nil
     }
 
     /// The text under a heading of the second level: several tables have rows of the same name.
@@ -32,37 +60,33 @@ struct DocumentationTests {
 
     @Test("the table of verbs is that of the code; the expected rows can be pasted")
     func verbs() throws {
-        let verbs = try section("Verbs", of: page("docs/reference.md"))
-        let rows = verbs.split(separator: "\n").filter { $0.hasPrefix("| `") }
         let expected = Verb.allCases.map { "| `\($0.syntax.replacing("|", with: "\\|"))` | \($0.summary) |" }
-        #expect(rows.map(String.init) == expected, "\(expected.joined(separator: "\n"))")
+        #expect(try rows("verb") == expected, "\(expected.joined(separator: "\n"))")
     }
 
     @Test("the table of scopes has each verb in the rows of its permissions")
     func scopes() throws {
-        let tokens = try section("Tokens", of: page("docs/reference.md"))
-        let rows: [(String, Permissions)] =
+        let documented = try rows("scope")
+        let expected: [(String, Permissions)] =
             Scope.allCases.map { ($0.rawValue, Permissions([$0]).subtracting([.anonymous, .authenticated])) }
             + [("any token", .authenticated), ("no token", .anonymous)]
-        for (name, permission) in rows {
+        for (name, permission) in expected {
             let verbs = Verb.allCases.filter { $0.permissions.contains(permission) }.map(\.rawValue)
-            #expect(row(name, in: tokens)?.last == verbs.joined(separator: "`, `"), "\(name)")
+            #expect(row(name, in: documented)?.last == verbs.joined(separator: "`, `"), "\(name)")
         }
     }
 
     @Test("every error code is listed with its meaning")
     func codes() throws {
-        let reference = try page("docs/reference.md")
+        let documented = try rows("code")
         for code in ReplyError.Code.allCases {
-            #expect(row("-" + code.rawValue, in: reference)?.dropFirst() == [code.meaning, code.retryHelps])
+            #expect(row("-" + code.rawValue, in: documented)?.dropFirst() == [code.meaning, code.retryHelps])
         }
     }
 
     @Test("the table of settings has a row for each declaration, in order")
     func settings() throws {
-        let rows = try section("Settings", of: page("docs/reference.md")).split(separator: "\n").filter {
-            $0.hasPrefix("| `")
-        }
+        let rows = try rows("setting")
         let expected = Settings.all.map { setting in
             let byDefault = setting.defaultText.map { "`\($0)`" } ?? "none"
             return "| `\(setting.name)` | \(byDefault) | \(setting.range) | \(setting.meaning) |"
@@ -73,22 +97,23 @@ struct DocumentationTests {
 
     @Test("every line of INFO is named")
     func info() throws {
-        let reference = try section("Info", of: page("docs/reference.md"))
-        for name in ServerInfo.names { #expect(row(name, in: reference)?.count == 2, "\(name)") }
+        let documented = try rows("name of INFO")
+        for name in ServerInfo.names { #expect(row(name, in: documented)?.count == 2, "\(name)") }
     }
 
     @Test("every reason, state, tier and display is named")
     func names() throws {
-        let reference = try page("docs/reference.md")
+        let fields = try page("docs/reference/fields.md")
         let values =
             DenialReason.allCases.map(\.rawValue) + SubscriptionState.allCases.map(\.rawValue)
             + Tier.allCases.map(\.rawValue) + Display.allCases.map(\.rawValue)
-        for value in values { #expect(reference.contains("`\(value)`"), "\(value)") }
+        for value in values { #expect(fields.contains("`\(value)`"), "\(value)") }
     }
 
     @Test("every word is listed with its form for exactly one, and its blanks")
     func words() throws {
         let table = try section("The words", of: page("docs/words.md"))
+            .split(separator: "\n").filter { $0.hasPrefix("| ") }.map { String($0) }
         for word in Sentence.allCases {
             let blanks = word.blanks.map { "{\($0.rawValue)}" }.joined(separator: " ")
             #expect(row(word.rawValue, in: table)?[1...3] == [word.other, word.one ?? "", blanks], "\(word)")
@@ -97,7 +122,7 @@ struct DocumentationTests {
 
     @Test("every public SQL function and view is named, with its first parameters")
     func sql() throws {
-        let reference = try page("docs/reference.md")
+        let documented = try rows("name in SQL")
         let directory = Repository.root.appending(path: "sql/functions/public")
         let files = try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
         var count = 0
@@ -106,7 +131,7 @@ struct DocumentationTests {
             for match in text.matches(of: /create or replace (?:function|view) public\.(\w+)(?:\(\s*(\w+ \w+))?/) {
                 count += 1
                 let call = match.1 + (match.2.map { "(" + $0 } ?? "")
-                #expect(reference.contains("`\(call)"), "\(call)")
+                #expect(documented.contains { $0.hasPrefix("| `\(call)") }, "\(call)")
             }
         }
         #expect(count >= 10)
@@ -118,10 +143,11 @@ struct DocumentationTests {
             "HEADROOM_SOME_NAME", "HEADROOM_POSTGRES_BIN", "HEADROOM_POSTGRES_USER", "HEADROOM_TARGET",
             "HEADROOM_TOKEN",
         ])
-        let pages = ["reference", "contributors/architecture", "operations", "running", "monitoring", "database"]
-        for path in ["README.md"] + pages.map({ "docs/\($0).md" }) {
-            for match in try page(path).matches(of: /HEADROOM_[A-Z_]+/) {
-                #expect(known.contains(String(match.0)), "\(match.0) in \(path)")
+        let names = ["contributors/architecture", "operations", "running", "monitoring", "database"].map { "docs/\($0).md" }
+        let pages = try (["README.md"] + names).map { try page($0) }
+        for page in try parts() + pages {
+            for match in page.matches(of: /HEADROOM_[A-Z_]+/) {
+                #expect(known.contains(String(match.0)), "\(match.0)")
             }
         }
     }

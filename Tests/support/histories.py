@@ -1,5 +1,5 @@
 """Histories of subscriptions: the events of a store, and the expected usage afterwards. One list for each store; every row of
-the tables in docs/reference.md is in one of them."""
+the tables in docs/reference/webhooks.md is in one of them."""
 
 from .stores import revenuecat, stripe, stripe_checkout, stripe_customer, stripe_invoice, stripe_refund, stripe_subscription
 from .webhooks import END, PURCHASE

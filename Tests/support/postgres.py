@@ -149,7 +149,7 @@ class Cluster:
         return f"host={self.home} user=postgres dbname={database}"
 
     def _create_roles(self):
-        """Creates the roles as docs/reference.md says."""
+        """Creates the roles as docs/reference/sql.md says."""
         script = service.command("roles")
         assert script.returncode == 0, script.stderr
         session = self.session("postgres")

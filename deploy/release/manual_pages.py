@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 # Exit statuses, files and environment stand once, in the page of the program.
-SEE_ALSO = "The complete reference is docs/reference.md of the source code; /usr/share/doc/headroom/README.md has the first steps."
+SEE_ALSO = "The complete reference is docs/reference/ of the source code; /usr/share/doc/headroom/README.md has the first steps."
 
 
 def escaped(text: str) -> str:

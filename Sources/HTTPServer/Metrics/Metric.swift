@@ -1,4 +1,4 @@
-/// A family of metrics on `/metrics`. A test compares docs/reference.md with these.
+/// A family of metrics on `/metrics`. A test compares docs/reference/metrics.md with these.
 struct Metric: Sendable, Hashable {
     enum Kind: String, Sendable {
         case counter, gauge, histogram

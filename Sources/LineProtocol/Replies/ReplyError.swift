@@ -33,7 +33,7 @@ extension ReplyError {
         case draining = "DRAINING"
         case `internal` = "INTERNAL"
 
-        /// When the code is sent. A test compares docs/reference.md with it.
+        /// When the code is sent. A test compares docs/reference/errors.md with it.
         public var meaning: String {
             switch self {
             case .err: "no such verb; a verb that a RESP2 connection with subscriptions cannot use"

@@ -1,6 +1,6 @@
 /// The name of a command, the first token of a request. Its `definition` has everything else about it.
 ///
-/// The order is that of `HELP`, of the verbs in `INFO` and metrics, and of docs/reference.md.
+/// The order is that of `HELP`, of the verbs in `INFO` and metrics, and of docs/reference/verbs.md.
 public enum Verb: String, CaseIterable, Sendable {
     case consume = "CONSUME"
     case check = "CHECK"

@@ -1,4 +1,4 @@
-/// Everything about one verb but what the service does for it: the parser, `HELP`, the permissions, docs/reference.md
+/// Everything about one verb but what the service does for it: the parser, `HELP`, the permissions, docs/reference/README.md
 /// and the fuzzers' dictionary follow from it.
 ///
 /// A class, because a parser that copied a struct of strings and arrays would count references for each of them.

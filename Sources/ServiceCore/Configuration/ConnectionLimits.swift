@@ -2,7 +2,7 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// The limits of one connection. docs/reference.md describes the settings that they come from.
+/// The limits of one connection. docs/reference/settings.md describes the settings that they come from.
 package struct ConnectionLimits: Sendable {
     package var request: RequestLimits
     package var inFlightMaximum: Int

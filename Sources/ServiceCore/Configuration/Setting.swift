@@ -24,7 +24,7 @@ extension SettingDefinition {
 /// What an operator can set: by the flag `--name`, or by the environment variable `HEADROOM_NAME`.
 ///
 /// Each is declared once, in `Settings`. Its flag, environment variable, line of `--help`, range check and error text
-/// follow from the declaration, and a test compares docs/reference.md with it.
+/// follow from the declaration, and a test compares docs/reference/settings.md with it.
 public struct Setting<Value: Sendable>: SettingDefinition {
     public let name: String
     public let defaultText: String?

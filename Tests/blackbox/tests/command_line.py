@@ -365,7 +365,7 @@ class Completion(unittest.TestCase):
     def test_the_documented_commands_install_the_completion_scripts(self):
         home = processes.directory()
         path = os.pathsep.join([os.path.dirname(settings.binary), os.environ["PATH"]])
-        printed = [block for block in blocks("docs/reference.md") if block.heading == "### Completion"]
+        printed = [block for block in blocks("docs/reference/commands.md") if block.heading == "## Completion"]
         self.assertEqual([block.language for block in printed], ["sh"] * len(self.SHELLS))
         for block in printed:
             ran = subprocess.run(

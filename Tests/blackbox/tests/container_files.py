@@ -13,6 +13,7 @@ from support import kubernetes, postgres, processes, settings
 from support.case import LONG_TIMEOUTS, Case
 from support.postgres import Cluster
 from support.printed import ROOT, blocks
+from support.reference import documented
 from support.service import Service, command, environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -129,12 +130,12 @@ class ComposeFiles(unittest.TestCase):
                     self.assertTrue(os.path.exists(os.path.join(directory, service["build"], "Dockerfile")))
 
     def test_settings_exist(self):
-        documented = read("docs/reference.md").split("\n## Settings")[1]
+        known = documented("setting")
         for path, file in self.files.items():
             for service in file["services"].values():
                 for name in service.get("environment", {}):
                     if name.startswith("HEADROOM_"):
-                        self.assertIn(f"| `{name.removeprefix('HEADROOM_').lower().replace('_', '-')}` |", documented, path)
+                        self.assertIn(name.removeprefix("HEADROOM_").lower().replace("_", "-"), known, path)
 
     def test_containers_have_no_right_that_they_do_not_need(self):
         for name, service in self.services.items():
@@ -155,7 +156,7 @@ class ComposeFiles(unittest.TestCase):
         self.assertIs(self.file["networks"]["database"]["internal"], True)
         self.assertEqual([name for name, service in self.services.items() if "clients" in service["networks"]], ["headroom"])
         seconds = int(self.services["headroom"]["stop_grace_period"].removesuffix("s"))
-        drain = int(re.search(r"^\| `drain-timeout-ms` \| `(\d+)`", read("docs/reference.md"), re.M)[1])
+        drain = int(documented("setting")["drain-timeout-ms"][0].strip("`"))
         self.assertGreater(seconds * 1000, drain + 2000)
 
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 
 from support.case import Case
+from support.reference import documented
 from support.service import command
 from support.waiting import wait_until
 
@@ -151,10 +152,7 @@ class Metrics(Case):
         wait_until(lambda: samples(self.read())[reconnects] >= len(ended), "each lane has reconnected")
 
     def test_every_family_is_documented(self):
-        with open(__file__.rsplit("/Tests/", 1)[0] + "/docs/reference.md") as file:
-            page = file.read()
-        for name in re.findall(r"^# TYPE (\S+) ", self.read(), flags=re.M):
-            self.assertTrue(f"| `{name}` |" in page, name)
+        self.assertLessEqual(set(re.findall(r"^# TYPE (\S+) ", self.read(), flags=re.M)), set(documented("family")))
 
 
 class Days(Case):

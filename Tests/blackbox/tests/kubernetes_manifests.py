@@ -14,6 +14,7 @@ from support.certificates import Authority
 from support.kubernetes import DIRECTORY, containers, is_selected
 from support.postgres import Cluster
 from support.printed import ROOT
+from support.reference import documented
 from support.service import Service, command, environment
 from support.tokens import token
 from support.waiting import TIMEOUT_SECONDS, wait_until
@@ -31,9 +32,8 @@ def read(path):
 
 
 def documented_settings():
-    """(name, default) from the table of docs/reference.md."""
-    table = read("docs/reference.md").split("\n## Settings")[1].split("\n## ")[0]
-    return dict(re.findall(r"^\| `([a-z-]+)` \| `?([^`|]+?)`? \|", table, re.M))
+    """(name, default) from docs/reference/settings.md."""
+    return {name: cells[0].strip("`") for name, cells in documented("setting").items()}
 
 
 def walk(value, key=None):

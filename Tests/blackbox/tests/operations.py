@@ -9,6 +9,7 @@ import yaml
 from support import processes, settings
 from support.case import MID_MONTH, Case, needs_one_machine
 from support.postgres import SQLError
+from support.reference import documented
 from support.service import Service, command, environment
 from support.stores import revenuecat
 from support.waiting import TIMEOUT_SECONDS, wait_until
@@ -133,10 +134,8 @@ class Operations(Case):
         self.assertRegex(output, r"\n2026-03-15T\S+ +plan +\S+ ")
         with open(f"{DOCS}/operations.md") as file:
             section = file.read().split("### Why was this user blocked?\n")[1].split("\n### ")[0]
-        with open(f"{DOCS}/reference.md") as file:
-            documented = re.search(r"(?m)^\| `reason` \| of a refusal: ([^;]*);", file.read())[1]
         listed = [reason for row in re.findall(r"(?m)^\| (`[^|]*) \|", section) for reason in re.findall("`(\\w+)`", row)]
-        self.assertLessEqual(set(re.findall(r"`(\w+)`", documented)), set(listed))
+        self.assertLessEqual(set(documented("reason")), set(listed))
 
     def check_look_into_a_complaint(self, run):
         self.send_command(f"CONSUME {USER} 3 key=message-17")

@@ -12,6 +12,7 @@ from support import processes, settings
 from support.case import Case
 from support.network import OwnNetwork
 from support.printed import ROOT, blocks, pattern
+from support.reference import documented
 from support.service import environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -226,8 +227,7 @@ class OperationsPage(Case):
         return dict(line.split("=", 1) for line in lines)
 
     def test_every_setting_outside_the_recipes_exists(self):
-        with open(os.path.join(ROOT, "docs/reference.md")) as file:
-            documented = re.findall(r"^\| `([a-z-]+)` \|", file.read().split("## Settings")[1].split("\n## ")[0], re.M)
+        known = documented("setting")
         for name in self.settings():
             if name != "DATABASE_URL":
-                self.assertIn(name.removeprefix("HEADROOM_").lower().replace("_", "-"), documented)
+                self.assertIn(name.removeprefix("HEADROOM_").lower().replace("_", "-"), known)

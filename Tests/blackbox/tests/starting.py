@@ -207,7 +207,7 @@ class Starting(Case):
         serve = command("serve", "--help").stdout
         for setting in ("listen", "database-url", "data-dir", "unknown-users", "when-unavailable", "log-level"):
             self.assertIn(f"--{setting}", serve)
-        # In groups, in the order of docs/reference.md.
+        # In groups, in the order of docs/reference/settings.md.
         titles = re.findall(r"(?m)^([A-Z ]+):$", serve)
         groups = ["DATABASE AND LOG", "CONNECTIONS", "ACCESS", "COUNTING", "HTTP", "WEBHOOKS OF STORES"]
         self.assertEqual([title for title in titles if title in groups], groups)

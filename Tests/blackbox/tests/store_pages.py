@@ -105,7 +105,7 @@ class StorePages(PageCase):
             ["stripe", "paid", None], ["stripe", "pro", None],
         ])  # fmt: skip
         given = dict(line.split("=", 1) for page in (STRIPE, APP) for text in printed(page, "ini") for line in text.splitlines())
-        reference = text_of("docs/reference.md") + "".join(path.read_text() for path in Path(ROOT, "docs").glob("reference/*.md"))
+        reference = text_of("docs/reference/README.md") + "".join(path.read_text() for path in Path(ROOT, "docs").glob("reference/*.md"))
         for name in {*given, *re.findall(r"HEADROOM_[A-Z_]+", text_of(STRIPE) + text_of(APP))} - {"HEADROOM_URL"}:
             self.assertIn(f"| `{name.removeprefix('HEADROOM_').lower().replace('_', '-')}` |", reference)
         files = {name: value.replace("/etc/headroom", self.directory) for name, value in given.items() if name.endswith("_FILE")}
