@@ -9,8 +9,15 @@ from support.printed import ROOT
 from support.reference import documented, read, tables
 from support.service import command
 
-KINDS = ("verb", "scope", "field", "reason", "code", "name of INFO", "family", "setting", "name in SQL", "role", "command", "option")
+KINDS = ("verb", "scope", "field", "reason", "code", "name of INFO", "family", "setting", "name in SQL", "SQLSTATE", "role", "command",
+         "option", "kind", "outcome")  # fmt: skip
 """The first column's heading of each kind of table."""
+
+METHODS = {"get", "post", "put", "delete"}
+
+
+def openapi():
+    return json.loads(read("docs/openapi.json"))
 
 
 class ReferencePages(Case):
@@ -34,9 +41,13 @@ class ReferencePages(Case):
             verbs = [line[1:].split()[0] for line in connection.send_list_command("HELP")]
         self.assertEqual([syntax.split()[0] for syntax in documented("verb")], verbs)
 
+    def test_each_operation_of_the_api_has_a_row(self):
+        operations = {f"{method.upper()} {path}" for path, item in openapi()["paths"].items() for method in item if method in METHODS}
+        self.assertGreater(len(operations), 15)
+        self.assertLessEqual(operations, set(documented("method and path")))
+
     def test_members_of_answers_in_json_are_fields(self):
-        with open(f"{ROOT}/docs/openapi.json") as file:
-            schemas = json.load(file)["components"]["schemas"]
+        schemas = openapi()["components"]["schemas"]
         members = {name for schema in ("Usage", "Answer") for name in schemas[schema]["properties"]}
         # JSON's own: http.md describes them.
         self.assertEqual(members - {"allowed", "unlimited"}, set(documented("field")))
