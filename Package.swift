@@ -35,6 +35,8 @@ let fuzzedModules: [Target.Dependency] = [
 // docs/contributors/architecture.md says what lives where and why.
 let package = Package(
     name: "headroom",
+    // Of which the module Synchronization is a part; not tried, docs/macos.md.
+    platforms: [.macOS(.v15)],
     products: [
         .executable(name: "headroom", targets: ["headroom"]),
         .library(name: "HeadroomClient", targets: ["HeadroomClient"]),
@@ -76,7 +78,7 @@ let package = Package(
         .systemLibrary(
             name: "CLibPQ",
             pkgConfig: "libpq",
-            providers: [.apt(["libpq-dev"])]
+            providers: [.apt(["libpq-dev"]), .brew(["libpq"])]
         ),
         .target(name: "Usage"),
         .target(

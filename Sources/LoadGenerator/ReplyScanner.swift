@@ -2,6 +2,8 @@
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// Finds the replies in a stream of bytes and classifies them. Buffers nothing but the first word of a reply.

@@ -4,6 +4,8 @@ import CLibPQ
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// The rows of one statement, in binary format. Rows and columns count from 0.

@@ -2,6 +2,8 @@
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// Writes text to standard output or standard error. Foundation's FileHandle ends the process if that fails, for
@@ -31,8 +33,10 @@ package enum DescriptorOutput {
     private static func systemWrite(_ descriptor: Int32, _ start: UnsafeRawPointer, _ count: Int) -> Int {
         #if canImport(Glibc)
         Glibc.write(descriptor, start, count)
-        #else
+        #elseif canImport(Musl)
         Musl.write(descriptor, start, count)
+        #else
+        Darwin.write(descriptor, start, count)
         #endif
     }
 }

@@ -7,6 +7,8 @@ import ServiceCore
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 struct AskCommand: AsyncParsableCommand {

@@ -5,6 +5,8 @@ import ServiceCore
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// Shows on standard error how far a command has come: in one line of a terminal, which it writes anew, or elsewhere in

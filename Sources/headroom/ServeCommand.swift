@@ -8,6 +8,8 @@ import ServiceCore
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 struct ServeCommand: AsyncParsableCommand {
@@ -115,7 +117,8 @@ enum ProcessSetup {
         let settings = getenv(name).map { String(cString: $0) } ?? ""
         guard !settings.contains("registers=") else { return }
         setenv(name, settings.isEmpty ? "registers=none" : settings + ",registers=none", 1)
-        // By its own path: as /proc/self/exe, it would be "exe" in ps and killall.
+        // By its own path: as /proc/self/exe, it would be "exe" in ps and killall. On macOS it does
+        // not exist, and crash reports stay full.
         guard let path = realpath("/proc/self/exe", nil) else { return }
         defer { free(path) }
         execv(path, CommandLine.unsafeArgv)
@@ -131,20 +134,20 @@ enum ProcessSetup {
     /// A core file would put the database's password, and all else in memory, on disk.
     static func preventCoreFiles() {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 else { return }
+        guard getrlimit(LimitedResource.coreFile, &limit) == 0 else { return }
         limit.rlim_cur = 0
-        _ = setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+        _ = setrlimit(LimitedResource.coreFile, &limit)
     }
 
     /// The usual soft limit of 1,024 descriptors is less than the connections that the settings allow.
     static func raiseDescriptorLimit(connections: Int) -> (allowed: UInt64, needed: UInt64) {
         let needed = rlim_t(connections + furtherDescriptors)
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < needed else {
+        guard getrlimit(LimitedResource.descriptors, &limit) == 0, limit.rlim_cur < needed else {
             return (UInt64(needed), UInt64(needed))
         }
         limit.rlim_cur = min(needed, limit.rlim_max)
-        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        _ = setrlimit(LimitedResource.descriptors, &limit)
         return (UInt64(limit.rlim_cur), UInt64(needed))
     }
 }

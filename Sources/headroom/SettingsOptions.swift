@@ -5,6 +5,8 @@ import ServiceCore
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// Flags that follow from the declarations of settings.
@@ -101,7 +103,11 @@ extension SettingsReader {
 
     static func environment() -> [String: String] {
         var variables: [String: String] = [:]
+        #if canImport(Darwin)
+        var entry = _NSGetEnviron().pointee!
+        #else
         var entry = environ
+        #endif
         while let text = entry.pointee {
             let pair = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             if pair.count == 2 { variables[String(pair[0])] = String(pair[1]) }

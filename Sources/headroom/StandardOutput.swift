@@ -5,6 +5,8 @@ import ServiceCore
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// Standard output of commands. Unlike `print` it throws when nothing can be written, so that `headroom top | head -2`

@@ -6,6 +6,8 @@ import ServiceCore
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// The terminal on standard output.

@@ -79,7 +79,8 @@ def plain(markdown):
 
 def first_sentence(path):
     """Of the first paragraph; of a decision, its question."""
-    paragraph = " ".join(path.read_text(encoding="utf-8").split("\n\n")[1].split()).removeprefix("**Question.** ")
+    paragraphs = [part for part in path.read_text(encoding="utf-8").split("\n\n") if not part.startswith("#")]
+    paragraph = " ".join(paragraphs[0].split()).removeprefix("**Question.** ")
     return plain(re.match(r"(.+?[.?!])(?: |$)|.+", paragraph)[0].strip())
 
 

@@ -4,6 +4,8 @@ import Postgres
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// Wakes a thread that sleeps in poll(), where it also waits for its database socket. A condition variable could not

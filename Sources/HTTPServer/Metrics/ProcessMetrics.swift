@@ -12,6 +12,7 @@ struct ProcessMetrics {
     var startedAtSeconds: UInt64
 
     init?() {
+        // macOS has none of them: nil.
         guard let stat = ProcessMetrics.read("/proc/self/stat"), let system = ProcessMetrics.read("/proc/stat"),
             let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
         else { return nil }
@@ -37,7 +38,7 @@ struct ProcessMetrics {
         // Without the descriptor of the listing itself.
         openDescriptors = max(0, descriptors - 1)
         var limit = rlimit()
-        let isLimited = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 && limit.rlim_cur != .max
+        let isLimited = getrlimit(LimitedResource.descriptors, &limit) == 0 && limit.rlim_cur != .max
         descriptorsMaximum = isLimited ? UInt64(limit.rlim_cur) : nil
     }
 

@@ -5,6 +5,8 @@ import NIOCore
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// Ignores errors of accepting a connection for lack of descriptors or memory; the kernel keeps the connection until

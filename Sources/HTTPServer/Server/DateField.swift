@@ -5,6 +5,8 @@ import Synchronization
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// The header Date of every response (RFC 9110, 5.6.7). Formatted once a second.

@@ -1,5 +1,12 @@
-import Glibc
 import Usage
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 /// Decodes `CONSUME <user>`, the most frequent request by far, by comparing bytes. Splitting and parsing it as
 /// `RequestDecoder` does with every other request costs several times as much, with the same result.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The processes of one PostgreSQL cluster, found in /proc.
+/// The processes of one PostgreSQL cluster, found in /proc, on macOS by libproc.
 ///
 /// postmaster.pid alone is no proof: after a crash another process may have its number, above all in containers, where
 /// numbers are small and begin again. A process belongs to the cluster if its name is postgres and its working
@@ -29,12 +29,40 @@ struct ClusterProcesses: Sendable {
         return text.split(separator: "\n").first.flatMap { pid_t($0) }
     }
 
+    #if os(Linux)
     private func belongs(_ process: pid_t) -> Bool {
         guard process > 0, let name = try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8) else {
             return false
         }
         return name == "postgres\n" && FileSystem.resolved("/proc/\(process)/cwd") == cluster
     }
+
+    private static var allProcesses: [pid_t] {
+        let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return processes.compactMap { pid_t($0) }
+    }
+    #else
+    private func belongs(_ process: pid_t) -> Bool {
+        var name = [UInt8](repeating: 0, count: 64)
+        guard process > 0, proc_name(process, &name, UInt32(name.count)) > 0,
+            String(decoding: name.prefix { $0 != 0 }, as: UTF8.self) == "postgres"
+        else { return false }
+        var paths = proc_vnodepathinfo()
+        let size = Int32(MemoryLayout<proc_vnodepathinfo>.size)
+        guard proc_pidinfo(process, PROC_PIDVNODEPATHINFO, 0, &paths, size) == size else { return false }
+        let directory = withUnsafeBytes(of: &paths.pvi_cdir.vip_path) { bytes in
+            String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        return FileSystem.resolved(directory) == cluster
+    }
+
+    private static var allProcesses: [pid_t] {
+        // With room for those that start meanwhile.
+        var processes = [pid_t](repeating: 0, count: Int(proc_listallpids(nil, 0)) + 64)
+        let count = proc_listallpids(&processes, Int32(processes.count * MemoryLayout<pid_t>.stride))
+        return Array(processes.prefix(max(0, Int(count))))
+    }
+    #endif
 
     /// Ends processes of a crashed server and removes its pid file, so that a new server can start. Requires the start
     /// lock, and `state` to be absent.
@@ -71,7 +99,6 @@ struct ClusterProcesses: Sendable {
     }
 
     private func orphans() -> [pid_t] {
-        let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-        return processes.compactMap { pid_t($0) }.filter(belongs)
+        ClusterProcesses.allProcesses.filter(belongs)
     }
 }

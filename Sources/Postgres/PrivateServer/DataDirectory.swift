@@ -16,8 +16,12 @@ struct DataDirectory: Sendable {
     let account: ServiceAccount
 
     static let relocationRoot = "/var/lib/headroom"
-    /// sizeof sockaddr_un.sun_path is 108 on Linux, with the terminating NUL.
+    /// sizeof sockaddr_un.sun_path is 108 on Linux and 104 on macOS, with the terminating NUL.
+    #if os(Linux)
     static let socketPathLimit = 107
+    #else
+    static let socketPathLimit = 103
+    #endif
     static let socketName = "/.s.PGSQL.5432"
 
     var cluster: String { home + "/postgres" }

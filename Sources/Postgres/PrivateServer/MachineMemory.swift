@@ -9,7 +9,7 @@ enum MachineMemory {
         return limits.reduce(machine, min)
     }
 
-    /// Limits of control groups, versions 2 and 1, as seen from inside a container.
+    /// Limits of control groups, versions 2 and 1, as seen from inside a container. macOS has none.
     private static let limitFiles = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
 
     /// - Parameter text: a number of bytes, or "max" for no limit.

@@ -59,8 +59,22 @@ struct PostgresPrograms: Sendable, Hashable {
         let debian = "/usr/lib/postgresql"
         let versions = ((try? FileManager.default.contentsOfDirectory(atPath: debian)) ?? []).compactMap { Int($0) }
         directories += versions.sorted(by: >).map { "\(debian)/\($0)/bin" }
+        directories += homebrewDirectories
         directories += path
         return directories
+    }
+
+    /// Homebrew links a server that has a version in its name nowhere into PATH.
+    private static var homebrewDirectories: [String] {
+        #if os(macOS)
+        ["/opt/homebrew/opt", "/usr/local/opt"].flatMap { prefix in
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: prefix)) ?? []
+            let versions = names.filter { $0.hasPrefix("postgresql@") }.compactMap { Int($0.dropFirst(11)) }
+            return versions.sorted(by: >).map { "\(prefix)/postgresql@\($0)/bin" }
+        }
+        #else
+        []
+        #endif
     }
 
     /// A directory with pg_config may lack the server's programs, because pg_config comes with the client's development
@@ -91,7 +105,8 @@ struct PostgresPrograms: Sendable, Hashable {
             .programsMissing,
             """
             \(what.joined(separator: "; ")); install it (Debian, Ubuntu: apt install \(package); Fedora: dnf install \
-            postgresql-server; Alpine: apk add postgresql), or name the directory that holds initdb, pg_ctl and \
+            postgresql-server; Alpine: apk add postgresql; macOS: brew install \
+            postgresql@16), or name the directory that holds initdb, pg_ctl and \
             postgres in \(environmentVariable), or give the service a database-url. Looked in: \
             \(candidates.joined(separator: ", "))
             """

@@ -26,6 +26,12 @@ struct ServiceAccount: Sendable, Hashable {
             }
             return current()
         }
+        #if !os(Linux)
+        throw PrivateServerError(
+            .directoryUnusable,
+            "PostgreSQL refuses to run as root; run this as another user, or give the service a database-url"
+        )
+        #else
         if let clusterOwner, clusterOwner != 0, let account = other(getpwuid(clusterOwner)) { return account }
         if let name = ProcessInfo.processInfo.environment[environmentVariable] {
             guard let account = other(getpwnam(name)) else {
@@ -45,6 +51,7 @@ struct ServiceAccount: Sendable, Hashable {
             )
         }
         return account
+        #endif
     }
 
     private static func other(_ entry: UnsafeMutablePointer<passwd>?) -> ServiceAccount? {
@@ -66,8 +73,13 @@ struct ServiceAccount: Sendable, Hashable {
     /// Uses the program setpriv instead of Subprocess's `userID`: that calls setgroups() between fork and exec, and
     /// glibc's setgroups() waits for threads that a fork does not copy, sometimes for ever.
     func command(_ program: String, _ arguments: [String]) -> (program: String, arguments: [String]) {
+        // On other systems `choose` refuses root.
+        #if os(Linux)
         guard isOther else { return (program, arguments) }
         // Without root's groups.
         return ("/usr/bin/setpriv", ["--reuid=\(user)", "--regid=\(group)", "--clear-groups", program] + arguments)
+        #else
+        return (program, arguments)
+        #endif
     }
 }

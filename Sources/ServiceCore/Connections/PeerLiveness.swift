@@ -5,6 +5,8 @@ import NIOPosix
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 extension ServerBootstrap {
@@ -22,9 +24,19 @@ private enum PeerLiveness {
     static func options(outputTimeout: TimeAmount) -> [(ChannelOptions.Types.SocketOption, SocketOptionValue)] {
         let milliseconds = min(outputTimeout.nanoseconds / 1_000_000, Int64(Int32.max))
         return [
-            (.socketOption(.so_keepalive), 1), (.tcpOption(.init(rawValue: TCP_KEEPIDLE)), 60),
+            (.socketOption(.so_keepalive), 1), (.tcpOption(.init(rawValue: idleSeconds)), 60),
             (.tcpOption(.init(rawValue: TCP_KEEPINTVL)), 10), (.tcpOption(.init(rawValue: TCP_KEEPCNT)), 3),
-            (.tcpOption(.init(rawValue: TCP_USER_TIMEOUT)), SocketOptionValue(milliseconds)),
+            (.tcpOption(.init(rawValue: unacknowledgedTime)), SocketOptionValue((milliseconds + unitMilliseconds - 1) / unitMilliseconds)),
         ]
     }
+
+    #if canImport(Darwin)
+    private static let idleSeconds = TCP_KEEPALIVE
+    private static let unacknowledgedTime = TCP_RXT_CONNDROPTIME
+    private static let unitMilliseconds: Int64 = 1_000
+    #else
+    private static let idleSeconds = TCP_KEEPIDLE
+    private static let unacknowledgedTime = TCP_USER_TIMEOUT
+    private static let unitMilliseconds: Int64 = 1
+    #endif
 }

@@ -2,6 +2,8 @@
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// Tells systemd the state of the service (sd_notify(3)).
@@ -11,13 +13,17 @@ public struct ServiceManager: Sendable {
     /// The service is killed if it reports nothing for this long; nil: never.
     let watchdogTimeout: Duration?
 
-    /// - Returns: nil if no service manager wants to know.
+    /// - Returns: nil if no service manager wants to know, as on systems without systemd.
     public init?(environment: [String: String]) {
+        #if os(Linux)
         guard let path = environment["NOTIFY_SOCKET"], path.hasPrefix("/") || path.hasPrefix("@") else { return nil }
         socketPath = path
         let isForThisProcess = environment["WATCHDOG_PID"].map { $0 == "\(getpid())" } ?? true
         let microseconds = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
         watchdogTimeout = isForThisProcess && microseconds > 0 ? .microseconds(microseconds) : nil
+        #else
+        return nil
+        #endif
     }
 
     /// Variables that are for this process only: programs that it starts must not report its state.
@@ -40,6 +46,7 @@ public struct ServiceManager: Sendable {
 
     /// Does not wait. Without a receiver the state is of no interest.
     private func send(_ state: String) {
+        #if os(Linux)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let path = Array(socketPath.utf8)
@@ -58,5 +65,6 @@ public struct ServiceManager: Sendable {
                 _ = sendto(descriptor, state, state.utf8.count, Int32(MSG_DONTWAIT), address, size)
             }
         }
+        #endif
     }
 }

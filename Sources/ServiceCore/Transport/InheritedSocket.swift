@@ -4,6 +4,8 @@ import NIOCore
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// A listening socket that the service manager has opened and passed on (sd_listen_fds(3)). It stays open while the

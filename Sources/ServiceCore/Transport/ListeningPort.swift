@@ -5,6 +5,8 @@ import NIOPosix
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// A port that the service listens on: it opens the port itself, or inherits an open socket.
@@ -77,10 +79,15 @@ package struct OpenPort: Sendable {
 
     /// Connections that the kernel has accepted and the service has not. To be called on the event loop.
     private var waitingCount: UInt32 {
+        #if os(Linux)
         guard let options = channel as? any SocketOptionProvider else { return 0 }
         var count: UInt32 = 0
         // Complete when it returns. The field has this meaning for a listening socket (tcp_get_info in the kernel).
         options.getTCPInfo().assumeIsolated().whenSuccess { count = $0.tcpi_unacked }
         return count
+        #else
+        // Not known: the port closes at once, and connections that wait are reset.
+        return 0
+        #endif
     }
 }

@@ -5,6 +5,8 @@ import TransportSecurity
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// A port that cannot be opened.

@@ -4,6 +4,8 @@ import NIOCore
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// Prevents a port from being opened to strangers by accident: an address that other machines can reach requires TLS
@@ -76,7 +78,11 @@ struct ProtectedMode: Sendable {
     /// All addresses of a host, not only the first.
     static func addresses(of host: String) throws -> [SocketAddress] {
         var hints = addrinfo()
+        #if canImport(Glibc)
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        #else
+        hints.ai_socktype = SOCK_STREAM
+        #endif
         var first: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, nil, &hints, &first)
         guard status == 0 else {

@@ -7,6 +7,8 @@ import Usage
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// The paths of the service's certificate and key.
