@@ -1,5 +1,5 @@
-/// Everything about one verb but what the service does for it: the parser, `HELP`, the permissions, docs/reference/README.md
-/// and the fuzzers' dictionary follow from it.
+/// Everything about one verb but what the service does for it: the parser, `HELP`, the permissions,
+/// docs/reference/verbs.md and the fuzzers' dictionary follow from it.
 ///
 /// A class, because a parser that copied a struct of strings and arrays would count references for each of them.
 final class VerbDefinition: Sendable {
