@@ -143,8 +143,8 @@ struct DocumentationTests {
             "HEADROOM_SOME_NAME", "HEADROOM_POSTGRES_BIN", "HEADROOM_POSTGRES_USER", "HEADROOM_TARGET",
             "HEADROOM_TOKEN",
         ])
-        let names = ["contributors/architecture", "operations", "running", "monitoring", "database"].map { "docs/\($0).md" }
-        let pages = try (["README.md"] + names).map { try page($0) }
+        let names = ["contributors/architecture", "operations", "running", "monitoring", "database"]
+        let pages = try (["README.md"] + names.map { "docs/\($0).md" }).map { try page($0) }
         for page in try parts() + pages {
             for match in page.matches(of: /HEADROOM_[A-Z_]+/) {
                 #expect(known.contains(String(match.0)), "\(match.0)")

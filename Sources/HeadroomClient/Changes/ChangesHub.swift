@@ -182,9 +182,9 @@ extension ChangesHub {
         }
     }
 
-    /// A service reads the user before it confirms, and a thousand users after each reconnect, which may take a minute on
-    /// a busy machine. A new connection would begin from the start. A service that does not answer at all is found by
-    /// `isAlive`.
+    /// A service reads the user before it confirms, and a thousand users after each reconnect, which may take a minute
+    /// on a busy machine. A new connection would begin from the start. A service that does not answer at all is found
+    /// by `isAlive`.
     private static let answerTimeout: Duration = .seconds(600)
 
     private func lost(_ generation: Int) {

@@ -1,5 +1,5 @@
-"""Runs every command of README.md, of docs/tour.md and of the pages for operators as printed; operations.py runs the recipes. A line that is
-neither run nor listed here with a reason fails."""
+"""Runs every command of README.md, of docs/tour.md and of the pages for operators as printed; operations.py runs the recipes. A line
+that is neither run nor listed here with a reason fails."""
 
 import os
 import re
