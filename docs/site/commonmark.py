@@ -29,17 +29,23 @@ def indented_items(lines, tokens):
     """Changes the lines in place, so that their numbers stay those of the tokens; a line may then contain a line end."""
     levels = [[] for _ in lines]
     """For each line, the items that it is in: the numbers of their first lines."""
-    blank_before = set()
+    blank_before, separated = set(), set()
     for position, token in enumerate(tokens):
         if token.type == "list_item_open":
             for number in range(*token.map):
                 levels[number].append(token.map[0])
+            # After an item of several paragraphs.
+            if any(not line.strip() for line in lines[slice(*token.map)]):
+                blank_before.add(token.map[1])
         elif token.type in ("bullet_list_open", "ordered_list_open", "table_open"):
+            # Two lists of different kinds, one after the other.
+            if position and tokens[position - 1].type in ("bullet_list_close", "ordered_list_close"):
+                separated.add(token.map[0])
             follows = position and tokens[position - 1].type in ("paragraph_close", "heading_close")
             if follows and lines[token.map[0] - 1].strip() and (token.type == "table_open" or token.level == 0):
                 blank_before.add(token.map[0])
         elif token.type in ("fence", "code_block", "html_block"):
-            if token.level and lines[token.map[1] :]:
+            if token.level:
                 blank_before.add(token.map[1])
         elif token.type == "inline" and tokens[position - 1].type == "paragraph_open":
             for number in range(token.map[0] + 1, token.map[1]):
@@ -65,7 +71,9 @@ def indented_items(lines, tokens):
             kept = marker[1].ljust(3) + " " + kept.lstrip(" ")[len(marker[0]) :]
         if kept.strip():
             lines[number] = " " * 4 * depth + kept
-        if number in blank_before:
+        if number in separated:
+            lines[number] = "\n" + " " * 4 * depth + "<!-- -->\n\n" + lines[number]
+        elif number in blank_before and line.strip():
             lines[number] = "\n" + lines[number]
 
 

@@ -50,6 +50,8 @@ class Alias(File):
 def on_config(config):
     global navigation
     navigation = Navigation()
+    for path in navigation.drop_missing():
+        log.warning(f"docs/site/navigation.yml has {path}, which does not exist")
     config.nav = [item_of(group) for group in navigation.groups]
     config.copyright = f"Headroom {version()}"
     config.watch = [str(ROOT / name) for name in ("docs", "README.md", "clients", "integrations", "CHANGELOG.md", "CONTRIBUTING.md")]
@@ -62,14 +64,10 @@ def item_of(group):
 
 def on_files(files, config):
     for entry in navigation.entries:
-        if (ROOT / entry.path).is_file():
-            files.append(File(entry.path, str(ROOT), config.site_dir, True, dest_uri=destination(entry.path)))
-        else:
-            log.warning(f"docs/site/navigation.yml has {entry.path}, which does not exist")
+        files.append(File(entry.path, str(ROOT), config.site_dir, True, dest_uri=destination(entry.path)))
     for entry in navigation.entries:
-        if (ROOT / entry.path).is_file():
-            for target in targets(entry.path, entry.text):
-                add_file(target, files, config)
+        for target in targets(entry.path, entry.text):
+            add_file(target, files, config)
     return files
 
 

@@ -33,6 +33,12 @@ class Group:
     entries: list[Entry] = field(default_factory=list)
     groups: list["Group"] = field(default_factory=list)
 
+    def drop_missing(self):
+        """Removes pages that do not exist, and returns their paths."""
+        missing = [entry.path for entry in self.entries if not (ROOT / entry.path).is_file()]
+        self.entries = [entry for entry in self.entries if entry.path not in missing]
+        return missing + [path for group in self.groups for path in group.drop_missing()]
+
     @property
     def all_entries(self):
         return self.entries + [entry for group in self.groups for entry in group.all_entries]
@@ -56,6 +62,9 @@ class Navigation:
             else:
                 group.entries.append(Entry(key, value))
         return group
+
+    def drop_missing(self):
+        return [path for group in self.groups for path in group.drop_missing()]
 
     @property
     def entries(self):

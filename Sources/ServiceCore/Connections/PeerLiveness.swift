@@ -23,11 +23,11 @@ extension ServerBootstrap {
 private enum PeerLiveness {
     static func options(outputTimeout: TimeAmount) -> [(ChannelOptions.Types.SocketOption, SocketOptionValue)] {
         let milliseconds = min(outputTimeout.nanoseconds / 1_000_000, Int64(Int32.max))
-        let unacknowledged = SocketOptionValue((milliseconds + unitMilliseconds - 1) / unitMilliseconds)
+        let limit = (milliseconds + unitMilliseconds - 1) / unitMilliseconds
         return [
             (.socketOption(.so_keepalive), 1), (.tcpOption(.init(rawValue: idleSeconds)), 60),
             (.tcpOption(.init(rawValue: TCP_KEEPINTVL)), 10), (.tcpOption(.init(rawValue: TCP_KEEPCNT)), 3),
-            (.tcpOption(.init(rawValue: unacknowledgedTime)), unacknowledged),
+            (.tcpOption(.init(rawValue: unacknowledgedTime)), SocketOptionValue(limit)),
         ]
     }
 
