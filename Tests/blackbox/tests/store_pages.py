@@ -158,6 +158,7 @@ class StripeSample(PageCase):
         commands = printed(STRIPE, "sh", "Try it without Stripe")[0].splitlines()
         table = rows(STRIPE, "what happened")
         self.assertEqual(len(commands), len(table))
+        counted = 0
         for command, (what, state, words) in zip(commands, table):
             # Of events of one second the order is not known.
             second = int(time.time())
@@ -169,6 +170,8 @@ class StripeSample(PageCase):
             told = answer.get("notice") or answer.get("banner") or "–"
             self.assertRegex(told, "^" + re.escape(words).replace(r"\{date\}", r"\w+ \d+") + "$", what)
             self.assertEqual(answer.status, "BLOCKED" if answer["state"] in ("billing_retry", "expired") else "ALLOWED", what)
+            counted += answer.status == "ALLOWED"
+            self.assertEqual(answer.used, counted, what)
 
 
 class AppPage(PageCase):
