@@ -60,10 +60,11 @@ public struct HeadroomService: Sendable {
         // Errors that the settings alone show are reported before anything is started.
         try checkPorts(requiresAuthentication: true)
         let tls = try configuration.tls.map { files throws(TLSFileError) in try TLSContexts(files, logger: logger) }
+        let reloading = tls == nil && manager == nil ? nil : await ReloadService(contexts: tls, manager: manager)
         switch configuration.database {
         case .url(let url):
             let database = DatabaseTopology(url)
-            try await serve(database, psqlCommand: psqlCommand(database), privateServer: nil, tls, whenReady)
+            try await serve(database, psqlCommand: psqlCommand(database), privateServer: nil, tls, reloading, whenReady)
         case .privateServer(let directory):
             let server = PrivateServer(dataDirectory: directory, createsCluster: true, logger: logger)
             let running = try await server.start()
@@ -73,6 +74,7 @@ public struct HeadroomService: Sendable {
                     psqlCommand: running.psqlCommand,
                     privateServer: server,
                     tls,
+                    reloading,
                     whenReady
                 )
             } catch {
@@ -92,6 +94,7 @@ public struct HeadroomService: Sendable {
         psqlCommand: String,
         privateServer: PrivateServer?,
         _ tls: TLSContexts?,
+        _ reloading: ReloadService?,
         _ whenReady: @escaping @Sendable (Ready) -> Void
     ) async throws {
         let schema = SchemaSetup(database: database, logger: logger)
@@ -130,11 +133,11 @@ public struct HeadroomService: Sendable {
         let server = lineServer(parts)
         // Signals are trapped before the port is open: a peer that sees it open may end the service at once.
         let terminationSignals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        let reloadSignals = tls == nil && manager == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
         let listen = try await server.bind()
         let (httpAddresses, httpOpened) = AsyncStream.makeStream(of: ListenAddress?.self)
         let announcement = ReadyAnnouncement(parts.engine, httpAddresses: httpAddresses) { http in
             whenReady(Ready(listen: listen, http: http, speaksTLS: tls != nil, psqlCommand: psqlCommand))
+            reloading?.becomeReady()
             manager?.ready()
         }
         var services = databaseServices(parts, privateServer: privateServer)
@@ -146,9 +149,7 @@ public struct HeadroomService: Sendable {
             httpOpened.yield(nil)
         }
         services += [server, drainDelay(parts), announcement]
-        if let reloadSignals {
-            services.append(ReloadService(contexts: tls, manager: manager, signals: reloadSignals))
-        }
+        if let reloading { services.append(reloading) }
         if let watchdog = watchdog(parts) { services.append(watchdog) }
         try await run(services, until: terminationSignals, parts.draining)
     }

@@ -26,22 +26,44 @@ struct DrainDelayService: Service, CustomStringConvertible {
 }
 
 /// Reads the TLS files again on SIGHUP.
+///
+/// It traps the signal when it is made, because an untrapped one ends a process, and reads the files from then on: also
+/// while the service waits for its database. Only a service that is ready reports to the service manager.
 struct ReloadService: Service, CustomStringConvertible {
     let description = "reloading"
-    /// nil: there is nothing to reload; the service reports to the service manager that it has reloaded.
-    let contexts: TLSContexts?
-    let manager: ServiceManager?
-    /// Trapped before the service reports that it is ready: an untrapped SIGHUP ends a process.
-    let signals: UnixSignalsSequence
+    private let isReady: ReadyFlag
+    private let reloading: Task<Void, Never>
 
-    func run() async throws {
-        await cancelWhenGracefulShutdown {
+    /// - Parameter contexts: nil: there is nothing to reload; the service reports to the service manager that it has
+    ///   reloaded.
+    init(contexts: TLSContexts?, manager: ServiceManager?) async {
+        let isReady = ReadyFlag()
+        let signals = await UnixSignalsSequence(trapping: .sighup)
+        self.isReady = isReady
+        reloading = Task {
             for await _ in signals {
+                let manager = isReady.isSet ? manager : nil
                 manager?.reloading()
                 contexts?.reload()
                 manager?.ready()
             }
         }
+    }
+
+    /// Call it before the service reports that it is ready.
+    func becomeReady() { isReady.set() }
+
+    func run() async throws {
+        try? await gracefulShutdown()
+        reloading.cancel()
+    }
+
+    private final class ReadyFlag: Sendable {
+        private let value = Atomic(false)
+
+        var isSet: Bool { value.load(ordering: .acquiring) }
+
+        func set() { value.store(true, ordering: .releasing) }
     }
 }
 

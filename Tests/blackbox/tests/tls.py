@@ -10,10 +10,12 @@ import time
 
 import redis
 from support import processes
-from support.case import Case
+from support.case import LONG_TIMEOUTS, Case
 from support.certificates import Authority, openssl
+from support.postgres import Cluster
 from support.processes import resident_bytes
 from support.records import RecordClient
+from support.service import Service
 from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer, Closed, LineConnection, array
 
@@ -396,6 +398,30 @@ class TLS(Case):
         for _ in range(20):
             service.signal(signal.SIGHUP)
         self.assertEqual(service.send_command("PING"), "+PONG")
+
+    def test_sighup_before_the_database_answers_loads_the_new_certificate(self):
+        certificate, key = self.own_files()
+        cluster = Cluster()
+        try:
+            database = cluster.new_database(True)
+            cluster.stop()
+            service = Service(
+                "--tls-certificate", certificate, "--tls-key", key, database_url=cluster.url(database), wait=False, env=LONG_TIMEOUTS
+            )
+            service.tls = self.authority.client_context()
+            wait_until(lambda: "the database cannot be reached yet" in service.log(), "the service waits for its database")
+            new = self.authority.server(file="in-time")
+            shutil.copy(new[0], certificate)
+            shutil.copy(new[1], key)
+            service.signal(signal.SIGHUP)
+            wait_until(lambda: "TLS certificate reloaded" in service.log(), "the new certificate is read")
+            cluster.start()
+            service.ready()
+            shown = subprocess.run(["openssl", "x509", "-in", new[0], "-noout", "-serial"], capture_output=True, text=True, check=True)
+            self.assertEqual(f"serial={self.serial(service)}", shown.stdout.strip())
+            service.stop()
+        finally:
+            cluster.end()
 
     # Starting
 
