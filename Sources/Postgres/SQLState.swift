@@ -39,6 +39,7 @@ extension SQLState {
     public static let duplicateTable = SQLState(rawValue: "42P07")
     public static let undefinedTable = SQLState(rawValue: "42P01")
     public static let tooManyConnections = SQLState(rawValue: "53300")
+    public static let objectInUse = SQLState(rawValue: "55006")
     public static let lockNotAvailable = SQLState(rawValue: "55P03")
     public static let queryCanceled = SQLState(rawValue: "57014")
     public static let adminShutdown = SQLState(rawValue: "57P01")

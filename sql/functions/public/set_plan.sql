@@ -21,9 +21,7 @@ declare
     v_entitlement headroom.entitlement;
     v_record jsonb;
     v_previous_plan text;
-    v_started timestamptz := p_started;
-    v_expires timestamptz := p_expires;
-    v_grace_until timestamptz := p_grace_until;
+    v_subscription record;
 begin
     if p_user_id is null or p_plan is null then
         raise exception 'p_user_id and p_plan must not be null' using errcode = 'null_value_not_allowed';
@@ -61,58 +59,29 @@ begin
             then v_before.plan
         else v_subscriber.previous_plan
     end;
-    if v_plan.cycle = 'trial' then
-        v_started := coalesce(
-            p_started, least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at), v_now
-        );
-    end if;
+    select * into strict v_subscription from headroom.operator_subscription(
+        v_plan.cycle, v_plan.time_zone, v_state, p_started, p_expires, p_grace_until,
+        coalesce(p_anchor, v_subscriber.anchor_day),
+        least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at), v_now
+    );
     update headroom.subscribers
     set operator_set_at = v_now,
         anchor_day = coalesce(p_anchor, anchor_day),
         operator_anchor_day = coalesce(p_anchor, anchor_day),
-        trial_started_at = case v_plan.cycle when 'trial' then v_started else trial_started_at end,
+        trial_started_at = case v_plan.cycle when 'trial' then v_subscription.started_at else trial_started_at end,
         trial_ends_at = case when v_plan.cycle <> 'trial' then trial_ends_at end,
         previous_plan = v_previous_plan,
         operator_previous_plan = v_previous_plan
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
     returning * into v_subscriber;
-
-    case v_state
-        when 'cancelled' then
-            -- A store cancels at the end of the paid period.
-            v_expires := coalesce(p_expires, headroom.period_start(
-                v_plan.cycle,
-                headroom.next_period_day(v_plan.cycle, headroom.period_day(
-                    v_plan.cycle, v_now, v_subscriber.anchor_day, coalesce(v_plan.time_zone, 'UTC')
-                )),
-                v_subscriber.anchor_day, coalesce(v_plan.time_zone, 'UTC')
-            ));
-        when 'grace_period' then
-            v_grace_until := coalesce(
-                p_grace_until, least(coalesce(p_expires, v_now) + interval '16 days', '9999-12-31T23:59:59.999999Z')
-            );
-        when 'billing_retry' then
-            v_grace_until := least(p_grace_until, v_now);
-            -- Remaining paid time would give access. Without an end there is none.
-            v_expires := case when p_expires > v_now then v_now else p_expires end;
-        when 'expired' then
-            v_expires := least(p_expires, v_now);
-        else
-            null;
-    end case;
     delete from headroom.subscriptions where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
     insert into headroom.subscriptions (
         bucket, user_id, original_transaction_id, plan, started_at, expires_at, grace_until, billing_issue_at,
         unsubscribed_at, revoked_at
     ) values (
-        headroom.bucket_of(p_user_id), p_user_id, 'operator', p_plan, v_started, v_expires,
-        case when v_state in ('grace_period', 'billing_retry') then v_grace_until end,
-        case when v_state in ('grace_period', 'billing_retry') then v_now end,
-        case
-            when v_state = 'cancelled' then v_now
-            when v_state = 'expired' and v_plan.cycle = 'trial' then v_expires
-        end,
-        case when v_state = 'revoked' then v_now end
+        headroom.bucket_of(p_user_id), p_user_id, 'operator', p_plan, v_subscription.started_at,
+        v_subscription.expires_at, v_subscription.grace_until, v_subscription.billing_issue_at,
+        v_subscription.unsubscribed_at, v_subscription.revoked_at
     );
     v_entitlement := headroom.entitlement(p_user_id, v_now, 'deny');
     perform headroom.apply_entitlement(p_user_id, v_entitlement);

@@ -1,0 +1,153 @@
+-- Returns what is to become of each row of an import, by the users as they are now; the rows are in the order of
+-- p_rows. Locks nothing. outcome:
+--
+-- imported: it is imported. imported_before: this user and period were imported before. counted: Headroom counts the
+-- user already, in this period or by a plan that the first message began; p_adds imports such rows, too. later: the
+-- period has not begun for the user. nothing: it has nothing that the user does not have.
+--
+-- billing_period: the row's, or the one that will be open. sets_plan: whether the user gets the row's plan. A plan that
+-- an operator, an import or a store has set stays; keeps_plan: it is another one.
+--
+-- p_rows is ascending by user, each once, and all of one bucket. p_unknown_users_policy: trial, free or deny.
+--
+-- Each query is about one table, looks up each user in its order, and has an answer for some of them; the answers are
+-- combined from arrays (docs/decisions/0026-sql-for-a-distributed-database.md).
+create or replace function headroom.judge_import(
+    p_bucket smallint, p_rows headroom.import_row[], p_adds boolean, p_unknown_users_policy text
+) returns table (place bigint, outcome text, billing_period text, sets_plan boolean, keeps_plan boolean)
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := headroom.now();
+    v_users constant uuid[] := array(select given.user_id from unnest(p_rows) as given);
+    -- Users with a plan that stays, and those with one that the first message began.
+    v_set uuid[];
+    v_begun uuid[];
+    v_anchor_days integer[];
+    -- Users whose plan does not follow from the row, and what they may send.
+    v_others uuid[];
+    v_entitlements headroom.entitlement[];
+    -- The periods that will be open, and those of the rows.
+    v_open text[];
+    v_periods text[];
+    -- Places of rows.
+    v_imported bigint[];
+    v_used bigint[];
+begin
+    v_set := array(
+        select request.user_id from unnest(v_users) as request (user_id)
+        cross join lateral (
+            select true as is_found from headroom.subscriptions as subscription
+            where subscription.bucket = p_bucket and subscription.user_id = request.user_id
+                and subscription.original_transaction_id <> 'first message'
+            limit 1
+        ) as found
+    );
+    v_begun := array(
+        select request.user_id from unnest(v_users) as request (user_id)
+        cross join lateral (
+            select true as is_found from headroom.subscriptions as subscription
+            where subscription.bucket = p_bucket and subscription.user_id = request.user_id
+                and subscription.original_transaction_id = 'first message'
+            limit 1
+        ) as found
+    );
+    v_anchor_days := array(
+        select found.anchor_day from unnest(v_users) with ordinality as request (user_id, place)
+        left join lateral (
+            select subscriber.anchor_day::integer as anchor_day from headroom.subscribers as subscriber
+            where subscriber.bucket = p_bucket and subscriber.user_id = request.user_id
+            limit 1
+        ) as found on true
+        order by request.place
+    );
+    v_others := array(
+        select given.user_id from unnest(p_rows) with ordinality as given
+        where given.plan is null or v_set[width_bucket(given.user_id, v_set)] is not distinct from given.user_id
+        order by given.ordinality
+    );
+    if v_others <> '{}' then
+        v_entitlements := array(
+            select derived from headroom.entitlements(p_bucket, v_others, v_now, p_unknown_users_policy) as derived
+        );
+    end if;
+    v_open := array(
+        select case
+            when plans.plan is null then (v_entitlements[width_bucket(given.user_id, v_others)]).billing_period
+            else coalesce(
+                headroom.period_label(plans.cycle, headroom.period_day(
+                    plans.cycle, v_now, coalesce(given.anchor_day, v_anchor_days[given.ordinality], 1),
+                    coalesce(plans.time_zone, 'UTC')
+                )),
+                plans.plan
+            )
+        end
+        from unnest(p_rows) with ordinality as given
+        left join headroom.plans as plans
+            on plans.plan = given.plan
+                and v_set[width_bucket(given.user_id, v_set)] is distinct from given.user_id
+        order by given.ordinality
+    );
+    v_periods := array(
+        select coalesce(given.billing_period, v_open[given.ordinality]) from unnest(p_rows) with ordinality as given
+        order by given.ordinality
+    );
+    v_imported := array(
+        select request.place from unnest(v_users, v_periods) with ordinality as request (user_id, billing_period, place)
+        cross join lateral (
+            select true as is_found from headroom.audit_log as entry
+            where entry.bucket = p_bucket and entry.user_id = request.user_id and entry.action = 'import'
+                and entry.billing_period = request.billing_period
+            limit 1
+        ) as found
+        order by request.place
+    );
+    v_used := array(
+        select request.place from unnest(v_users, v_periods) with ordinality as request (user_id, billing_period, place)
+        cross join lateral (
+            select true as is_found from public.message_usage as usage
+            where usage.bucket = p_bucket and usage.user_id = request.user_id
+                and usage.billing_period = request.billing_period
+                and not headroom.is_unused_usage_row(
+                    usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.released,
+                    usage.granted, usage.plan, usage.plan_limit, usage."limit", usage.window_ends_at
+                )
+            limit 1
+        ) as found
+        order by request.place
+    );
+    return query
+    select
+        judged.ordinality,
+        case
+            when judged.is_imported then 'imported_before'
+            when not judged.sets_plan and judged.used = 0 and not judged.has_limit then 'nothing'
+            when judged.is_later then 'later'
+            when judged.is_counted and not p_adds then 'counted'
+            else 'imported'
+        end,
+        v_periods[judged.ordinality],
+        judged.sets_plan,
+        not judged.is_imported and judged.plan is not null and not judged.sets_plan
+            and judged.plan is distinct from (v_entitlements[width_bucket(judged.user_id, v_others)]).plan
+    from (
+        select
+            given.*,
+            v_imported[width_bucket(given.ordinality, v_imported)] is not distinct from given.ordinality
+                as is_imported,
+            given.plan is not null and v_set[width_bucket(given.user_id, v_set)] is distinct from given.user_id
+                as sets_plan,
+            case
+                when given.billing_period > v_open[given.ordinality] then coalesce(
+                    headroom.label_cycle(given.billing_period) = headroom.label_cycle(v_open[given.ordinality]), false
+                )
+                else false
+            end as is_later,
+            v_used[width_bucket(given.ordinality, v_used)] is not distinct from given.ordinality
+            or given.plan is not null
+            and v_begun[width_bucket(given.user_id, v_begun)] is not distinct from given.user_id as is_counted
+        from unnest(p_rows) with ordinality as given
+    ) as judged
+    order by judged.ordinality;
+end
+$$;
