@@ -194,7 +194,7 @@ let package = Package(
                 "LoadGenerator", "OperatorConsole", "Postgres", "ServiceCore", "StoreEvents", "TransportSecurity",
                 "Usage",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                logging, unixSignals,
+                crypto, logging, unixSignals,
             ]
         ),
         // A chat that anyone can open in a browser: what a product builds on HeadroomClient.

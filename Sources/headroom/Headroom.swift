@@ -11,9 +11,9 @@ struct Headroom: AsyncParsableCommand {
         version: version,
         subcommands: [
             ServeCommand.self, AskCommand.self, MigrateCommand.self, DistributeCommand.self, RebalanceCommand.self,
-            RolesCommand.self, PruneCommand.self, PingCommand.self, StatusCommand.self, UserCommand.self,
-            ReportCommand.self, TopCommand.self, AuditCommand.self, PlanCommand.self, TokenCommand.self,
-            ProductCommand.self, EventsCommand.self, BenchCommand.self,
+            RolesCommand.self, ImportCommand.self, PruneCommand.self, PingCommand.self, StatusCommand.self,
+            UserCommand.self, ReportCommand.self, TopCommand.self, AuditCommand.self, PlanCommand.self,
+            TokenCommand.self, ProductCommand.self, EventsCommand.self, BenchCommand.self,
         ]
     )
 

@@ -126,6 +126,7 @@ struct CommandFailure {
     static func invalidArguments(_ text: String) -> CommandFailure { CommandFailure(status: usageStatus, text: text) }
     /// What the command is to show or to change does not exist.
     static func notFound(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
+    static func refused(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
     static func permissionDenied(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
     static func limitReached(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
     static func eventsNotApplied(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
