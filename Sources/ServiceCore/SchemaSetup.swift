@@ -16,11 +16,14 @@ public struct SchemaSetup: Sendable {
         self.logger = logger
     }
 
+    /// - Parameter whenBegun: called when a file begins to be applied.
     /// - Returns: the changes that were made; empty if the schema was current.
     @discardableResult
-    public func migrate() async throws -> MigrationPlan {
+    public func migrate(
+        whenBegun: @escaping @Sendable (_ file: String) -> Void = { _ in }
+    ) async throws -> MigrationPlan {
         let applied = try await withConnection { [logger] connection in
-            try Schema.migrate(connection) { SchemaSetup.warn($0, logger) }
+            try Schema.migrate(connection, whenBegun: whenBegun) { SchemaSetup.warn($0, logger) }
         }
         log(applied)
         return applied

@@ -121,7 +121,11 @@ struct EventsReplayCommand: AsyncParsableCommand {
             let names = try register.names(name, onlyFailed: failed)
             guard name == nil || !names.isEmpty else { return nil }
             var failures = 0
-            for name in names {
+            // On a terminal, the lines of the events show how far it is.
+            var display = Terminal.size == nil ? ProgressDisplay(total: names.count, firstAfter: .seconds(1)) : nil
+            defer { display?.end() }
+            for (index, name) in names.enumerated() {
+                display?.show(index, of: "events")
                 let replay = try EventsReplayCommand.replay(name, register)
                 if replay.outcome == "failed" { failures += 1 }
                 try StandardOutput.print(json ? try replay.jsonLine() : replay.text)

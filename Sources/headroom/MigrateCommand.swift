@@ -37,7 +37,8 @@ struct MigrateCommand: AsyncParsableCommand {
     private func work(_ setup: SchemaSetup) async throws {
         if status { return try await showStatus(setup) }
         if plan { return try await showPlan(setup) }
-        let applied = try await setup.migrate()
+        let progress = SteppedProgress()
+        let applied = try await progress.show { try await setup.migrate { progress.begin("applying \($0)") } }
         for change in applied.changes {
             if case .apply(let file) = change { try StandardOutput.print("applied \(file)") }
             if case .drop(let object) = change { try StandardOutput.print("dropped \(object)") }

@@ -23,7 +23,11 @@ struct PruneCommand: AsyncParsableCommand {
             var failure: (any Error)?
             for task in Housekeeper.MaintenanceTask.allCases {
                 do {
-                    try PruneCommand.report(try await housekeeper.perform(task), task)
+                    var display = ProgressDisplay(total: nil, firstAfter: .seconds(1))
+                    defer { display.end() }
+                    let deleted = try await housekeeper.perform(task) { display.show($0, of: task.progressUnits) }
+                    display.end()
+                    try PruneCommand.report(deleted, task)
                 } catch {
                     // A failure of one task does not stop the others.
                     failure = failure ?? error
@@ -39,6 +43,15 @@ struct PruneCommand: AsyncParsableCommand {
         case .prunePayloads where deleted > 0:
             try StandardOutput.print("deleted the payloads of \(deleted) billing events")
         case .prunePayloads: break
+        }
+    }
+}
+
+extension Housekeeper.MaintenanceTask {
+    fileprivate var progressUnits: String {
+        switch self {
+        case .pruneKeys: "keys deleted"
+        case .prunePayloads: "payloads of billing events deleted"
         }
     }
 }

@@ -33,9 +33,10 @@ public struct Housekeeper: Sendable {
     /// Deletes all that is old enough. Pauses between batches as long as each took, so that it uses at most half of a
     /// core of the database.
     ///
-    /// - Returns: the number of deleted keys, or payloads.
+    /// - Parameter report: called after each batch with the number of deleted keys, or payloads.
+    /// - Returns: that number in the end.
     /// - Throws: when the database cannot be reached, or refuses.
-    public func perform(_ task: MaintenanceTask) async throws -> Int {
+    public func perform(_ task: MaintenanceTask, _ report: (Int) -> Void = { _ in }) async throws -> Int {
         let (options, days) = (options, Int32(keepDays))
         var total = 0
         while true {
@@ -48,6 +49,7 @@ public struct Housekeeper: Sendable {
                 return Int(try options.query(sql, parameters, timeout: .seconds(60)).int64(0, 0))
             }
             total += count
+            report(total)
             if count < Housekeeper.batchMaximum { return total }
             try await Task.sleep(for: ContinuousClock.now - started)
         }

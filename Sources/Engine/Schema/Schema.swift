@@ -53,13 +53,17 @@ public enum Schema {
     ///
     /// - Parameters:
     ///   - reinstalls: whether to define all functions and views again, also if none has changed.
+    ///   - whenBegun: called when a file begins to be applied.
     ///   - warn: called with what was set aside, and what was restored.
     public static func migrate(
         _ connection: Connection,
         reinstalls: Bool = false,
+        whenBegun: @escaping @Sendable (_ file: String) -> Void = { _ in },
         warn: (String) -> Void = { _ in }
     ) throws -> MigrationPlan {
         var isDistributed = false
+        var migrator = Schema.migrator
+        migrator.whenBegun = whenBegun
         let applied = try migrator.migrate(
             connection,
             reinstalls: reinstalls,

@@ -100,6 +100,7 @@ extension Migrator {
     ///
     /// - Returns: what the file warns of.
     private func execute(_ file: String, _ sql: String, _ connection: Connection) throws(MigrationError) -> [String] {
+        whenBegun(file)
         var warnings: [String] = []
         for statement in SQLScript.statements(of: sql) {
             do throws(PostgresError) {
