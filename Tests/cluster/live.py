@@ -19,6 +19,7 @@ from live_citus import summary as summary_of_citus
 from live_groups import LiveGroups
 from live_screen import LiveScreen
 from load import LiveRecorder
+from starting import say, step
 from support import citus, processes, settings
 from support.patroni import LEAST_TTL, PatroniCluster
 from support.residence import Residence
@@ -36,8 +37,10 @@ class LiveCluster(LiveScreen):
         super().__init__()
         self.arguments = arguments
         self.home = residence.path
+        with step("creating the database"):
+            prepared = prepare(self.home / "prepared")
         self.cluster = PatroniCluster(
-            self.home, prepare(self.home / "prepared"), arguments.programs, arguments.nodes, arguments.ttl, not arguments.is_async
+            self.home, prepared, arguments.programs, arguments.nodes, arguments.ttl, not arguments.is_async
         )
         self.recorder = LiveRecorder(INSTANCES)
         self.workload: Workload | None = None
@@ -46,12 +49,13 @@ class LiveCluster(LiveScreen):
         self.timeline = 0
 
     async def run(self) -> None:
-        say("starting the nodes")
-        self.cluster.start()
-        leader = await self.cluster.ready()
+        with step("starting the nodes"):
+            self.cluster.start()
+            leader = await self.cluster.ready()
         url = self.cluster.url(DATABASE, first=leader)
         self.instances = [Instance(index, self.home, url, flags=()) for index in range(INSTANCES)]
-        await asyncio.gather(*(instance.start() for instance in self.instances))
+        with step("starting the instances"):
+            await asyncio.gather(*(instance.start() for instance in self.instances))
         if self.arguments.has_load:
             self.workload = Workload(self.recorder, seed=1, port_of=lambda index: self.instances[index].port)
             self.workload.pause = PAUSE_SECONDS
@@ -90,10 +94,6 @@ class LiveCluster(LiveScreen):
 
     def one_line(self, moment: screen.Moment) -> str:
         return screen.one_line(moment, self.recorder)
-
-
-def say(text: str) -> None:
-    print(f"cluster: {text}", file=sys.stderr, flush=True)
 
 
 def summary(live: LiveCluster) -> str:

@@ -18,6 +18,7 @@ from clusters import psql
 from instance import Instance
 from live_screen import LiveScreen
 from load import Gaps, LiveRecorder
+from starting import step
 from support import processes
 from support.citus import CitusCluster, Node, prepare
 from support.residence import Residence
@@ -79,13 +80,15 @@ class LiveCitus(LiveScreen):
     def __init__(self, arguments: Namespace, residence: Residence) -> None:
         super().__init__()
         self.arguments, self.home = arguments, residence.path
-        prepared = prepare(str(self.home / "prepared"), setup_sql(), arguments.workers)
-        self.cluster = CitusCluster(SETTINGS, str(self.home), prepared)
-        shutil.rmtree(prepared)
-        self.database = self.cluster.new_database(True)
-        # A server for the reader to add; it is no node of the database yet.
-        self.spare = self.cluster.add_worker()
-        self.spare.create_database(self.database)
+        with step("creating and distributing the database"):
+            prepared = prepare(str(self.home / "prepared"), setup_sql(), arguments.workers)
+        with step("starting the nodes"):
+            self.cluster = CitusCluster(SETTINGS, str(self.home), prepared)
+            shutil.rmtree(prepared)
+            self.database = self.cluster.new_database(True)
+            # A server for the reader to add; it is no node of the database yet.
+            self.spare = self.cluster.add_worker()
+            self.spare.create_database(self.database)
         rows = (row.split("|") for row in self.cluster.sql(USERS, database=self.database).splitlines())
         self.recorder = NodeRecorder({user: int(bucket) for user, bucket in rows})
         self.recorder.node_of_bucket = self.nodes_of_buckets()
@@ -95,7 +98,8 @@ class LiveCitus(LiveScreen):
         return {bucket: node.name for bucket, (_, node) in self.cluster.placements(self.database).items()}
 
     async def run(self) -> None:
-        await self.instance.start()
+        with step("starting the instance"):
+            await self.instance.start()
         if self.arguments.has_load:
             workload = Workload(self.recorder, seed=1, port_of=lambda _: self.instance.port)
             workload.pause = PAUSE_SECONDS

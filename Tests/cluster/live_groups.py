@@ -18,6 +18,7 @@ from instance import Instance
 from live_citus import LANES, PAUSE_SECONDS, UNKNOWN, USERS, NodeRecorder
 from live_screen import LiveScreen
 from load import Gaps
+from starting import step
 from support import processes
 from support.citus import prepare
 from support.citus_patroni import CitusGroups
@@ -59,7 +60,8 @@ class LiveGroups(LiveScreen):
     def __init__(self, arguments: Namespace, residence: Residence) -> None:
         super().__init__()
         self.arguments, self.home = arguments, residence.path
-        prepared = prepare(str(self.home / "prepared"), setup_sql(), arguments.workers)
+        with step("creating and distributing the database"):
+            prepared = prepare(str(self.home / "prepared"), setup_sql(), arguments.workers)
         sizes = [arguments.nodes] * (arguments.workers + 1)
         self.groups = CitusGroups(self.home, Path(prepared), arguments.programs, sizes, arguments.ttl)
         shutil.rmtree(prepared)
@@ -73,7 +75,8 @@ class LiveGroups(LiveScreen):
         leaders = await self.start()
         instance = Instance(0, self.home, self.groups.coordinator.url(self.groups.database, first=leaders[0]), flags=())
         self.instance = instance
-        await instance.start()
+        with step("starting the instance"):
+            await instance.start()
         if self.arguments.has_load:
             workload = Workload(self.recorder, seed=1, port_of=lambda _: instance.port)
             workload.pause = PAUSE_SECONDS
@@ -81,8 +84,9 @@ class LiveGroups(LiveScreen):
         await self.follow(self.addresses(instance), self.proposals(), self.arguments.seconds)
 
     async def start(self) -> list[Node]:
-        self.groups.start()
-        leaders = await self.groups.ready()
+        with step("starting the nodes"):
+            self.groups.start()
+            leaders = await self.groups.ready()
         self.leaders = {name(group): leader.name for group, leader in zip(self.groups.groups, leaders)}
         self.placements = await self.groups.placements(leaders[0])
         users = await leaders[0].query(USERS, database=self.groups.database)
