@@ -17,6 +17,7 @@ from support.waiting import TIMEOUT_SECONDS, wait_until
 
 PAGE = "docs/migrate-a-counter.md"
 LIMIT = 500
+USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 DRIVER = """
 import json, os, sys, threading, uuid
 from both import may_send
@@ -143,7 +144,8 @@ class MigratePage(Case):
     def test_every_block_is_run(self):
         self.assertEqual([(block.heading.strip("# "), block.language) for block in blocks(PAGE)], [
             ("Prepare", "sql"), *[("Export the counts", "sh")] * 3, ("Put the users on their plans", "sql"),
-            ("Put the users on their plans", "sh"), ("Count on both sides", "python"), ("Bring over the counts", "sql"),
+            ("Put the users on their plans", "sh"), ("Put the users on their plans", "sql"),
+            ("Count on both sides", "python"), ("Bring over the counts", "sql"),
             ("Bring over the counts", "sh"), ("Let Headroom decide", "sql"),
         ])  # fmt: skip
         self.assertEqual(set(programs()), {"plans.sql", "both.py", "level.sql"})
@@ -196,6 +198,15 @@ class MigratePage(Case):
 
     def audited(self, user):
         return self.psql.run(f"select reason from audit_trail where user_id = '{user}' and action in ('insert', 'update')")
+
+    def test_a_trial_that_has_begun(self):
+        self.prepare()
+        self.export(0)
+        self.old.flushall()
+        self.assertEqual(self.psql.run(printed("Put the users on their plans", "sql")[1]), [["trial", "2", "3"]])
+        self.old.set(self.key(USER), 41)
+        self.assertEqual((self.level(), self.level()), ((1, 0), (0, 0)))
+        self.assertRegex(self.send_command(f"CONSUME {USER}"), "state=trial .* used=42 limit=100 .* day=2 days=3")
 
     def test_from_a_table_and_from_stored_messages(self):
         self.prepare()
