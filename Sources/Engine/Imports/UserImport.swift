@@ -1,7 +1,7 @@
 import Postgres
 import Usage
 
-/// Imports the rows of a file, a thousand in a transaction, while the service counts. docs/reference/README.md, Commands, has
+/// Imports the rows of a file, a thousand in a transaction, while the service counts. docs/reference/commands.md has
 /// the rules.
 ///
 /// The database holds how far a file is imported, in the transactions that import it. So an import that was
