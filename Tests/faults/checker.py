@@ -16,7 +16,7 @@ BACK_WITHIN = 5 * SECOND
 SURELY_ACCEPTED = SECOND // 10
 
 # Answers of a service that could not count just now.
-UNAVAILABLE = ("UNAVAILABLE", "OVERLOADED", "DRAINING", "BUSY", "INTERNAL")
+UNAVAILABLE = ("UNAVAILABLE", "OVERLOADED", "DRAINING", "INTERNAL")
 
 
 # Connections and instances --------------------------------------------------------------------------------------------
