@@ -187,7 +187,7 @@ class Programs(Case):
 
     def test_every_program_of_the_page_is_run(self):
         self.assertEqual(set(self.programs), {"worker.js", "index.ts"})
-        self.assertEqual([block.language for block in blocks("docs/counting-over-http.md")], ["js", "ts"])
+        self.assertEqual([block.language for block in blocks("docs/counting-over-http.md")], ["js"])
 
     def test_curl(self):
         user = self.subscriber(used=700)
