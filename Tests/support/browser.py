@@ -149,14 +149,14 @@ class Browser:
         """By how many pixels the page is wider than the window."""
         return self.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
-    def axe_in_this_appearance(self):
+    def axe_in_this_appearance(self, **options):
         """As `axe`, for pages that are opened in each of their `looks`. Because axe is slow, it checks one of the two widths, or,
         with HEADROOM_TEST_LONG, every look."""
         is_due = (self.width, self.scheme) in (("desktop", "light"), ("phone", "dark"))
-        return self.axe() if is_due or LONG else []
+        return self.axe(**options) if is_due or LONG else []
 
-    def axe(self):
-        """Violated rules, each with the elements that violate it."""
+    def axe(self, impacts=("minor", "moderate", "serious", "critical")):
+        """Violated rules of these impacts, each with the elements that violate it."""
         # From outside the page, because its Content-Security-Policy would block it.
         if not self.run("return typeof window.axe === 'object'"):
             self.run(axe_source())
@@ -170,7 +170,7 @@ class Browser:
         return [
             f"{rule['id']}: {rule['help']}: "
             + "; ".join(node["html"][:160] + json.dumps(node["any"][:1])[:300] for node in rule["nodes"][:3])
-            for rule in report["violations"]
+            for rule in report["violations"] if rule["impact"] in impacts
         ]  # fmt: skip
 
     def picture(self, name):

@@ -8,6 +8,7 @@ import logging
 import posixpath
 import re
 import shutil
+from html import unescape
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,7 +24,11 @@ HIGHLIGHTED = ("swift", "yaml", "js", "ts", "py", "json", "ini", "c", "css", "ht
 CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1 *$|`[^`\n]*`", re.M | re.S)
 TAG = re.compile(r"<(?:img|source|a)\b[^>]*>")
 ADDRESS = re.compile(r'\b(src|srcset|href)="([^"]*)"')
+CODE_BLOCK = re.compile(r"(<pre[^>]*>(?:<span></span>)?<code[^>]*>)(.*?)</code></pre>", re.S)
 PICTURE = re.compile(r'<picture>\s*<source\b[^>]*dark\)[^>]*srcset="([^"]*)"[^>]*>\s*(<img\b[^>]*>)\s*</picture>')
+
+# What a phone shows of a line of code without scrolling.
+CODE_COLUMNS = 38
 
 navigation = None
 sources = {}
@@ -178,9 +183,22 @@ def with_addresses_of_the_site(text, page, files):
 
 
 def on_page_content(html, page, config, files):
-    """Compares the page with what CommonMark makes of it."""
+    """Compares the page with what CommonMark makes of it, and lets the keyboard scroll wide code and tables."""
     if page.file.src_uri in sources and (places := difference(sources[page.file.src_uri], html)):
         log.warning(f"{page.file.src_uri} would differ from what GitHub shows: there {places[0]!r}, here {places[1]!r}")
+    return CODE_BLOCK.sub(scrollable, html).replace("<table>", '<table tabindex="0">')
+
+
+def scrollable(block):
+    """The theme removes tabindex from the element that scrolls where no mouse is, so another one scrolls."""
+    columns = max(len(unescape(line)) for line in re.sub(r"<[^>]+>", "", block[2]).split("\n"))
+    focus = ' tabindex="0"' if columns > CODE_COLUMNS else ""
+    return f'{block[1]}<span class="headroom-code"{focus}>{block[2]}</span></code></pre>'
+
+
+def on_post_page(output, page, config):
+    # The theme gives the dialog no name.
+    return output.replace('data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"')
 
 
 def on_post_build(config):
