@@ -99,7 +99,7 @@ class AsAnOperator(Import):
         self.assertEqual(self.usage(users[3])["limit"], "unlimited")
         answers = [Answer(self.send_command(f"CONSUME {user}")) for user in users]
         self.assertEqual([answer.used for answer in answers], [413, 414, 415, 1, 800, 42])
-        self.assertEqual([answer.status for answer in answers], ["ALLOWED"] * 4 + ["DENIED", "ALLOWED"])
+        self.assertEqual([answer.status for answer in answers], ["ALLOWED"] * 4 + ["BLOCKED", "ALLOWED"])
         self.assertEqual((answers[2]["period"], answers[5]["period"]), ("2026-02", "trial"))
         self.assertEqual(answers[5]["plan"], "trial")
 
@@ -124,7 +124,7 @@ class AsAnOperator(Import):
         )
         self.assertEqual(
             [entry[:4] for entry in entries],
-            [["plan", "", "", "import of users.csv"], ["import", "2026-03", "5", "import of users.csv"]],
+            [["plan", None, None, "import of users.csv"], ["import", "2026-03", "5", "import of users.csv"]],
         )
         shown = command("audit", user, database_url=self.database_url)
         self.assertIn("import of users.csv", shown.stdout)
