@@ -146,8 +146,10 @@ enum ProcessSetup {
         guard getrlimit(LimitedResource.descriptors, &limit) == 0, limit.rlim_cur < needed else {
             return (UInt64(needed), UInt64(needed))
         }
+        let before = limit.rlim_cur
         limit.rlim_cur = min(needed, limit.rlim_max)
-        _ = setrlimit(LimitedResource.descriptors, &limit)
+        // macOS refuses numbers that its hard limit allows.
+        guard setrlimit(LimitedResource.descriptors, &limit) == 0 else { return (UInt64(before), UInt64(needed)) }
         return (UInt64(limit.rlim_cur), UInt64(needed))
     }
 }
