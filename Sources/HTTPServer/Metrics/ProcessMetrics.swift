@@ -1,4 +1,5 @@
 import Foundation
+import ServiceCore
 
 /// Resource usage of this process, from /proc; nil on systems without it.
 struct ProcessMetrics {
