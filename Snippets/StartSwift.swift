@@ -33,7 +33,7 @@ struct MessageRoute: Sendable {
             case .blocked(let status, _):
                 try await send(Event(banner: status.banner, refused: true))
             case .expired, .uncommitted:
-                // The user has the answer, and was not charged for it, or not yet.
+                // The user has the answer. It is not counted (expired), or not yet (uncommitted).
                 break
             }
         } catch let error as HeadroomError where error.isTransient {

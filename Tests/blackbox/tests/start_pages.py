@@ -161,7 +161,7 @@ class Python(ChatPage):
 
     def test_the_page_from_the_program_to_the_refusal(self):
         self.assert_every_block_is_run(["python", "bash"])
-        port = self.run_page("python3 -m venv .venv\n. .venv/bin/activate\npip install ./clients/python fastapi uvicorn\n")
+        port = self.run_page("python3 -m venv .venv\n. .venv/bin/activate\npip install ../headroom/clients/python fastapi uvicorn\n")
         self.check_other_outcomes(port)
 
     def test_while_headroom_is_away_nothing_is_asked_of_the_model(self):
