@@ -56,7 +56,7 @@ class SupabasePage(unittest.TestCase):
         cls.owner.run("create publication supabase_realtime")
         cls.directory = processes.directory()
         cls.run_shell(printed("Connect", "sh")[0])
-        for heading in ("Connect", "Read the own row", "Count from SQL"):
+        for heading in ("Connect", "Read your own row", "Count from SQL"):
             for sql in printed(heading, "sql"):
                 cls.owner.run(sql)
         url = supabase.url(cls.cluster).replace("user=owner", "user=backend")
@@ -118,7 +118,7 @@ class SupabasePage(unittest.TestCase):
 
     def test_every_block_is_run(self):
         languages = [(block.heading, block.language) for block in blocks(PAGE)]
-        expected = {"Connect": ("sh", "sql"), "Read the own row": ("js", "sql", "js"), "Count from SQL": ("sql", "js"),
+        expected = {"Connect": ("sh", "sql"), "Read your own row": ("js", "sql", "js"), "Count from SQL": ("sql", "js"),
                     "Ask before the model": ("ts",), "Live changes": ("sql", "js")}  # fmt: skip
         self.assertEqual(languages, [("## " + heading, language) for heading, each in expected.items() for language in each])
         self.assertEqual(set(programs()), {"row.js", "usage.js", "send.js", "live.js"})
