@@ -22,8 +22,8 @@ from support.waiting import TIMEOUT_SECONDS, wait_until
 
 ROOT = pathlib.Path(ROOT).resolve()
 PAGES = (
-    "", "reference/", "operations/", "clients/", "performance/", "install/", "decisions/0036-windows-in-the-usage-row/",
-    "project/changelog/", "source/deploy/prometheus/rules.yml.html",
+    "", "reference/", "reference/settings/", "operations/", "clients/", "performance/", "install/",
+    "decisions/0036-windows-in-the-usage-row/", "project/changelog/", "source/deploy/prometheus/rules.yml.html",
 )  # fmt: skip
 """Pages with wide tables, long lines of code, pictures, lists in lists, and a file that is no page."""
 
