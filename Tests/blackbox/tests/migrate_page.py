@@ -11,7 +11,7 @@ from pathlib import Path
 import redis
 from support import processes, settings
 from support.case import Case
-from support.printed import ROOT, blocks
+from support.printed import ROOT, blocks, pattern
 from support.service import environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -147,8 +147,9 @@ class MigratePage(Case):
             ("Put the users on their plans", "sh"), ("Put the users on their plans", "sql"),
             ("Count on both sides", "python"), ("Bring over the counts", "sql"),
             ("Bring over the counts", "sh"), ("Let Headroom decide", "sql"),
+            *[("Import from a CSV file", language) for language in ("csv", "sh", "text", "sh")],
         ])  # fmt: skip
-        self.assertEqual(set(programs()), {"plans.sql", "both.py", "level.sql"})
+        self.assertEqual(set(programs()), {"plans.sql", "both.py", "level.sql", "users.csv"})
 
     def test_from_redis_while_messages_are_counted(self):
         self.prepare()
@@ -225,3 +226,18 @@ class MigratePage(Case):
             self.assertEqual(self.level(), (0, 0))
             self.assertEqual(self.usage(user), ("paid", LIMIT, used))
             self.assertIn(f" used={used + 1} ", self.send_command(f"CONSUME {user}"))
+
+    def test_a_file_is_imported_as_printed(self):
+        heading = "Import from a CSV file"
+        (expected,), (imports, export) = printed(heading, "text"), printed(heading, "sh")
+        self.assertRegex(self.shell(imports), f"^{pattern(expected)}$")
+        for row in programs()["users.csv"].splitlines()[1:]:
+            user, plan, used = row.split(",")
+            answer = self.service.http("GET", f"/v1/usage/{user}").json
+            self.assertEqual((answer["plan"], answer["used"]), (plan, int(used)))
+        # A row that an export has twice, as SCAN may return a key twice.
+        user = self.user()
+        Path(self.directory, "export.sh").write_text(f"printf 'user,plan,used\\n{user},paid,5\\n{user},paid,5\\n'\n")
+        self.shell(export)
+        self.assertIn("imported 1 row with 5 messages", self.shell("headroom import users.csv"))
+        self.assertEqual(self.count(user), 5)
