@@ -33,10 +33,10 @@ begin
         order by given.ordinality
     );
     update headroom.subscribers as subscriber
+    -- Citus 13.2.0 ends its server if a column of a domain is set to the element of an array, so to the greatest of one.
     set operator_set_at = v_now,
-        anchor_day = v_anchor_days[width_bucket(subscriber.user_id, v_users)],
-        operator_anchor_day = v_anchor_days[width_bucket(subscriber.user_id, v_users)],
-        -- Citus 13.2.0 ends its server if a column of a domain is set to the element of an array.
+        anchor_day = greatest(v_anchor_days[width_bucket(subscriber.user_id, v_users)]),
+        operator_anchor_day = greatest(v_anchor_days[width_bucket(subscriber.user_id, v_users)]),
         trial_started_at = greatest(v_trials[width_bucket(subscriber.user_id, v_users)])
     where subscriber.bucket = p_bucket and subscriber.user_id = any(v_users);
     insert into headroom.subscriptions (
