@@ -6,7 +6,7 @@ import subprocess
 import uuid
 
 from support import processes, settings
-from support.case import MID_MONTH, Case
+from support.case import MID_MONTH, Case, needs_one_machine
 from support.proxy import DatabaseProxy
 from support.service import command, environment
 from support.users import new_user
@@ -256,6 +256,12 @@ class Interrupted(Import):
         self.users = [new_user() for _ in range(self.ROWS)]
         self.path = self.file("user,plan,used", *(f"{user},paid,{place % 700}" for place, user in enumerate(self.users)))
 
+    def start_import(self):
+        return subprocess.Popen(
+            [settings.binary, "import", self.path], env=environment(DATABASE_URL=self.database_url),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd="/",
+        )  # fmt: skip
+
     def assert_each_is_counted_once(self, more=None):
         rows = self.psql.run("select user_id, sum(message_count) from message_usage group by user_id")
         found = {user: int(count) for user, count in rows}
@@ -274,13 +280,11 @@ class Interrupted(Import):
         other = self.cluster.session(self.database)
         self.psql.run("begin")
         self.psql.run(f"insert into headroom.subscribers (bucket, user_id) values (headroom.bucket_of('{locked}'), '{locked}')")
-        process = subprocess.Popen(
-            [settings.binary, "import", self.path], env=environment(DATABASE_URL=self.database_url),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
-        )  # fmt: skip
+        process = self.start_import()
         wait_until(lambda: self.done(other) == "1000", "the first batch is committed")
         process.send_signal(number)
-        status = process.wait()
+        process.communicate()
+        status = process.returncode
         if ends_session:
             sessions = "from pg_stat_activity where application_name = 'headroom import' and datname = current_database()"
             other.run(f"select pg_terminate_backend(pid) {sessions}")
@@ -312,6 +316,7 @@ class Interrupted(Import):
         self.assertRegex(self.run_import(self.path).stdout, "^continued after row [12]000 of 2500")
         self.assert_each_is_counted_once()
 
+    @needs_one_machine("a proxy stands before the Unix socket of the only server")
     def test_a_lost_reply_to_a_commit_imports_nothing_twice(self):
         for place, cut in enumerate(("cut_after_commit", "cut_before_request")):
             with self.subTest(cut):
@@ -326,14 +331,20 @@ class Interrupted(Import):
                 proxy.close()
 
     def test_two_imports_of_one_file_import_each_row_once(self):
-        both = [
-            subprocess.Popen(
-                [settings.binary, "import", self.path], env=environment(DATABASE_URL=self.database_url),
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd="/",
-            )
-            for _ in range(2)
-        ]  # fmt: skip
+        both = [self.start_import() for _ in range(2)]
         outputs = [process.communicate()[0] for process in both]
         self.assertIn(0, [process.returncode for process in both], outputs)
         self.run_import(self.path)
         self.assert_each_is_counted_once()
+
+    @needs_one_machine("a distributed database is divided already")
+    def test_users_are_imported_while_the_database_is_divided(self):
+        importing = self.start_import()
+        divided = command("distribute", "--buckets", "8", database_url=self.database_url)
+        self.assertEqual(divided.returncode, 0, divided.stderr)
+        output = importing.communicate()[0]
+        self.assertEqual(importing.returncode, 0, output)
+        self.assert_each_is_counted_once()
+        misplaced = "select count(*) from message_usage where bucket <> headroom.bucket_of(user_id)"
+        self.assertEqual(self.psql.number(misplaced), 0)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {self.users[5]}")).used, 6)
