@@ -33,7 +33,8 @@ begin
         order by given.ordinality
     );
     update headroom.subscribers as subscriber
-    -- Citus 13.2.0 ends its server if a column of a domain is set to the element of an array, so to the greatest of one.
+    -- Citus 13.2.0 ends its server if a column of a domain is set to the element of an array, so to the greatest of
+    -- one.
     set operator_set_at = v_now,
         anchor_day = greatest(v_anchor_days[width_bucket(subscriber.user_id, v_users)]),
         operator_anchor_day = greatest(v_anchor_days[width_bucket(subscriber.user_id, v_users)]),

@@ -34,8 +34,8 @@ declare
 begin
     perform headroom.lock_usage_rows(
         p_bucket,
-        array(select v_users[one.place] from generate_subscripts(v_users, 1) as one (place) where v_counts[one.place]),
-        array(select p_periods[one.place] from generate_subscripts(v_users, 1) as one (place) where v_counts[one.place]),
+        array(select v_users[place] from generate_subscripts(v_users, 1) as place where v_counts[place]),
+        array(select p_periods[place] from generate_subscripts(v_users, 1) as place where v_counts[place]),
         v_now
     );
     select
