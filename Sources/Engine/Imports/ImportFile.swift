@@ -2,6 +2,8 @@
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// A file that is read more than once. What cannot be read twice, such as a pipe, is copied to a temporary file, which
@@ -66,9 +68,8 @@ public final class ImportFile {
     private func requireUnchanged() throws(Failure) {
         var now = stat()
         fstat(descriptor, &now)
-        guard now.st_size == status.st_size, now.st_mtim.tv_sec == status.st_mtim.tv_sec,
-            now.st_mtim.tv_nsec == status.st_mtim.tv_nsec
-        else {
+        let (before, after) = (status.modified, now.modified)
+        guard now.st_size == status.st_size, after.tv_sec == before.tv_sec, after.tv_nsec == before.tv_nsec else {
             throw Failure(description: "\(name) has changed while it was read; import a copy that nobody writes to")
         }
     }
@@ -104,5 +105,15 @@ public final class ImportFile {
 
     private static func failure(_ text: String, _ number: Int32) -> Failure {
         Failure(description: "\(text): \(String(cString: strerror(number)))")
+    }
+}
+
+extension stat {
+    fileprivate var modified: timespec {
+        #if canImport(Darwin)
+        st_mtimespec
+        #else
+        st_mtim
+        #endif
     }
 }
