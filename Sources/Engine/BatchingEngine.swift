@@ -17,6 +17,8 @@ public final class BatchingEngine: Sendable {
     public let reports: ReportReader
     /// Publishes changes of users' usage.
     public let changes: ChangePublisher
+    /// Nil where no notifications are sent.
+    package let crossedUsers: CrossedUsers?
     private let mailboxes = MailboxRegistry()
     private let running = Mutex(0)
 
@@ -33,6 +35,8 @@ public final class BatchingEngine: Sendable {
         let buckets = CurrentBuckets { [weak router] in router?.follow($0) }
         self.router = router
         let invalidValues = InvalidValueLog(logger)
+        let crossedUsers = configuration.sendsNotifications ? CrossedUsers() : nil
+        self.crossedUsers = crossedUsers
         lanes = (0..<configuration.lanes).map { index in
             Lane(
                 configuration,
@@ -41,6 +45,7 @@ public final class BatchingEngine: Sendable {
                 buckets: buckets,
                 placements: placements,
                 index: index,
+                crossedUsers: crossedUsers,
                 invalidValues: invalidValues,
                 logger: logger
             )

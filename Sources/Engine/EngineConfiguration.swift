@@ -29,6 +29,8 @@ public struct EngineConfiguration: Sendable {
     public var reportTimeout: Duration
     /// How often subscribed users are checked for changes.
     public var changesPoll: Duration
+    /// Whether lanes remember which users have crossed into a tier.
+    public var sendsNotifications: Bool
 
     public init(
         database: DatabaseTopology,
@@ -43,7 +45,8 @@ public struct EngineConfiguration: Sendable {
         connectTimeout: Duration = .seconds(2),
         primaryLease: Duration = .seconds(2),
         reportTimeout: Duration = .seconds(60),
-        changesPoll: Duration = .milliseconds(100)
+        changesPoll: Duration = .milliseconds(100),
+        sendsNotifications: Bool = false
     ) {
         self.database = database
         self.unknownUsersPolicy = unknownUsersPolicy
@@ -58,6 +61,7 @@ public struct EngineConfiguration: Sendable {
         self.primaryLease = primaryLease
         self.reportTimeout = reportTimeout
         self.changesPoll = changesPoll
+        self.sendsNotifications = sendsNotifications
     }
 }
 

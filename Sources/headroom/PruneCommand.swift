@@ -5,7 +5,7 @@ import ServiceCore
 struct PruneCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "prune",
-        abstract: "Delete old keys and the payloads of old billing events now (serve does it in the background).",
+        abstract: "Delete old keys, payloads of billing events and notifications (serve does it in the background).",
         discussion: "Works in small batches; the service may run meanwhile. Prints how much was deleted."
     )
 
@@ -42,7 +42,8 @@ struct PruneCommand: AsyncParsableCommand {
         case .pruneKeys: try StandardOutput.print("deleted \(deleted) keys")
         case .prunePayloads where deleted > 0:
             try StandardOutput.print("deleted the payloads of \(deleted) billing events")
-        case .prunePayloads: break
+        case .pruneNotifications where deleted > 0: try StandardOutput.print("deleted \(deleted) notifications")
+        case .prunePayloads, .pruneNotifications: break
         }
     }
 }

@@ -3,10 +3,13 @@ struct OutcomeDelivery {
     let laneConnection: LaneConnection
     let mailboxes: MailboxRegistry
     let metrics: LaneMetrics
+    /// Nil where no notifications are sent.
+    var crossedUsers: CrossedUsers?
 
     /// Between two statements of the lane: answers are written with words at least as new as what they say.
     func deliver(_ completions: [Completion]) {
         laneConnection.refreshWords()
+        crossedUsers?.add(completions)
         mailboxes.deliver(completions)
     }
 

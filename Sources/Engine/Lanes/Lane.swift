@@ -17,6 +17,7 @@ final class Lane: Sendable {
     private let buckets: CurrentBuckets
     private let placements: CurrentPlacements
     let index: Int
+    private let crossedUsers: CrossedUsers?
     private let invalidValues: InvalidValueLog
     private let logger: Logger
 
@@ -32,6 +33,7 @@ final class Lane: Sendable {
         buckets: CurrentBuckets,
         placements: CurrentPlacements,
         index: Int,
+        crossedUsers: CrossedUsers? = nil,
         invalidValues: InvalidValueLog,
         logger: Logger
     ) {
@@ -41,6 +43,7 @@ final class Lane: Sendable {
         self.buckets = buckets
         self.placements = placements
         self.index = index
+        self.crossedUsers = crossedUsers
         self.invalidValues = invalidValues
         queue = Mutex(
             LaneQueue(
@@ -112,7 +115,12 @@ final class Lane: Sendable {
         )
         let sender = ExactlyOnceSender(
             laneConnection: laneConnection,
-            delivery: OutcomeDelivery(laneConnection: laneConnection, mailboxes: mailboxes, metrics: metrics),
+            delivery: OutcomeDelivery(
+                laneConnection: laneConnection,
+                mailboxes: mailboxes,
+                metrics: metrics,
+                crossedUsers: crossedUsers
+            ),
             logger: logger,
             sleep: { [wake] in _ = wake.sleep(orUntilReadable: -1, until: $0) }
         )

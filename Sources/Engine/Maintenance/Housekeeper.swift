@@ -1,17 +1,18 @@
 import Logging
 import Postgres
 
-/// Deletes old keys and the payloads of old billing events, apart from the lanes: on a connection of its own, a batch
-/// at a time.
+/// Deletes old keys, the payloads of old billing events, and old notifications, apart from the lanes: on a connection
+/// of its own, a batch at a time.
 public struct Housekeeper: Sendable {
     /// The tasks are independent: a failure of one does not stop the others.
     public enum MaintenanceTask: CaseIterable, Sendable {
         case pruneKeys
         /// Deletes the payloads of old billing events; the events stay.
         case prunePayloads
+        case pruneNotifications
     }
 
-    /// Keys, or payloads, per transaction.
+    /// Rows per transaction.
     static let batchMaximum = 1_000
 
     private let options: ConnectionOptions
@@ -27,13 +28,14 @@ public struct Housekeeper: Sendable {
         logs = [
             .pruneKeys: RepeatedWorkLog("deleting old keys", logger),
             .prunePayloads: RepeatedWorkLog("deleting old payloads of billing events", logger),
+            .pruneNotifications: RepeatedWorkLog("deleting old notifications", logger),
         ]
     }
 
     /// Deletes all that is old enough. Pauses between batches as long as each took, so that it uses at most half of a
     /// core of the database.
     ///
-    /// - Parameter report: called after each batch with the number of deleted keys, or payloads.
+    /// - Parameter report: called after each batch with the number of deleted keys, payloads or notifications.
     /// - Returns: that number in the end.
     /// - Throws: when the database cannot be reached, or refuses.
     public func perform(_ task: MaintenanceTask, _ report: (Int) -> Void = { _ in }) async throws -> Int {
@@ -45,7 +47,12 @@ public struct Housekeeper: Sendable {
                 var parameters = Parameters()
                 if task == .pruneKeys { parameters.append(int32: days) }
                 parameters.append(int32: Int32(Housekeeper.batchMaximum))
-                let sql = task == .pruneKeys ? EmbeddedSQL.pruneKeys : EmbeddedSQL.pruneBillingEvents
+                let sql =
+                    switch task {
+                    case .pruneKeys: EmbeddedSQL.pruneKeys
+                    case .prunePayloads: EmbeddedSQL.pruneBillingEvents
+                    case .pruneNotifications: EmbeddedSQL.pruneNotifications
+                    }
                 return Int(try options.query(sql, parameters, timeout: .seconds(60)).int64(0, 0))
             }
             total += count
@@ -82,6 +89,8 @@ public struct Housekeeper: Sendable {
         case .pruneKeys: logger.info("old keys deleted", metadata: ["keys.count": "\(count)"])
         case .prunePayloads:
             logger.info("old payloads of billing events deleted", metadata: ["payloads.count": "\(count)"])
+        case .pruneNotifications:
+            logger.info("old notifications deleted", metadata: ["notifications.count": "\(count)"])
         }
     }
 }

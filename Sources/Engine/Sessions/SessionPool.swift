@@ -50,7 +50,7 @@ package final class SessionPool: Sendable {
     /// - Parameters:
     ///   - name: of the threads, and of the sessions in `pg_stat_activity`, in both after the word "headroom".
     ///   - capacity: jobs that may wait; one more fails with `overloaded`.
-    package init(
+    package convenience init(
         name: String,
         _ configuration: EngineConfiguration,
         sessions: Int = 1,
@@ -58,7 +58,17 @@ package final class SessionPool: Sendable {
         readOnly: Bool,
         logger: Logger
     ) {
-        options = configuration.sessionOptions(name, readOnly: readOnly)
+        self.init(
+            name: name,
+            options: configuration.sessionOptions(name, readOnly: readOnly),
+            sessions: sessions,
+            capacity: capacity,
+            logger: logger
+        )
+    }
+
+    init(name: String, options: ConnectionOptions, sessions: Int = 1, capacity: Int = 256, logger: Logger) {
+        self.options = options
         self.name = name
         self.capacity = capacity
         wakes = (0..<sessions).map { _ in WakePipe() }

@@ -183,6 +183,17 @@ struct RightsTests {
         Right("select headroom.forget_billing('\(user(1))', 1)", .service),
     ]
 
+    private static let notifications = [
+        Right("select * from headroom.notifications", .service, .operator),
+        Right("update headroom.notifications set attempts = 0", .service),
+        Right("delete from headroom.notifications", .service),
+        Right("select headroom.record_notifications('{}')", .service),
+        Right("select headroom.lock_delivery()", .service),
+        Right("select headroom.write_attempts('{}', '{}', '{}', '{}')", .service),
+        Right("select headroom.replay_notifications(null)", .service, .operator),
+        Right("select headroom.prune_notifications()", .service, .operator),
+    ]
+
     private static let making = [
         Right("create table headroom.mine ()"),
         Right("create table public.mine ()"),
@@ -198,7 +209,7 @@ struct RightsTests {
         try await database.populate()
         let all =
             RightsTests.usage + RightsTests.views + RightsTests.functions + RightsTests.tables + RightsTests.tokens
-            + RightsTests.activity + RightsTests.billing + RightsTests.making
+            + RightsTests.activity + RightsTests.billing + RightsTests.notifications + RightsTests.making
         for right in all {
             let outcome = try await database.attempt(
                 right.sql,

@@ -11,6 +11,7 @@ struct DistributableTests {
     /// Tables with a column user_id that have no bucket, and why.
     private static let whole: [String: String] = [
         "headroom.billing_events": "about a customer, who may be several users, or nobody yet",
+        "headroom.notifications": "used by sessions to the coordinator only, a few times a month for each user",
         "headroom.message_purchases": "found by the store's name for it; a refund names no user",
     ]
 

@@ -50,6 +50,9 @@ struct ForgetTests {
                 select reset_usage('\(person)');
                 select reset_billing_period('trial');
                 insert into headroom.audit_log (at, user_id, action, actor) values (now(), '\(person)', 'update', 'ann');
+                insert into headroom.notifications
+                    (user_id, billing_period, plan, tier, body, created_at, next_attempt_at)
+                values ('\(person)', 'trial', 'trial', 'gentle', '{"user":"\(person)"}', now(), now());
                 """
             )
         }

@@ -22,7 +22,8 @@ final class EngineHarness: Sendable {
         lanes: Int = 2,
         manageURL: String? = nil,
         placements: CurrentPlacements? = nil,
-        requestTimeout: Duration = waitLimit
+        requestTimeout: Duration = waitLimit,
+        sendsNotifications: Bool = false
     ) {
         let configuration = EngineConfiguration(
             database: DatabaseTopology(conninfo),
@@ -32,7 +33,8 @@ final class EngineHarness: Sendable {
             // No request is refused because this machine is slow.
             queueWaitMaximum: requestTimeout,
             requestTimeout: requestTimeout,
-            connectTimeout: waitLimit
+            connectTimeout: waitLimit,
+            sendsNotifications: sendsNotifications
         )
         engine = BatchingEngine(configuration, placements: placements, logger: log.logger)
         mailboxIndex = engine.register(mailbox)

@@ -70,7 +70,9 @@ begin
         get diagnostics v_count = row_count;
         v_rows := v_rows + v_count;
     end loop;
-    v_rows := v_rows + headroom.forget_billing(p_user_id, v_customer_id);
+    delete from headroom.notifications as notifications where notifications.user_id = p_user_id;
+    get diagnostics v_count = row_count;
+    v_rows := v_rows + v_count + headroom.forget_billing(p_user_id, v_customer_id);
     perform headroom.record_change(null, null, 'forget', null, jsonb_build_object('rows', v_rows));
     return v_rows;
 end

@@ -1,0 +1,42 @@
+import Synchronization
+import Usage
+
+/// Users whose last answer said that they crossed into a tier, until their notifications are recorded.
+///
+/// Hints only: one that is lost, or for which there is no room, is found by the next sweep of the table.
+package final class CrossedUsers: Sendable {
+    /// 1 MB at most.
+    private static let capacity = 16_384
+
+    private let users = Mutex<Set<UserID>>([])
+
+    package init() {}
+
+    /// On the lane's thread. Takes the lock only if an answer crossed.
+    func add(_ completions: [Completion]) {
+        var crossed: [UserID] = []
+        for completion in completions {
+            if case .answer(let answer) = completion.outcome, answer.crossed != nil { crossed.append(answer.user) }
+        }
+        if !crossed.isEmpty { add(crossed) }
+    }
+
+    package func add(_ crossed: some Sequence<UserID>) {
+        users.withLock { users in
+            for user in crossed where users.count < CrossedUsers.capacity { users.insert(user) }
+        }
+    }
+
+    /// Removes some users, at most `maximum`.
+    package func take(atMost maximum: Int) -> [UserID] {
+        users.withLock { users in
+            if users.count <= maximum {
+                defer { users = [] }
+                return Array(users)
+            }
+            let taken = Array(users.prefix(maximum))
+            users.subtract(taken)
+            return taken
+        }
+    }
+}

@@ -1,0 +1,2 @@
+-- Returns whether this session delivers notifications.
+select headroom.lock_delivery() as delivers;
