@@ -3,6 +3,7 @@ import PackageDescription
 
 // Products that many targets use.
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
+let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let dequeModule: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
@@ -29,9 +30,9 @@ let fuzzedModules: [Target.Dependency] = [
     "Billing", "Engine", "LineProtocol", "LineServer", "ServiceCore", "StoreEvents", "Usage", nioCore,
 ]
 
-// Arrows run down only: headroom → {LineServer, HTTPServer} → ServiceCore → {LineProtocol, Engine} → Usage, and
-// Engine → {Postgres → CLibPQ, Billing → Usage}, HTTPServer → StoreEvents → Billing. LineClient and LoadGenerator stand
-// upon TransportSecurity, OperatorConsole upon LineProtocol.
+// Arrows run down only: headroom → {LineServer, HTTPServer, Notifications} → ServiceCore → {LineProtocol, Engine} →
+// Usage, and Engine → {Postgres → CLibPQ, Billing → Usage}, HTTPServer → StoreEvents → Billing. LineClient and
+// LoadGenerator stand upon TransportSecurity, OperatorConsole upon LineProtocol.
 // docs/contributors/architecture.md says what lives where and why.
 let package = Package(
     name: "headroom",
@@ -173,6 +174,14 @@ let package = Package(
                 .embedInCode("API/openapi.json"), .embedInCode("Dashboard/Assets"), .embedInCode("Dashboard/Templates"),
             ]
         ),
+        // Requests to the product's backend when a user reaches a tier.
+        .target(
+            name: "Notifications",
+            dependencies: [
+                "Engine", "ServiceCore", "TransportSecurity", asyncHTTPClient, crypto, logging, nioCore, nioPosix,
+                serviceLifecycle,
+            ]
+        ),
         .target(
             name: "LoadGenerator",
             dependencies: [
@@ -191,8 +200,8 @@ let package = Package(
             name: "headroom",
             dependencies: [
                 "Billing", "CBuild", "Engine", "HTTPServer", "LineClient", "LineProtocol", "LineServer",
-                "LoadGenerator", "OperatorConsole", "Postgres", "ServiceCore", "StoreEvents", "TransportSecurity",
-                "Usage",
+                "LoadGenerator", "Notifications", "OperatorConsole", "Postgres", "ServiceCore", "StoreEvents",
+                "TransportSecurity", "Usage",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 crypto, logging, unixSignals,
             ]
@@ -203,8 +212,8 @@ let package = Package(
             dependencies: [
                 "HeadroomClient",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                httpTypes, hummingbird, logging, nioCore, nioPosix, serviceLifecycle, unixSignals,
+                asyncHTTPClient, crypto, httpTypes, hummingbird, logging, nioCore, nioPosix, serviceLifecycle,
+                unixSignals,
             ],
             path: "Examples/ChatBackend",
             exclude: ["Demo", "README.md"],
@@ -266,8 +275,7 @@ let package = Package(
             name: "ChatBackendTests",
             dependencies: [
                 "HeadroomClient", "Postgres", "TestSupport", "Usage", "chat-backend",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                httpTypes, hummingbird, logging, nioCore, nioPosix, serviceLifecycle,
+                asyncHTTPClient, crypto, httpTypes, hummingbird, logging, nioCore, nioPosix, serviceLifecycle,
             ]
         ),
         .testTarget(
@@ -304,6 +312,7 @@ let package = Package(
                 asn1, x509,
             ]
         ),
+        .testTarget(name: "NotificationsTests", dependencies: ["Engine", "Notifications", "ServiceCore"]),
         .testTarget(name: "OperatorConsoleTests", dependencies: ["OperatorConsole"]),
         .testTarget(
             name: "LoadGeneratorTests",

@@ -17,9 +17,13 @@ public struct HeadroomService: Sendable {
     /// Makes the port of the line protocol.
     package typealias LineServerMaker = @Sendable (ServiceParts) -> any LinePort
 
+    /// Makes what sends notifications; runs until graceful shutdown.
+    package typealias NotifierMaker = @Sendable (ServiceParts) -> any Service
+
     private let configuration: ServerConfiguration
     private let lineServer: LineServerMaker
     private let httpServer: HTTPServerMaker?
+    private let notifier: NotifierMaker?
     private let manager: ServiceManager?
     private let logger: Logger
 
@@ -27,17 +31,20 @@ public struct HeadroomService: Sendable {
     ///
     /// - Parameters:
     ///   - httpServer: called if the setting `http` names an address.
+    ///   - notifier: nil if none are sent.
     ///   - manager: the service reports to it when it is ready, reloads and stops.
     package init(
         _ configuration: ServerConfiguration,
         lineServer: @escaping LineServerMaker,
         httpServer: HTTPServerMaker?,
+        notifier: NotifierMaker? = nil,
         manager: ServiceManager? = nil,
         logger: Logger
     ) {
         self.configuration = configuration
         self.manager = manager
         self.lineServer = lineServer
+        self.notifier = notifier
         self.httpServer = configuration.http == nil ? nil : httpServer
         self.logger = logger
     }
@@ -162,10 +169,13 @@ public struct HeadroomService: Sendable {
             logger: logger
         )
         let activity = ActivityRecorder(database: parts.database, logger: logger) { parts.engine.activity }
-        let services: [any Service] = [
+        var services: [any Service] = [
             HousekeeperService(housekeeper: housekeeper, activity: activity),
-            MonitorService(monitor: parts.monitor, servers: parts.serverWatch), EngineService(engine: parts.engine),
+            MonitorService(monitor: parts.monitor, servers: parts.serverWatch),
         ]
+        // Stops after the engine, and records its last messages.
+        if let notifier { services.append(notifier(parts)) }
+        services.append(EngineService(engine: parts.engine))
         guard let privateServer else { return services }
         return [PrivateServerService(server: privateServer, engine: parts.engine, logger: logger)] + services
     }

@@ -13,6 +13,8 @@ package struct ServiceParts: Sendable {
     package let access: AccessControl
     package let connectionCounter: ConnectionCounter
     package let metrics: ServiceMetrics
+    /// nil: no notifications are sent.
+    package let notificationMetrics: NotificationMetrics?
     package let info: ServerInfo
     /// nil: in plain text.
     package let tls: TLSContexts?
@@ -41,6 +43,7 @@ package struct ServiceParts: Sendable {
         serverWatch = ServerWatch(database, logger: logger)
         connectionCounter = ConnectionCounter()
         metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
+        notificationMetrics = configuration.notifications.map { _ in NotificationMetrics() }
         info = ServerInfo(
             version: HeadroomVersion.current,
             engine: engine,

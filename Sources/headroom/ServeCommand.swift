@@ -2,6 +2,7 @@ import ArgumentParser
 import HTTPServer
 import LineServer
 import Logging
+import Notifications
 import ServiceCore
 
 #if canImport(Glibc)
@@ -29,8 +30,11 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup(title: "Counting") var counting: CountingOptions
     @OptionGroup(title: "HTTP") var http: HTTPOptions
     @OptionGroup(title: "Webhooks of stores") var webhooks: WebhookOptions
+    @OptionGroup(title: "Notifications") var notifications: NotificationOptions
 
-    private var options: [any SettingsOptions] { [database, connections, access, counting, http, webhooks] }
+    private var options: [any SettingsOptions] {
+        [database, connections, access, counting, http, webhooks, notifications]
+    }
 
     func run() async throws {
         let environment = SettingsReader.environment()
@@ -50,6 +54,7 @@ struct ServeCommand: AsyncParsableCommand {
         database.warnAboutPassword(logger)
         for each in options { each.warnAboutSecrets(logger) }
         let webhookEndpoints = try WebhookEndpoints(configuration.webhooks)
+        let notifier = try NotificationService.maker(configuration.notifications)
         // The service continues when the reader of its output ends.
         signal(SIGPIPE, SIG_IGN)
         let httpServer = HTTPServerService.maker(webhookEndpoints: webhookEndpoints)
@@ -58,6 +63,7 @@ struct ServeCommand: AsyncParsableCommand {
             configuration,
             lineServer: { LineServer($0) },
             httpServer: httpServer,
+            notifier: notifier,
             manager: ServiceManager(environment: environment),
             logger: logger
         )

@@ -88,6 +88,12 @@ struct WebhookOptions: SettingsOptions {
     var values: [String: String] = [:]
 }
 
+/// `serve` and `notifications test`.
+struct NotificationOptions: SettingsOptions {
+    static let settings = Settings.ofNotifications
+    var values: [String: String] = [:]
+}
+
 /// The settings that only `prune` takes.
 struct PruneOptions: SettingsOptions {
     static let settings: [any SettingDefinition] = [Settings.keysKeepDays]

@@ -129,6 +129,7 @@ struct CommandFailure {
     static func refused(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
     static func permissionDenied(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
     static func limitReached(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
+    static func notDelivered(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
     static func eventsNotApplied(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
     /// The database lacks a table, column or function that this program uses.
     static func schemaMissing(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }

@@ -85,6 +85,15 @@ struct ConfigurationTests {
         case "host:port or off": return (["on", "6748", "s3cret"], ["off", "host:1"])
         case "http or https URL":
             return (["s3cret", "https://", "ftp://s3cret", "https://a/s3cret b"], ["https://example.org/account?a=1"])
+        case "https URL, or http URL of this machine":
+            return (
+                [
+                    "s3cret", "https://", "https:///s3cret", "http://example.com/s3cret", "http://10.0.0.1/",
+                    "ftp://s3cret", "http://127.0.0.1.example.com/", "https://user:s3cret@example.com/",
+                    "https://a/s3cret b", "https://a/#s3cret", "https://a:123456/",
+                ],
+                []
+            )
         case "a UUID":
             return (
                 ["s3cret", "7f1c0a523a514a7e9d550b6a3f1f7c11"],
@@ -213,6 +222,29 @@ struct ConfigurationTests {
         for (name, value) in both {
             let error = #expect(throws: InvalidSetting.self) { try configuration(flags: [name: value]) }
             #expect(error?.description.contains("go together") == true)
+        }
+    }
+
+    @Test("sends notifications to an https URL, or an http URL of this machine, and requires a secret")
+    func notifications() throws {
+        #expect(try configuration().notifications == nil)
+        #expect(try !configuration().engine(database: DatabaseTopology("")).sendsNotifications)
+        for url in [
+            "https://example.com", "https://example.com:8443/hooks?a=1", "https://[2001:db8::1]/",
+            "http://localhost:80/a", "http://127.0.0.1", "http://[::1]:8080/hooks",
+        ] {
+            let secret = ["notifications-url": url, "notifications-secret": "whsec_s3cret whsec_other"]
+            let configuration = try configuration(flags: secret)
+            #expect(configuration.notifications?.url == url)
+            #expect(configuration.notifications?.sweepInterval == .seconds(600))
+            #expect(configuration.engine(database: DatabaseTopology("")).sendsNotifications)
+            #expect(!"\(configuration)".contains("s3cret"))
+            let file = ["notifications-url": url, "notifications-secret-file": "/secrets"]
+            #expect(try self.configuration(flags: file).notifications?.secrets.file == "/secrets")
+            let error = #expect(throws: InvalidSetting.self) {
+                try self.configuration(flags: ["notifications-url": url])
+            }
+            #expect(error?.description.contains("needs notifications-secret") == true)
         }
     }
 

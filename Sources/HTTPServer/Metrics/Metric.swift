@@ -20,7 +20,7 @@ struct Metric: Sendable, Hashable {
 }
 
 extension Metric {
-    static let all = service + lineProtocol + engine + database + http + process
+    static let all = service + lineProtocol + engine + database + http + notifications + process
 
     private static let service = [buildInfo, draining]
     private static let lineProtocol = [
@@ -36,6 +36,9 @@ extension Metric {
         databaseUp, databaseInfo, schemaVersion, timeline, supersededPrimaries, replication, replicationLag,
     ]
     private static let http = [httpRequests, httpDuration, httpConnections, httpRejections, webhookRequests]
+    private static let notifications = [
+        notificationsDelivered, notificationAttemptsFailed, notificationsPending, oldestNotification,
+    ]
     private static let process = [
         cpuSeconds, residentMemory, virtualMemory, openDescriptors, descriptorsMaximum, threads, startTime,
     ]
@@ -247,6 +250,29 @@ extension Metric {
         .counter,
         ["source", "type", "outcome"],
         "Requests of stores by store, event type and outcome; type is none if it was not decoded."
+    )
+
+    // MARK: Notifications
+
+    static let notificationsDelivered = Metric(
+        "headroom_notifications_delivered_total",
+        .counter,
+        "Notifications that this instance has delivered; absent where none are sent, as the three below."
+    )
+    static let notificationAttemptsFailed = Metric(
+        "headroom_notification_attempts_failed_total",
+        .counter,
+        "Attempts of this instance to deliver a notification that failed."
+    )
+    static let notificationsPending = Metric(
+        "headroom_notifications_pending",
+        .gauge,
+        "Notifications in the database that are not delivered yet, 100,000 at most. Of all instances together."
+    )
+    static let oldestNotification = Metric(
+        "headroom_notifications_oldest_pending_seconds",
+        .gauge,
+        "Age of the oldest of these; 0 without one."
     )
 
     // MARK: Process

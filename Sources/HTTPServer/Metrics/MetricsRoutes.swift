@@ -42,6 +42,7 @@ struct MetricsRoutes: RouteProvider {
                 ([$0.key.source, $0.key.type.lowercased(), $0.key.outcome], .init($0.requests))
             }
         )
+        writeNotifications(to: &encoder)
         ProcessMetrics()?.write(to: &encoder)
         return encoder.text
     }
@@ -96,6 +97,15 @@ struct MetricsRoutes: RouteProvider {
         encoder.write(.outcomesUnknown, .init(metrics.outcomesUnknown))
         encoder.write(.messagesCounted, .init(metrics.messagesCounted))
         encoder.write(.requestsBlocked, metrics.requestsBlocked.map { ([$0.reason.rawValue], .init($0.requests)) })
+    }
+
+    private func writeNotifications(to encoder: inout PrometheusEncoder) {
+        guard let metrics = parts.notificationMetrics else { return }
+        encoder.write(.notificationsDelivered, .init(metrics.delivered))
+        encoder.write(.notificationAttemptsFailed, .init(metrics.failedAttempts))
+        guard let backlog = metrics.backlog else { return }
+        encoder.write(.notificationsPending, .init(backlog.pending))
+        encoder.write(.oldestNotification, .init(UInt64(backlog.oldestSeconds)))
     }
 
     private func writeDatabase(to encoder: inout PrometheusEncoder) {

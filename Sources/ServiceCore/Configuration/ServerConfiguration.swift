@@ -30,6 +30,8 @@ public struct ServerConfiguration: Sendable {
     /// nil: off.
     public var http: HTTPConfiguration?
     package var webhooks: WebhookConfiguration
+    /// nil: none are sent.
+    package var notifications: NotificationConfiguration?
     public var database: Database
     public var logLevel: Logger.Level
     public var eventLoops: Int
@@ -58,6 +60,7 @@ public struct ServerConfiguration: Sendable {
         linePort = ListeningPort(listen, inherited: sockets.line, isReusable: reusesPort)
         http = try HTTPConfiguration(settings, inherited: sockets.http, reusesPort: reusesPort)
         webhooks = try WebhookConfiguration(settings)
+        notifications = try NotificationConfiguration(settings)
         database = try ServerConfiguration.database(settings)
         logLevel = try settings.value(Settings.logLevel)
         eventLoops = try settings.value(Settings.eventLoops)
@@ -84,7 +87,8 @@ public struct ServerConfiguration: Sendable {
             connectTimeout: try settings.value(Settings.connectTimeout),
             primaryLease: try settings.value(Settings.primaryLease),
             reportTimeout: try settings.value(Settings.reportTimeout),
-            changesPoll: try settings.value(Settings.changesPoll)
+            changesPoll: try settings.value(Settings.changesPoll),
+            sendsNotifications: notifications != nil
         )
     }
 

@@ -99,7 +99,7 @@ struct WebhookEndpointsTests {
             ] {
                 var flags = [name: file]
                 if name.hasPrefix("appstore") { flags["appstore-bundle-id"] = "com.example.chat" }
-                let error = #expect(throws: WebhookEndpoints.UnusableFile.self) { try endpoints(flags) }
+                let error = #expect(throws: SettingFile.Unusable.self) { try endpoints(flags) }
                 #expect(error?.description.contains(file) == true && error?.description.contains(name) == true)
                 #expect(error?.description.contains("s3cret") == false)
             }

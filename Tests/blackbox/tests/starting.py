@@ -209,7 +209,7 @@ class Starting(Case):
             self.assertIn(f"--{setting}", serve)
         # In groups, in the order of docs/reference/settings.md.
         titles = re.findall(r"(?m)^([A-Z ]+):$", serve)
-        groups = ["DATABASE AND LOG", "CONNECTIONS", "ACCESS", "COUNTING", "HTTP", "WEBHOOKS OF STORES"]
+        groups = ["DATABASE AND LOG", "CONNECTIONS", "ACCESS", "COUNTING", "HTTP", "WEBHOOKS OF STORES", "NOTIFICATIONS"]
         self.assertEqual([title for title in titles if title in groups], groups)
         parts = dict(zip(titles, re.split(r"(?m)^[A-Z ]+:$", serve)[1:]))
         for title, setting in (("CONNECTIONS", "listen"), ("ACCESS", "tls-key"), ("HTTP", "http-tls"), ("COUNTING", "lanes")):

@@ -9,14 +9,14 @@ struct AppStoreEndpoint: WebhookEndpoint {
 
     let verifier: AppStoreVerifier
 
-    init?(_ configuration: WebhookConfiguration) throws(WebhookEndpoints.UnusableFile) {
+    init?(_ configuration: WebhookConfiguration) throws(SettingFile.Unusable) {
         guard let app = configuration.appStore else { return nil }
-        let bytes = try WebhookEndpoints.bytes(app.rootCertificate, setting: Settings.appStoreRootCertificate)
+        let bytes = try SettingFile.bytes(app.rootCertificate, setting: Settings.appStoreRootCertificate)
         let root: PinnedRoot
         do {
             root = try PinnedRoot(file: bytes)
         } catch {
-            throw WebhookEndpoints.UnusableFile(
+            throw SettingFile.Unusable(
                 description: "\(app.rootCertificate) cannot be appstore-root-certificate: \(error)"
             )
         }

@@ -14,12 +14,12 @@ struct RevenueCatEndpoint: WebhookEndpoint {
     /// Of users' names; nil where users are UUIDs only.
     let namespace: UserNamespace?
 
-    init?(_ configuration: WebhookConfiguration) throws(WebhookEndpoints.UnusableFile) {
-        let authorizations = try WebhookEndpoints.texts(
+    init?(_ configuration: WebhookConfiguration) throws(SettingFile.Unusable) {
+        let authorizations = try SettingFile.texts(
             configuration.revenueCatAuthorizations,
             setting: Settings.revenueCatAuthorizationFile
         )
-        let secrets = try WebhookEndpoints.texts(
+        let secrets = try SettingFile.texts(
             configuration.revenueCatSigningSecrets,
             setting: Settings.revenueCatSigningSecretFile
         )

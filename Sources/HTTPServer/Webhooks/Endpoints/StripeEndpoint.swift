@@ -15,9 +15,9 @@ struct StripeEndpoint: WebhookEndpoint {
     /// Of users' names; nil where users are UUIDs only.
     let namespace: UserNamespace?
 
-    init?(_ configuration: WebhookConfiguration) throws(WebhookEndpoints.UnusableFile) {
+    init?(_ configuration: WebhookConfiguration) throws(SettingFile.Unusable) {
         let stripe = configuration.stripe
-        let secrets = try WebhookEndpoints.texts(stripe.signingSecrets, setting: Settings.stripeSigningSecretFile)
+        let secrets = try SettingFile.texts(stripe.signingSecrets, setting: Settings.stripeSigningSecretFile)
         guard !secrets.isEmpty else { return nil }
         signature = StripeVerifier(secrets: secrets, windowSeconds: stripe.windowSeconds)
         refundRevokes = stripe.refundRevokes

@@ -1,0 +1,33 @@
+import LineProtocol
+
+/// What the product's backend is told over HTTP; docs/notifications.md describes it.
+extension Settings {
+    package static let notificationsURL = Setting<String?>(
+        localOrSecureURL: "notifications-url",
+        "where notifications are sent when a user reaches a tier. Requires notifications-secret or "
+            + "notifications-secret-file. If it is not set, none are recorded or sent"
+    )
+    package static let notificationsSecret = Setting<[Secret]>(
+        "notifications-secret",
+        "the secret with which notifications are signed: whsec_ and 24 to 64 bytes in Base64. To change it, set the new "
+            + "and the old one, separated by a space or a comma: each request has a signature for each. Set the "
+            + "environment variable or notifications-secret-file instead of the flag"
+    )
+    package static let notificationsSecretFile = Setting<String?>(
+        "notifications-secret-file",
+        "path",
+        "file with the secrets of notifications-secret, one per line"
+    )
+    static let notificationsSweep = Setting<Int>(
+        "notifications-sweep-seconds",
+        default: 600,
+        1...86_400,
+        unit: "s",
+        "how often the table of usage is read for users who have reached a tier otherwise than by a message to this "
+            + "service, such as by an SQL function"
+    )
+
+    public static let ofNotifications: [any SettingDefinition] = [
+        notificationsURL, notificationsSecret, notificationsSecretFile, notificationsSweep,
+    ]
+}

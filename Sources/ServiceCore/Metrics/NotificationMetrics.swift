@@ -1,0 +1,33 @@
+import Engine
+import Synchronization
+
+/// Counts of notifications since the start of this instance, and what is pending in the database.
+package final class NotificationMetrics: Sendable {
+    private let deliveredCount = Atomic<UInt64>(0)
+    private let failedCount = Atomic<UInt64>(0)
+    private let lastBacklog = Mutex<NotificationOutbox.Backlog?>(nil)
+
+    package init() {}
+
+    package var delivered: UInt64 { deliveredCount.load(ordering: .relaxed) }
+
+    /// Attempts, of which a notification may have several.
+    package var failedAttempts: UInt64 { failedCount.load(ordering: .relaxed) }
+
+    package func count(delivered: Bool) {
+        if delivered {
+            deliveredCount.wrappingAdd(1, ordering: .relaxed)
+        } else {
+            failedCount.wrappingAdd(1, ordering: .relaxed)
+        }
+    }
+
+    /// Nil while it cannot be read.
+    package var backlog: NotificationOutbox.Backlog? {
+        lastBacklog.withLock { $0 }
+    }
+
+    package func update(_ backlog: NotificationOutbox.Backlog?) {
+        lastBacklog.withLock { $0 = backlog }
+    }
+}
