@@ -15,7 +15,7 @@ struct ChatBackend: AsyncParsableCommand {
         abstract: "A chat in the browser that uses Headroom for every message.",
         discussion: """
             Prints `ready chat=http://HOST:PORT` on standard output once the page can be opened. Secrets come from the \
-            environment: HEADROOM_TOKEN, CHAT_WEBHOOK_AUTHORIZATION and CHAT_MODEL_KEY.
+            environment: HEADROOM_TOKEN, CHAT_WEBHOOK_AUTHORIZATION, CHAT_NOTIFICATIONS_SECRET and CHAT_MODEL_KEY.
             """
     )
 
@@ -77,6 +77,7 @@ struct ChatBackend: AsyncParsableCommand {
             headroom: client,
             model: try model ?? makeModel(key: environment["CHAT_MODEL_KEY"]),
             store: try webhook.map { try StoreWebhook($0, authorization: environment["CHAT_WEBHOOK_AUTHORIZATION"]) },
+            notifications: try environment["CHAT_NOTIFICATIONS_SECRET"].map { try NotificationInbox(secret: $0) },
             people: try people.map(Person.read) ?? [],
             offlineMessage: whenUnreachable.offlineMessage,
             deadline: deadline,

@@ -8,6 +8,8 @@ struct ChatRoutes: Sendable {
     let headroom: HeadroomClient
     let model: any Model
     let store: StoreWebhook?
+    /// Nil without a secret: then they are refused.
+    let notifications: NotificationInbox?
     let people: [Person]
     let offlineMessage: String
     /// For the usage of a page.
@@ -86,6 +88,15 @@ struct ChatRoutes: Sendable {
             let usage = try? await headroom.usage(of: user, deadline: deadline)
             if let event = try change.event(for: user, usage) { try await store.post(event, logger) }
             return HTTPResponse.Status.noContent
+        }
+        router.post("/notifications") { request, context in
+            guard let notifications else { throw Problem(.notFound, "set CHAT_NOTIFICATIONS_SECRET to receive these") }
+            let body = try await request.body.collect(upTo: context.maxUploadSize)
+            try await notifications.receive(Data(buffer: body), request.headers)
+            return HTTPResponse.Status.noContent
+        }
+        router.get("/notifications") { _, _ in
+            NotificationList(notifications: await notifications?.newest ?? [])
         }
         return router
     }
