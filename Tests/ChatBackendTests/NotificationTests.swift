@@ -8,7 +8,9 @@ import Testing
 @Suite("Notifications of Headroom")
 struct NotificationTests {
     private static let key = Data(repeating: 7, count: 32)
-    private static let body = Data(#"{"type":"usage.blocked","data":{"user":"u","tier":"blocked","used":8,"limit":8}}"#.utf8)
+    private static let body = Data(
+        #"{"type":"usage.blocked","data":{"user":"u","tier":"blocked","used":8,"limit":8}}"#.utf8
+    )
 
     private func fields(_ id: String, at seconds: Int, key: Data = Self.key) throws -> HTTPFields {
         let content = Data("\(id).\(seconds).".utf8) + Self.body
