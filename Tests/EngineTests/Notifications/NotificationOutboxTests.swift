@@ -99,7 +99,7 @@ struct NotificationOutboxTests {
         let psql = database.psql
         let outbox = outbox(database)
         try await running(outbox) {
-            for number in 1...40 { try await subscribe(user(number), used: number % 2 == 0 ? 640 : 10, psql) }
+            for number: UInt64 in 1...40 { try await subscribe(user(number), used: number % 2 == 0 ? 640 : 10, psql) }
             #expect(try await outbox.sweep() == 20)
             #expect(try await outbox.sweep() == 0)
             // By a limit that an operator lowers, and by a change of the plan.
