@@ -194,13 +194,13 @@ package struct NotificationService: Service, CustomStringConvertible {
             return
         }
         let metadata: Logger.Metadata = ["notification.id": "\(attempt.id)", "problem": "\(problem)"]
-        if attempt.delay == nil {
-            logger.warning(
+        let isFirst = !state.isFailing.exchange(true, ordering: .relaxed)
+        guard attempt.delay != nil else {
+            return logger.warning(
                 "a notification is not tried again; headroom notifications replay sends it",
                 metadata: metadata
             )
         }
-        let isFirst = !state.isFailing.exchange(true, ordering: .relaxed)
         logger.log(
             level: isFirst ? .warning : .debug,
             "a notification was not delivered; it is tried again",
