@@ -10,6 +10,7 @@ import urllib.request
 import yaml
 from support import http, processes
 from support.case import Case
+from support.receiver import Receiver
 from support.service import command
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -92,8 +93,20 @@ class Shipped(Case):
 class Running(Case):
     """Prometheus itself, with the rules and a token, as docs/monitoring.md has it."""
 
+    FLAGS = None
     EMPTY = {"Replication lag", "Events of stores"}
     """Panels that have nothing to show here."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.receiver = Receiver()
+        cls.service = cls.serve(env=cls.receiver.settings())
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.receiver.close()
 
     def prometheus(self, token):
         directory = processes.directory()
