@@ -33,7 +33,8 @@ else:
         while not ended.is_set():
             counted[user] += may_send(user, str(uuid.uuid4()))
             if counted[user] == 1:
-                print("sending", flush=True)
+                # One write: `print` writes the line end separately, and another thread may come in between.
+                print("sending\\n", end="", flush=True)
             ended.wait(0.05)
 
     threads = [threading.Thread(target=send, args=[user]) for user in counted]
