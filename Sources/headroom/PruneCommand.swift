@@ -53,6 +53,7 @@ extension Housekeeper.MaintenanceTask {
         switch self {
         case .pruneKeys: "keys deleted"
         case .prunePayloads: "payloads of billing events deleted"
+        case .pruneNotifications: "notifications deleted"
         }
     }
 }
