@@ -156,7 +156,7 @@ class Readme(NewClone):
         self.assertEqual(self.after("dashboard:"), "http://127.0.0.1:6748/dashboard")
         printed = self.after("server: for the headroom command in another terminal:")
         self.assertEqual(printed, f"export PATH={self.clone}/script:$PATH")
-        self.shell("script/headroom plan set 7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11 day20")
+        self.shell("script/headroom plan set 7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11 daily20")
 
 
 class Tour(NewClone):
