@@ -87,7 +87,9 @@ class Site(unittest.TestCase):
         return {path.relative_to(self.directory): path.read_text() for path in self.directory.rglob("*.html")}
 
     def test_every_page_is_built_without_a_complaint(self):
-        self.assertEqual(self.built.stdout, f"docs: built {self.directory}\n")
+        # The first build also says that it installs MkDocs.
+        said = [line for line in self.built.stdout.splitlines() if not line.startswith("docs: installing ")]
+        self.assertEqual(said, [f"docs: built {self.directory}"])
         pattern = re.compile(r"<h1[^>]*>(.*?)<a class=\"headerlink\"", re.S)
         plain = {html.unescape(re.sub(r"<[^>]+>", "", found[1])) for text in self.html().values() if (found := pattern.search(text))}
         self.assertEqual({entry.title for entry in self.entries} - plain, set())
@@ -234,6 +236,6 @@ class InTheBrowser(unittest.TestCase):
                 field.send_keys("retry_after")
                 found = wait_until(lambda: self.browser.text(".md-search-result__list"), "results")
                 self.assertIn("retry_after", found)
-                self.assertIn("Reference", found)
+                self.assertIn("Fields\n", found)
                 self.browser.picture("site-search")
         self.assertEqual(self.browser.complaints(), [])
