@@ -92,11 +92,11 @@ struct EndpointsStateMachine<Connection> {
             return attempts.isEmpty ? .nothing : .connect(attempts)
         }
         guard endpoints.allSatisfy({ $0.opening.isEmpty || $0.isReturning }) else { return .nothing }
-        for offset in endpoints.indices {
-            let index = (current + offset) % endpoints.count
-            guard endpoints[index].opening.isEmpty, endpoints[index].retryAt.map({ $0 <= now }) ?? true else {
-                continue
-            }
+        let eligible = endpoints.indices.map { (current + $0) % endpoints.count }.filter { index in
+            endpoints[index].opening.isEmpty && endpoints[index].retryAt.map { $0 <= now } ?? true
+        }
+        // One that drains would refuse again, although its short pause may be over by now.
+        if let index = eligible.first(where: { endpoints[$0].failures == 0 }) ?? eligible.first {
             return .connect([attempt(index)])
         }
         let waiting = endpoints.filter { $0.opening.isEmpty }

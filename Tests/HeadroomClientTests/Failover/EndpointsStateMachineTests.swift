@@ -58,6 +58,19 @@ struct EndpointsStateMachineTests {
         #expect(Self.attempts(machine.next(now: until)).count == 1)
     }
 
+    @Test("An endpoint that has not failed is tried first, also when the pause of one that has is over")
+    mutating func untried() throws {
+        var machine = Self.machine(2)
+        let first = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
+        _ = machine.opened(first, "a")
+        machine.answered(first)
+        #expect(machine.closed(first, now: Self.at(0), using: &generator) == .lost)
+        let second = try #require(Self.attempts(machine.next(now: Self.at(10_000))).first)
+        #expect(second.endpoint == 1)
+        #expect(machine.failed(second, now: Self.at(10_000), using: &generator) == .notOpened)
+        #expect(Self.attempts(machine.next(now: Self.at(20_000))).first?.endpoint == 0)
+    }
+
     @Test("A released connection is no failure, and another can be opened at once")
     mutating func left() throws {
         var machine = Self.machine(2)
