@@ -6,16 +6,16 @@ import Synchronization
 
 /// Records and delivers notifications, apart from the messages that cause them.
 ///
-/// Every instance records those of its own messages. One instance at a time delivers, and sweeps the table for what
-/// nobody has recorded.
+/// Every instance records those of its own messages. One instance at a time delivers them. It also sweeps the table
+/// for users whose notification is not recorded yet.
 package struct NotificationService: Service, CustomStringConvertible {
     package let description = "notifications"
 
     /// Between two looks for something to do.
     private static let pollInterval = Duration.seconds(1)
     private static let backlogInterval = Duration.seconds(5)
-    /// How long requests that were sent may take after the service has been told to end. Without an answer, they are
-    /// sent again by another instance, or after the next start.
+    /// How long the service waits for answers to sent notifications when it shuts down. Another instance, or the next
+    /// start, sends those without an answer again.
     private static let drainTimeout = Duration.seconds(1)
 
     private let outbox: NotificationOutbox

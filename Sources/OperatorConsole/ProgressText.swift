@@ -1,8 +1,8 @@
 /// How far a long piece of work has come, as a line of text.
 public struct ProgressText: Sendable {
-    /// Of what the work consists of, in units of its own; nil if nobody knows.
+    /// The size of the whole work in its own units, such as rows; nil if it is not known.
     public var total: Int?
-    /// What was done before this run, and says nothing about its rate.
+    /// The part that earlier runs have done. It does not count for the rate.
     public var doneBefore: Int
 
     public init(total: Int?, doneBefore: Int = 0) {

@@ -22,7 +22,7 @@ struct ProgressDisplay {
     private var hasLine = false
 
     /// - Parameters:
-    ///   - total: of what the work consists of; nil if nobody knows.
+    ///   - total: the size of the whole work in its own units; nil if it is not known.
     ///   - firstAfter: how long a terminal shows nothing, because the work may be done by then. Elsewhere nothing is
     ///     written in the first ten seconds then.
     init(total: Int?, firstAfter delay: Duration = .zero) {

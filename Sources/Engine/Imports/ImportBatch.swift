@@ -2,9 +2,9 @@ import Postgres
 
 /// Rows that are imported in one transaction.
 struct ImportBatch {
-    /// Rows in a transaction, nearly all of users whom nothing counts yet.
+    /// Rows in a transaction. It delays few messages, because it leaves rows alone in which messages are counted.
     static let rowsMaximum = 1_000
-    /// The same where counts are added to rows in which messages are counted meanwhile: those wait for the transaction.
+    /// With `--add`. It changes rows in which messages are counted, and these messages wait for the transaction.
     static let addedRowsMaximum = 100
 
     /// Records of the file before the first one of the batch, and up to the last one.

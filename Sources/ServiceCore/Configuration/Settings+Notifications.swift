@@ -1,6 +1,6 @@
 import LineProtocol
 
-/// What the product's backend is told over HTTP; docs/notifications.md describes it.
+/// The settings of notifications to the product's backend (docs/notifications.md).
 extension Settings {
     package static let notificationsURL = Setting<String?>(
         localOrSecureURL: "notifications-url",
