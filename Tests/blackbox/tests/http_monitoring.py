@@ -11,6 +11,7 @@ import yaml
 from support import http, processes
 from support.case import Case
 from support.receiver import Receiver
+from support.reference import documented
 from support.service import command
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -63,6 +64,12 @@ class Shipped(Case):
             if panel["type"] != "row":
                 self.assertTrue(panel["description"] and panel["targets"], panel["title"])
         self.assertEqual({v["name"] for v in board["templating"]["list"]}, {"datasource", "instance"})
+
+    def test_the_dashboard_shows_each_metric_of_notifications(self):
+        shown = " ".join(expression for _, expression in expressions())
+        names = {name for name in documented("family") if name.startswith("headroom_notification")}
+        self.assertGreaterEqual(len(names), 4)
+        self.assertEqual({name for name in names if not re.search(rf"\b{name}\b", shown)}, set())
 
     def test_compose_mounts_what_there_is_and_opens_nothing_beyond_this_machine(self):
         compose = read_yaml(ROOT + "/docker-compose.yml")
