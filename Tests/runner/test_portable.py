@@ -42,6 +42,7 @@ func wait() {
 PLANTED = {
     "let a = eventfd(0, 0)": "eventfd",
     "let a = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue": "SOCK_CLOEXEC",
+    'let a = "/proc/a", b = eventfd(0, 0)': "eventfd",
     "let a = __rlimit_resource_t(1)": "__rlimit_resource_t",
     "var entry = environ": "environ",
     'let a = read("/proc/self/stat")': '"/proc/self/stat"',
@@ -58,7 +59,13 @@ PLANTED = {
     "#if os(Linux) && DEBUG\n#elseif canImport(Darwin)\ntimerfd_create(1)\n#endif": "timerfd_create",
     "#if os(Linux)\n#endif\nepoll_create1(0)": "epoll_create1",
     "#if canImport(Glibc)\nimport Glibc\n#endif": "imports Glibc, but not Darwin",
+    "import Glibc": "import Glibc",
+    "let a = Glibc.read(1)": "Glibc.read",
+    "let a = eventfd(eventfd(0, 0), 0)": "eventfd",
+    'let a = read("/proc/self/stat") + read("/proc/self/stat")': '"/proc/self/stat"',
 }
+TWO = {"let a = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue", 'let a = "/proc/a", b = eventfd(0, 0)'}
+"""Lines with two names."""
 
 
 class Lint(unittest.TestCase):
@@ -75,7 +82,19 @@ class Lint(unittest.TestCase):
                 status, output = self.lint("import Foundation\n" + text + "\n")
                 self.assertEqual(status, 1)
                 self.assertIn(found, output)
+                self.assertEqual(len(output.splitlines()), 2 if text in TWO else 1, "each finding once: " + output)
                 self.assertRegex(output, r"Source\.swift:\d+: ")
+
+    def test_it_names_the_line_of_an_import_without_darwin(self) -> None:
+        _, output = self.lint("let a = 1\n#if canImport(Glibc)\nimport Glibc\n#endif\n")
+        self.assertIn("Source.swift:3: imports Glibc", output)
+
+    def test_it_reads_a_file_of_two_folders_once(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "inner").mkdir()
+            Path(folder, "inner/Source.swift").write_text("let a = eventfd(0, 0)\n")
+            result = subprocess.run([LINT, folder, f"{folder}/inner"], capture_output=True, text=True, timeout=600)
+        self.assertEqual(result.stdout.count("eventfd does not exist"), 1, result.stdout)
 
     def test_it_accepts_what_a_condition_or_a_comment_deals_with(self) -> None:
         self.assertEqual(self.lint(GUARDED), (0, ""))
