@@ -147,6 +147,7 @@ class SeededUsers(RunningDemo):
         self.assertEqual([line for line in lines if not line.startswith("demo: ")], [])
 
     def test_its_addresses_open(self):
+        self.assertEqual(self.demo.address("notifications: +http://127.0.0.1:"), self.demo.chat)
         self.assertIn("Gentiana", self.demo.get("/").text)
         self.assertEqual(self.demo.get(f"/chat/{self.demo.people['Lim']}").status, 200)
         dashboard = self.demo.address("dashboard: +http://127.0.0.1:")
@@ -179,6 +180,26 @@ class SubscribingAgain(RunningDemo):
         self.assertEqual(self.demo.usage("Grace")["state"], "grace_period")
         self.assertEqual(self.demo.change("Grace", {"action": "pay"}).status, 204)
         self.assertEqual(self.demo.usage("Grace")["state"], "active")
+
+
+class Notified(RunningDemo):
+    def notified(self):
+        """Newest first: user, type, tier, used and limit of each notification that the chat has."""
+        listed = self.demo.get("/notifications").json["notifications"]
+        return [(each["body"]["type"], *(each["body"]["data"][name] for name in ("user", "tier", "used", "limit"))) for each in listed]
+
+    def test_the_chat_lists_who_has_reached_a_tier(self):
+        created = {
+            (f"usage.{'blocked' if tier == 'blocked' else 'crossed'}", self.demo.people[name], tier, used, limit)
+            for name, (_, state, tier, _, used, limit) in STATES.items()
+            if tier != "silent" and state in ("active", "trial") and name != "Enda"
+        }  # fmt: skip
+        self.assertEqual(len(created), 5)
+        wait_until(lambda: set(self.notified()) == created, lambda: f"{created}; it has {self.notified()}")
+        self.assertIn("sent", self.demo.send("Max"))
+        last = ("usage.blocked", self.demo.people["Max"], "blocked", 800, 800)
+        wait_until(lambda: self.notified()[0] == last, lambda: f"{last}; it has {self.notified()}")
+        self.assertEqual(len(self.notified()), 6)
 
 
 class Ending(unittest.TestCase):
