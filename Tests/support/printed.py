@@ -3,11 +3,13 @@
 import calendar
 import os
 import re
+import textwrap
 from dataclasses import dataclass
 
 MONTHS = calendar.month_name[1:]
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.M | re.S)
+"""A block in a list is indented as the list's text."""
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n)(?:(?: {4}.*)?\n)*")
 
 
@@ -32,7 +34,10 @@ def blocks(name):
     for heading, text in zip(["", *parts[1::2]], parts[0::2]):
         # The line end of the heading, removed by the split.
         text = "\n" + text
-        placed = [(match.start(), Block(heading=heading, language=match[1], text=match[2])) for match in FENCED.finditer(text)]
+        placed = [
+            (match.start(), Block(heading=heading, language=match[2], text=textwrap.dedent(match[3]) if match[1] else match[3]))
+            for match in FENCED.finditer(text)
+        ]
         plain = FENCED.sub(lambda match: "\n" * match[0].count("\n"), text)
         for match in INDENTED.finditer(plain):
             lines = [line[4:] for line in match[0].rstrip("\n").split("\n")]

@@ -44,8 +44,8 @@ def lines_of_page():
     return [line for block in blocks(PAGE) if block.language == "sh" for line in block.lines]
 
 
-def release(directory):
-    run(ROOT + "/script/release", VERSION, "--rehearse", "--program", settings.binary, "--output", directory)
+def release(directory, *flags, **options):
+    run(ROOT + "/script/release", VERSION, "--rehearse", "--program", settings.binary, "--output", directory, *flags, **options)
     return Path(directory)
 
 
@@ -130,7 +130,7 @@ class Machine:
 class ReleaseCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        for program in ("dpkg-deb", "dpkg-shlibdeps"):
+        for program in ("dpkg-deb", "dpkg-shlibdeps", "ssh-keygen"):
             if shutil.which(program) is None:
                 raise unittest.SkipTest(f"{program} is not installed; script/bootstrap --test does it")
         cls.dist = release(processes.directory())
@@ -144,6 +144,55 @@ class Packages(ReleaseCase):
         self.assertEqual(len(names), 3, names)
         run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=self.dist)
         self.assertEqual((release(processes.directory()) / "SHA256SUMS").read_text(), sums)
+
+    def test_a_user_verifies_what_was_signed_and_finds_a_changed_file(self):
+        """With the lines of both pages, and a key that asks for its passphrase on standard input."""
+        home, clone = Path(processes.directory()), Path(processes.directory())
+        (home / ".ssh").mkdir(mode=0o700)
+        (clone / "deploy/release").mkdir(parents=True)
+        own = {"env": {**os.environ, "HOME": str(home)}, "start_new_session": True}
+        making = next(block for block in blocks("CONTRIBUTING.md") if "ssh-keygen" in block.text)
+        run("bash", "-euc", making.text, cwd=clone, input="of a test\n" * 2, **own)
+        (step,) = re.findall(r"`script/release VERSION --tag --sign (\S+)`", Path(ROOT, "CONTRIBUTING.md").read_text())
+        dist = release(processes.directory(), "--sign", step.replace("~", str(home)), input="of a test\n", **own)
+        self.assertEqual((dist / "SHA256SUMS").read_text(), (self.dist / "SHA256SUMS").read_text(), "the files are the same")
+
+        shutil.copy(clone / "deploy/release/allowed_signers", dist)
+        verify, compare = (line for line in lines_of_page() if "SHA256SUMS" in line)
+        (good,) = re.findall(r"It prints `(Good .*?)`", Path(ROOT, PAGE).read_text())
+        self.assertTrue(run("bash", "-euc", verify, cwd=dist).startswith(good + " "))
+        self.assertEqual(run("bash", "-euc", compare, cwd=dist).count(": OK\n"), 3)
+
+        def fails(line):
+            return subprocess.run(["bash", "-euc", line], cwd=dist, capture_output=True, timeout=TIMEOUT_SECONDS).returncode != 0
+
+        self.assertTrue(fails(verify.replace("-n headroom-release", "-n file")), "signed for a release only")
+        with open(next(dist.glob("*.deb")), "ab") as package:
+            package.write(b"changed")
+        self.assertTrue(fails(compare))
+        self.assertFalse(fails(verify))
+        (dist / "SHA256SUMS").write_text(run("sha256sum", *(path.name for path in self.dist.iterdir() if "SHA" not in path.name), cwd=dist))
+        self.assertFalse(fails(compare), "whoever changed the file wrote its checksum")
+        self.assertTrue(fails(verify))
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", dist / "other")
+        (dist / "SHA256SUMS.sig").unlink()
+        run("ssh-keygen", "-q", "-Y", "sign", "-n", "headroom-release", "-f", dist / "other", dist / "SHA256SUMS")
+        self.assertTrue(fails(verify), "signed by somebody else")
+
+    def test_a_release_without_a_key_has_no_signature(self):
+        directory = processes.directory()
+        Path(directory, "SHA256SUMS.sig").write_text("of another release")
+        release(directory)
+        self.assertEqual(sorted(path.name for path in Path(directory).iterdir()), sorted(path.name for path in self.dist.iterdir()))
+        self.assertFalse(Path(directory, "SHA256SUMS.sig").exists())
+
+    def test_a_key_that_cannot_be_read_ends_the_release_before_the_build(self):
+        arguments = [ROOT + "/script/release", VERSION, "--rehearse", "--program", settings.binary, "--output", processes.directory()]
+        done = subprocess.run([*arguments, "--sign", "/nonexistent"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("release: /nonexistent is not an SSH key", done.stderr)
+        # As of a variable that is not set.
+        self.assertEqual(subprocess.run([*arguments, "--sign", ""], capture_output=True, timeout=TIMEOUT_SECONDS).returncode, 2)
 
     def test_the_archive_has_the_program_its_units_and_pages_for_each_command(self):
         directory = processes.directory()
@@ -281,7 +330,8 @@ class OnAnotherMachine(ReleaseCase):
     def test_the_lines_of_the_page_install_it(self):
         machine, folder = self.machine, "/root/download"
         shutil.copytree(self.dist, machine.root / folder.lstrip("/"))
-        lines = [line for line in lines_of_page() if not line.startswith("runuser ")]
+        # Packages has verified a signature.
+        lines = [line for line in lines_of_page() if not line.startswith(("runuser ", "ssh-keygen "))]
         self.assertEqual([line.split()[0] for line in lines], ["sha256sum", "apt", "headroom", "apt", "tar", "headroom"])
         check, install, ask, library, unpack, version = (f"cd {folder}; {line}" for line in lines)
         self.assertEqual(machine.run(check).count(": OK\n"), 3)
