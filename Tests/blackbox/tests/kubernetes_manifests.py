@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import unittest
+import urllib.parse
 
 import yaml
 from support import kubernetes, postgres, processes, settings
@@ -22,6 +23,8 @@ from support.waiting import TIMEOUT_SECONDS, wait_until
 OVERLAYS = ("try", "production", "managed-database")
 GENERATED_SECRETS = {"headroom-database-app": {"username", "password"}, "headroom-database-ca": {"ca.crt"}}
 """Secrets that CloudNativePG makes for the cluster headroom-database, with the keys that are used."""
+RECEIVERS = {"headroom-to-receiver": "HEADROOM_NOTIFICATIONS_URL"}
+"""Policies that let the service connect to an address, and the settings that have it."""
 DATABASE_NAMES = {"headroom-database-rw": "CloudNativePG makes it", "db.example": "a placeholder, for the operator's own"}
 """Hosts of databases for which there is no Service here."""
 
@@ -48,24 +51,19 @@ def walk(value, key=None):
 
 
 class Manifests(unittest.TestCase):
-    """Every overlay; and production with all stores, which is in no file."""
+    """Every overlay; and production with all components that are switched off in it, which is in no file."""
 
     @classmethod
     def setUpClass(cls):
         kubernetes.require_kubectl()
         cls.built = {name: kubernetes.build(f"{DIRECTORY}/overlays/{name}") for name in OVERLAYS}
-        copy = processes.directory() + "/kubernetes"
-        shutil.copytree(DIRECTORY, copy)
-        text = read("deploy/kubernetes/overlays/production/kustomization.yaml")
-        with open(f"{copy}/overlays/production/kustomization.yaml", "w") as file:
-            file.write(text.replace("  # - ../../components/", "  - ../../components/"))
-        cls.built["with all stores"] = kubernetes.build(f"{copy}/overlays/production")
+        cls.built["with everything"] = kubernetes.with_everything()
 
     def test_there_is_nothing_that_is_not_tested(self):
         self.assertEqual(set(os.listdir(f"{DIRECTORY}/overlays")), set(OVERLAYS))
         text = "".join(read(f"deploy/kubernetes/overlays/{each}/kustomization.yaml") for each in OVERLAYS)
         self.assertEqual(set(re.findall(r"/components/([\w-]+)", text)), set(os.listdir(f"{DIRECTORY}/components")))
-        self.assertLess(len(self.built["production"].settings()), len(self.built["with all stores"].settings()))
+        self.assertLess(len(self.built["production"].settings()), len(self.built["with everything"].settings()))
         self.assertGreater(len(kubernetes.build(f"{DIRECTORY}/base")), 5)
 
     def test_every_object_is_valid_and_no_field_is_unknown(self):
@@ -168,6 +166,10 @@ class Manifests(unittest.TestCase):
                     self.assertIn(key, keys[secret["secretName"]])
                     # Read by the pod's group, written by nobody.
                     self.assertEqual(secret["defaultMode"], 0o440)
+            if "HEADROOM_NOTIFICATIONS_SECRET_FILE" in found:
+                # `headroom notifications test` reads it there.
+                operator = containers(objects.one("Deployment", "headroom-operator")["spec"]["template"])["headroom"]
+                self.assertIn("/etc/headroom/notifications", {mount["mountPath"] for mount in operator["volumeMounts"]})
             for _, pod in objects.pods():
                 names = {volume["name"] for volume in pod["spec"].get("volumes", [])}
                 names |= {claim["metadata"]["name"] for each in objects.of("StatefulSet") for claim in each["spec"]["volumeClaimTemplates"]}
@@ -244,6 +246,15 @@ class Manifests(unittest.TestCase):
             to_database = policies["headroom-to-database"]
             self.assertEqual(to_database["policyTypes"], ["Egress"], name)
             self.assertEqual([port["port"] for rule in to_database["egress"] for port in rule["ports"]], [5432], name)
+            # Where else the service connects to, by the settings that say so.
+            others = {each for each in policies if each.startswith("headroom-to-")} - {"headroom-to-database"}
+            urls = {policy: objects.settings()[setting] for policy, setting in RECEIVERS.items() if setting in objects.settings()}
+            self.assertEqual(others, set(urls), name)
+            for policy, url in urls.items():
+                address = urllib.parse.urlsplit(url)
+                ports = [port["port"] for rule in policies[policy]["egress"] for port in rule["ports"]]
+                self.assertEqual(ports, [address.port or {"https": 443}[address.scheme]], name)
+                self.assertEqual(policies[policy]["policyTypes"], ["Egress"], name)
             for policy in policies.values():
                 for direction, end in (("ingress", "from"), ("egress", "to")):
                     for rule in policy.get(direction, []):
@@ -286,6 +297,21 @@ class Manifests(unittest.TestCase):
             for file in files:
                 if version in read(f"{directory}/{file}"):
                     self.assertEqual(directory, f"{DIRECTORY}/components/release")
+
+    def test_an_overlay_takes_the_image_from_the_registry_that_is_named(self):
+        for name in OVERLAYS:
+            copy = processes.directory() + "/kubernetes"
+            shutil.copytree(DIRECTORY, copy)
+            text = read(f"deploy/kubernetes/overlays/{name}/kustomization.yaml")
+            lines, found = re.subn(r"(?m)^# (images:| +- name: headroom| +newName: )", r"\1", text)
+            self.assertEqual(found, 3, name)
+            with open(f"{copy}/overlays/{name}/kustomization.yaml", "w") as file:
+                file.write(lines)
+            objects = kubernetes.build(f"{copy}/overlays/{name}")
+            for pod, template in objects.pods():
+                for container in containers(template).values():
+                    if pod != "headroom-database":
+                        self.assertEqual(container["image"], "registry.example/" + self.built[name].service_container()["image"], pod)
 
     def test_a_pod_has_the_time_to_drain_and_another_one_is_ready_before(self):
         defaults = documented_settings()
@@ -406,6 +432,19 @@ class InProduction(SettingsCase):
             _, secret = token(self, "prometheus", "dashboard")
             headers = {"Authorization": f"Bearer {secret}"}
             wait_until(lambda: service.http("GET", endpoint["path"], headers=headers).status == 200, "the token is read")  # noqa: B023
+
+
+class WithNotifications(SettingsCase):
+    def test_the_service_takes_their_settings_and_the_secret_that_the_page_makes(self):
+        found = kubernetes.with_everything().settings()
+        (made,) = re.findall(r'--from-literal=secret="(whsec_.*)"$', read("docs/containers.md"), re.M)
+        path = processes.directory() + "/secret"
+        subprocess.run(["bash", "-euc", f'echo "{made}" > {path}'], check=True, timeout=TIMEOUT_SECONDS)
+        names = {name: value for name, value in found.items() if name.startswith("HEADROOM_NOTIFICATIONS_")}
+        self.assertEqual(set(names), {"HEADROOM_NOTIFICATIONS_URL", "HEADROOM_NOTIFICATIONS_SECRET_FILE"})
+        service = self.serve(env={**names, "HEADROOM_NOTIFICATIONS_SECRET_FILE": path})
+        self.assertIn("+ALLOWED", service.send_command(f"CONSUME {self.user()}"))
+        self.assertIn("headroom_notifications_pending 0", service.http("GET", "/metrics").text)
 
 
 class Bootstrap(Case):
