@@ -344,7 +344,7 @@ class Page(Case):
 
     def check_secret(self, line, objects):
         """kubectl makes it, without a cluster, and it is as the example has it."""
-        for name in ("tls.crt", "tls.key", "ca.crt", "token"):
+        for name in ("tls.crt", "tls.key", "ca.crt", "token", "notifications-secret"):
             with open(f"{self.directory}/{name}", "w") as file:
                 file.write("of a test")
         line = line.replace("kubectl", kubernetes.kubectl(), 1) + " --dry-run=client --output=yaml"

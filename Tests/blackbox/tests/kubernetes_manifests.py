@@ -14,7 +14,7 @@ from support.case import LONG_TIMEOUTS, Case
 from support.certificates import Authority
 from support.kubernetes import DIRECTORY, containers, is_selected
 from support.postgres import Cluster
-from support.printed import ROOT
+from support.printed import ROOT, blocks
 from support.reference import documented
 from support.service import Service, command, environment
 from support.tokens import token
@@ -435,11 +435,11 @@ class InProduction(SettingsCase):
 
 
 class WithNotifications(SettingsCase):
-    def test_the_service_takes_their_settings_and_the_secret_that_the_page_makes(self):
+    def test_the_service_takes_their_settings_and_the_secret_that_a_page_makes(self):
         found = kubernetes.with_everything().settings()
-        (made,) = re.findall(r'--from-literal=secret="(whsec_.*)"$', read("docs/containers.md"), re.M)
-        path = processes.directory() + "/secret"
-        subprocess.run(["bash", "-euc", f'echo "{made}" > {path}'], check=True, timeout=TIMEOUT_SECONDS)
+        (line,) = (line for block in blocks("docs/notifications.md") for line in block.lines if "whsec_" in line and "openssl" in line)
+        path = processes.directory() + "/notifications-secret"
+        subprocess.run(["bash", "-euc", f"{line} > {path}"], check=True, timeout=TIMEOUT_SECONDS)
         names = {name: value for name, value in found.items() if name.startswith("HEADROOM_NOTIFICATIONS_")}
         self.assertEqual(set(names), {"HEADROOM_NOTIFICATIONS_URL", "HEADROOM_NOTIFICATIONS_SECRET_FILE"})
         service = self.serve(env={**names, "HEADROOM_NOTIFICATIONS_SECRET_FILE": path})
