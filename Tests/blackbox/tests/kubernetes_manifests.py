@@ -23,7 +23,7 @@ from support.waiting import TIMEOUT_SECONDS, wait_until
 OVERLAYS = ("try", "production", "managed-database")
 GENERATED_SECRETS = {"headroom-database-app": {"username", "password"}, "headroom-database-ca": {"ca.crt"}}
 """Secrets that CloudNativePG makes for the cluster headroom-database, with the keys that are used."""
-RECEIVERS = {"headroom-to-receiver": "HEADROOM_NOTIFICATIONS_URL"}
+RECEIVERS = {"headroom-to-receiver": "HEADROOM_NOTIFICATIONS_URL", "headroom-to-collector": "HEADROOM_TRACING_URL"}
 """Policies that let the service connect to an address, and the settings that have it."""
 DATABASE_NAMES = {"headroom-database-rw": "CloudNativePG makes it", "db.example": "a placeholder, for the operator's own"}
 """Hosts of databases for which there is no Service here."""
