@@ -19,6 +19,8 @@ from support.waiting import TIMEOUT_SECONDS, wait_until
 
 PAGE = "docs/containers.md"
 COMPOSE = ("docker-compose.yml", "docker-compose.citus.yml", "deploy/compose/compose.yml", "deploy/compose/stripe.yml")
+MADE = ("tls/fullchain.pem", "tls/privkey.pem", "backups", "secrets/stripe-signing-secret")
+"""What make-secrets, or a user, puts beside compose.yml."""
 HEADROOM, POSTGRESQL = 10001, 999
 """The accounts of the images."""
 
@@ -302,6 +304,30 @@ class Page(Case):
                     self.check_kubectl(line, words)
                 else:
                     self.assertTrue(os.access(os.path.join(ROOT, words[0]), os.X_OK))
+
+    def test_every_file_and_service_in_the_text_exists(self):
+        text = re.sub(r"(?ms)^ *```.*?```$", "", read(PAGE))
+        found = re.findall(r"`([^`\n]+)`", text)
+        paths = {each for each in found if re.fullmatch(r"[\w.-]+(/[\w.-]+)+", each)}
+        self.assertGreater(len(paths), 15)
+        made = {f"deploy/compose/{name}" for name in MADE}
+        for path in sorted(paths - made):
+            folders = (ROOT, *(os.path.join(ROOT, "deploy/kubernetes", inner) for inner in ("", "components", "overlays/production")))
+            if not path.endswith((".example/headroom", ".tar.gz")):
+                self.assertTrue(any(os.path.exists(os.path.join(folder, path)) for folder in folders), path)
+        inline = [shlex.split(each) for each in found if each.startswith("docker compose ") and "…" not in each]
+        self.assertGreater(len(inline), 3)
+        for words in inline:
+            files = [words[index + 1] for index, word in enumerate(words) if word == "--file"] or ["docker-compose.yml"]
+            services = {name for file in files for name in yaml.safe_load(read(file))["services"]}
+            rest = words[2 + 2 * words.count("--file") :]
+            if rest[0] == "exec":
+                self.assertIn(rest[1], services)
+                self.assertEqual(rest[2], "headroom")
+            elif rest[0] == "kill":
+                self.assertIn(rest[-1], services)
+            else:
+                self.assertEqual(rest[0], "up")
 
     def check_build(self, words):
         self.assertEqual(words[2:4], ["--tag", f"headroom:{version()}"])
