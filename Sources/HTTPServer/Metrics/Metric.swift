@@ -46,7 +46,7 @@ extension Metric {
     // MARK: Service
 
     static let buildInfo = Metric("headroom_build_info", .gauge, ["version"], "1; the version of the service.")
-    static let draining = Metric("headroom_draining", .gauge, "1 while the service is shutting down, else 0.")
+    static let draining = Metric("headroom_draining", .gauge, "1 while the service shuts down, else 0.")
 
     // MARK: Line protocol
 
@@ -54,34 +54,34 @@ extension Metric {
     static let connectionsAccepted = Metric(
         "headroom_connections_accepted_total",
         .counter,
-        "Connections that were accepted."
+        "Connections accepted."
     )
     static let connectionsRefused = Metric(
         "headroom_connections_refused_total",
         .counter,
-        "Connections that were refused because there were too many."
+        "Connections refused because there were too many."
     )
     static let tokenConnections = Metric(
         "headroom_token_connections",
         .gauge,
         ["token"],
-        "Connections now by the name of their token, of 64 names at most."
+        "Connections now by their token's name, 64 names at most."
     )
     static let authentications = Metric(
         "headroom_authentications_total",
         .counter,
         ["outcome"],
-        "Authentication attempts by outcome: accepted or refused."
+        "Authentication attempts: accepted or refused."
     )
     static let tokensAge = Metric(
         "headroom_tokens_age_seconds",
         .gauge,
-        "Age of the cached tokens, which are read every two seconds; rises while they cannot be read."
+        "Age of the cached tokens, read every two seconds; rises while they cannot be read."
     )
     static let tokensRefused = Metric(
         "headroom_tokens_refused",
         .gauge,
-        "Tokens with an invalid row in headroom.tokens, each logged once."
+        "Tokens with an invalid row in headroom.tokens."
     )
     static let handshakesFailed = Metric(
         "headroom_tls_handshakes_failed_total",
@@ -98,12 +98,12 @@ extension Metric {
         "headroom_answers_total",
         .counter,
         ["status", "tier"],
-        "Answers about a user, over both ports, by status and by the user's tier."
+        "Answers about a user, over both ports, by status and tier."
     )
     static let shadows = Metric(
         "headroom_shadow_answers_total",
         .counter,
-        "Answers about messages beyond the limit of a plan that does not enforce it (shadow=1), over both ports."
+        "Answers with shadow=1: messages beyond the limit of a plan that does not enforce it."
     )
     static let errors = Metric(
         "headroom_errors_total",
@@ -114,7 +114,7 @@ extension Metric {
     static let answerDuration = Metric(
         "headroom_answer_duration_seconds",
         .histogram,
-        "From receiving a request to writing its answer, for requests that the engine answered."
+        "From receiving a request to writing the engine's answer."
     )
 
     // MARK: Engine
@@ -125,13 +125,13 @@ extension Metric {
         "headroom_node_lanes_connected",
         .gauge,
         ["node"],
-        "Lanes that are connected to a server of a distributed database; absent in another."
+        "Lanes connected to a server of a distributed database; absent in another."
     )
     static let nodeBuckets = Metric(
         "headroom_node_buckets",
         .gauge,
         ["node"],
-        "Buckets that a server of a distributed database has; absent in another."
+        "Buckets of a server of a distributed database; absent in another."
     )
     static let laneQueue = Metric(
         "headroom_lane_queue_requests",
@@ -149,8 +149,8 @@ extension Metric {
         "headroom_statement_duration_seconds",
         .histogram,
         ["statement"],
-        "From sending a batch's statement to receiving its result. Statements: count (the fast path), perform (the "
-            + "slow path), read (changes nothing)."
+        "From sending a batch's statement to its result: count (fast path), perform (slow path), read (changes "
+            + "nothing)."
     )
     static let reconnects = Metric(
         "headroom_database_reconnects_total",
@@ -171,7 +171,7 @@ extension Metric {
         "headroom_requests_blocked_total",
         .counter,
         ["reason"],
-        "Requests to count or to hold that were answered BLOCKED."
+        "Requests to count or hold that were answered BLOCKED."
     )
 
     // MARK: Database
@@ -179,18 +179,18 @@ extension Metric {
     static let databaseUp = Metric(
         "headroom_database_up",
         .gauge,
-        "1 if the database answered the last probe, which is every two seconds, else 0."
+        "1 if the database answered the last probe (every two seconds), else 0."
     )
     static let databaseInfo = Metric(
         "headroom_database_info",
         .gauge,
         ["version"],
-        "1; PostgreSQL's version. Absent while the database cannot be reached."
+        "1; PostgreSQL's version. Absent while the database is away."
     )
     static let schemaVersion = Metric(
         "headroom_schema_version",
         .gauge,
-        "Number of the newest migration in the database; absent while it cannot be reached."
+        "Number of the newest migration; absent while the database is away."
     )
     static let timeline = Metric(
         "headroom_database_timeline",
@@ -206,8 +206,7 @@ extension Metric {
         "headroom_replication",
         .gauge,
         ["mode"],
-        "1 for the present mode. synchronous: commits wait for a standby; asynchronous: a failover loses answered messages; "
-            + "stopped: commits wait for a standby that is not there; none: there is no standby."
+        "1 for the present mode: synchronous, asynchronous, stopped or none, as in INFO."
     )
     static let replicationLag = Metric(
         "headroom_replication_lag_seconds",
@@ -239,17 +238,16 @@ extension Metric {
         "headroom_http_turned_away_total",
         .counter,
         ["reason"],
-        "Connections of the HTTP server that were closed, and requests that were refused, to keep its limits. all, "
-            + "address: an idle connection was closed for a new one (limit of all connections, of one address); busy: a "
-            + "request was refused because all connections were busy; head: request headers did not arrive in time; "
-            + "output: responses were not read in time."
+        "Connections closed and requests refused to keep HTTP's limits. all, address: an idle connection was closed "
+            + "for a new one (limit of all, or of an address); busy: all connections were busy; head: a request's "
+            + "headers were late; output: a response was not read in time."
     )
 
     static let webhookRequests = Metric(
         "headroom_webhook_requests_total",
         .counter,
         ["source", "type", "outcome"],
-        "Requests of stores by store, event type and outcome; type is none if it was not decoded."
+        "Requests of stores; type is none if it was not decoded."
     )
 
     // MARK: Notifications
@@ -262,12 +260,12 @@ extension Metric {
     static let notificationAttemptsFailed = Metric(
         "headroom_notification_attempts_failed_total",
         .counter,
-        "Attempts of this instance to deliver a notification that failed."
+        "Failed attempts of this instance to deliver a notification."
     )
     static let notificationsPending = Metric(
         "headroom_notifications_pending",
         .gauge,
-        "Notifications in the database that are not delivered yet, 100,000 at most. Of all instances together."
+        "Undelivered notifications in the database, of all instances, 100,000 at most."
     )
     static let oldestNotification = Metric(
         "headroom_notifications_oldest_pending_seconds",

@@ -14,14 +14,13 @@ extension Settings {
     static let connectionsPerTokenMaximum = Setting<Int?>(
         "connections-per-token-maximum",
         1...1_000_000,
-        "maximum number of open connections that use one token. A further AUTH is answered -OVERLOADED. If it is not "
-            + "set, only connections-maximum applies"
+        "maximum open connections with one token; a further AUTH is answered -OVERLOADED"
     )
     static let tlsCertificate = Setting<String?>(
         "tls-certificate",
         "path",
-        "PEM file with the service's certificate, followed by the intermediate certificates. If it is set, the port "
-            + "accepts only TLS. SIGHUP reads this file, tls-key and tls-client-ca again"
+        "PEM file with the certificate, followed by the intermediate ones. With it, the port accepts only TLS. SIGHUP "
+            + "reads it, tls-key and tls-client-ca again"
     )
     static let tlsKey = Setting<String?>(
         "tls-key",
@@ -31,8 +30,7 @@ extension Settings {
     static let tlsClientCA = Setting<String?>(
         "tls-client-ca",
         "path",
-        "PEM file with CA certificates. If it is set, clients must present a certificate that is signed by one of "
-            + "these CAs"
+        "PEM file with CA certificates. With it, clients must present a certificate that one of these CAs has signed"
     )
     static let tlsHandshakeTimeout = Setting<Duration>(
         "tls-handshake-timeout-ms",
@@ -44,8 +42,8 @@ extension Settings {
         "trusted-network",
         (false, "no"),
         (true, "yes"),
-        "yes: the service may listen without TLS or tokens on an address that other machines can reach. Use it only if "
-            + "no untrusted machine can reach that address"
+        "yes: the service may listen without TLS or tokens where other machines can reach it. Use it only if no "
+            + "untrusted machine can"
     )
 
     public static let ofAccess: [any SettingDefinition] = [

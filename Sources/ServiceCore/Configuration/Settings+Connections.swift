@@ -11,83 +11,79 @@ extension Settings {
         "reuse-port",
         (false, "off"),
         (true, "on"),
-        "whether another instance that the same user runs on this machine may open listen and http as well "
-            + "(SO_REUSEPORT), so that it serves before this one ends. Both must have it on. The kernel distributes new "
-            + "connections among the instances"
+        "whether another instance of the same user on this machine may open listen and http as well (SO_REUSEPORT), to "
+            + "serve before this one ends. Both must have it on. The kernel distributes new connections"
     )
     static let eventLoops = Setting<Int>(
         "event-loops",
         default: 1,
         1...64,
-        "number of threads that serve the connections of the line protocol"
+        "number of threads that serve the line protocol"
     )
     static let connectionsMaximum = Setting<Int>(
         "connections-maximum",
         default: 4_096,
         1...1_000_000,
-        "maximum number of open connections to the line protocol. A further connection is answered -OVERLOADED and "
-            + "closed"
+        "maximum open connections of the line protocol; one more is answered -OVERLOADED and closed"
     )
     static let connectionsPerAddressMaximum = Setting<Int?>(
         "connections-per-address-maximum",
         1...1_000_000,
-        "maximum number of open connections from one IP address (IPv6: from one /64 network). A further connection is "
-            + "answered -OVERLOADED and closed. If it is not set, only connections-maximum applies"
+        "maximum open connections from one IP address (IPv6: one /64 network); one more is answered -OVERLOADED and "
+            + "closed"
     )
     static let inFlightMaximum = Setting<Int>(
         "in-flight-maximum",
         default: 1_024,
         1...65_536,
         unit: "requests",
-        "maximum number of unanswered requests of one connection. The service reads no further requests from it until "
-            + "some are answered"
+        "maximum unanswered requests of one connection; no more are read from it until some are answered"
     )
     static let subscriptionsMaximum = Setting<Int>(
         "subscriptions-maximum",
         default: 1_024,
         1...1_000_000,
-        "maximum number of users that one connection may subscribe to. A further subscription is answered -BADARG"
+        "maximum users that one connection may subscribe to; one more is answered -BADARG"
     )
     static let requestBytesMaximum = Setting<Int>(
         "request-bytes-maximum",
         default: 1_024,
         128...65_536,
         unit: "bytes",
-        "maximum size of a request, without its line end. A larger one is answered -TOOLONG, and the connection is "
+        "maximum size of a request, without its line end; a larger one is answered -TOOLONG, and the connection is "
             + "closed"
     )
     static let requestArgumentsMaximum = Setting<Int>(
         "request-arguments-maximum",
         default: 16,
         8...64,
-        "maximum number of arguments of a request, including the verb. A request with more is answered -TOOLONG, and "
-            + "the connection is closed"
+        "maximum arguments of a request, including the verb; with more it is answered -TOOLONG, and the connection is "
+            + "closed"
     )
     static let outputBytesMaximum = Setting<Int>(
         "output-bytes-maximum",
         default: 1_048_576,
         65_536...67_108_864,
         unit: "bytes",
-        "maximum size of the replies that wait to be sent on one connection. With more, the connection is closed"
+        "maximum size of the replies that wait to be sent on one connection; with more it is closed"
     )
     static let outputTimeout = Setting<Duration>(
         "output-timeout-ms",
         default: 10_000,
         100...3_600_000,
-        "a connection is closed if its client does not read replies for this long, also over HTTP"
+        "a connection is closed if its client reads no replies for this long, also over HTTP"
     )
     static let idleTimeout = Setting<Duration>(
         "idle-timeout-ms",
         default: 300_000,
         1_000...86_400_000,
-        "a connection is closed if it sends no complete request for this long, unless it has subscriptions"
+        "a connection without subscriptions is closed if it sends no complete request for this long"
     )
     static let firstRequestTimeout = Setting<Duration>(
         "first-request-timeout-ms",
         default: 10_000,
         100...3_600_000,
-        "a new connection is closed if it does not send a complete request (over HTTP: the headers of a request) "
-            + "within this time"
+        "a new connection is closed if its first request (over HTTP: the headers) is not complete within this time"
     )
     static let incompleteRequestTimeout = Setting<Duration>(
         "incomplete-request-timeout-ms",
@@ -99,15 +95,15 @@ extension Settings {
         "drain-delay-ms",
         default: 0,
         0...600_000,
-        "after SIGTERM or SIGINT, /readyz answers 503 at once, and the ports stay open and serve for this long, until "
-            + "load balancers have seen it. Then they are closed, and drain-timeout-ms begins"
+        "after SIGTERM or SIGINT, /readyz answers 503, and the ports serve on for this long, until load balancers have "
+            + "seen it. Then they are closed, and drain-timeout-ms begins"
     )
     static let drainTimeout = Setting<Duration>(
         "drain-timeout-ms",
         default: 8_000,
         100...600_000,
-        "once the ports are closed, the service waits at most this long for its connections to end, then closes the "
-            + "rest. It also limits how long a connection stays open after its last reply if the client goes on sending"
+        "once the ports are closed, how long the service waits for its connections to end before it closes the rest; "
+            + "also how long a connection stays open after its last reply while the client goes on sending"
     )
 
     public static let ofConnections: [any SettingDefinition] = [

@@ -7,21 +7,21 @@ extension Settings {
         "database-url",
         "libpq connection string or URI",
         isSecret: true,
-        "the PostgreSQL database to use, version 14 or later. If neither this nor DATABASE_URL is set, a private "
-            + "PostgreSQL is started in data-dir. The value may contain a password: set the environment variable "
-            + "instead of the flag, or use a password file (passfile)"
+        "the database, PostgreSQL 14 or later. If neither this nor DATABASE_URL is set, a private PostgreSQL is "
+            + "started in data-dir. If it has a password, set the variable instead of the flag, or use a password file "
+            + "(passfile)"
     )
     public static let dataDirectory = Setting<String>(
         "data-dir",
         default: ".headroom",
         "path",
-        "the directory in which the private PostgreSQL keeps its data"
+        "the directory of the private PostgreSQL's data"
     )
     public static let logLevel = Setting<Logger.Level>(
         "log-level",
         default: .info,
-        "the lowest level of log messages that are written to standard error. Above debug, nothing is written for each "
-            + "request. Commands other than serve use warning by default"
+        "the lowest level of messages in the log (standard error). Above debug, nothing is logged for each request. "
+            + "Commands other than serve use warning by default"
     )
 
     public static let ofEveryCommand: [any SettingDefinition] = [databaseURL, dataDirectory, logLevel]
@@ -30,59 +30,58 @@ extension Settings {
         "unknown-users",
         default: .trial,
         "what a user without a plan gets. trial: the trial, which starts with the first counted message; free: the "
-            + "allowance of the plan free; deny: nothing"
+            + "plan free; deny: nothing"
     )
     static let userNamespace = Setting<UserNamespace?>(
         "user-namespace",
-        "the namespace of users' names. If it is set, a user may be any text of 1 to 255 bytes without spaces and control "
-            + "characters, such as an id of Clerk, Firebase or Auth0: it stands for the UUID of version 5 of the text in "
-            + "the namespace. Choose a random UUID once, and never change it"
+        "the namespace of users' names. With it, a user may be any text of 1 to 255 bytes without spaces and control "
+            + "characters, such as an id of Clerk or Auth0: it stands for the text's UUID of version 5. Choose a "
+            + "random UUID once, and never change it"
     )
     static let manageURL = Setting<String?>(
         url: "manage-url",
-        "the address where users change a subscription that does not come from the App Store; USAGE shows it as manage"
+        "where users change a subscription that does not come from the App Store; USAGE shows it as manage"
     )
     static let language = Setting<LanguageTag>(
         "language",
         default: .english,
-        "the language of sentences for requests that name none, or none that has words in headroom.words. Words that it "
-            + "lacks are in en"
+        "the language of sentences for requests that name none with words in headroom.words. Words that it lacks are "
+            + "in en"
     )
     static let allowsWhenUnavailable = Setting<Bool>(
         "when-unavailable",
         (false, "deny"),
         (true, "allow"),
-        "what messages are answered while the database cannot be reached. deny: -UNAVAILABLE; allow: they are let "
-            + "through uncounted, with degraded=1, also those that are reserved"
+        "the answer to messages while the database cannot be reached. deny: -UNAVAILABLE; allow: they are let through "
+            + "or held, uncounted, with degraded=1"
     )
     static let lanes = Setting<Int>(
         "lanes",
         default: 2,
         1...64,
-        "number of database connections that execute batches of requests, each with its own thread; in a distributed "
-            + "database, for each worker"
+        "number of database connections that execute batches, each with its own thread; in a distributed database, for "
+            + "each worker"
     )
     static let batchMaximum = Setting<Int>(
         "batch-maximum",
         default: 512,
         1...4_096,
         unit: "requests",
-        "maximum number of requests in one batch"
+        "maximum requests in one batch"
     )
     static let queueMaximum = Setting<Int>(
         "queue-maximum",
         default: 65_536,
         64...1_048_576,
         unit: "requests",
-        "maximum number of requests that wait for the database, over all connections. A further request is answered "
-            + "-OVERLOADED"
+        "maximum requests that wait for the database, over all connections; one more is answered -OVERLOADED"
     )
     static let queueWait = Setting<Duration>(
         "queue-wait-ms",
         default: 500,
         10...30_000,
-        "a request that would wait longer than this for the database is answered -OVERLOADED at once. Values above "
-            + "half of request-timeout-ms have the effect of that half"
+        "a request that would wait longer for the database is answered -OVERLOADED at once. Above half of "
+            + "request-timeout-ms, that half applies"
     )
     static let requestTimeout = Setting<Duration>(
         "request-timeout-ms",
@@ -107,14 +106,13 @@ extension Settings {
         "report-timeout-ms",
         default: 60_000,
         1_000...3_600_000,
-        "REPORT and TOP, which read the whole table, are answered within this time, with an error if they are not "
-            + "finished"
+        "REPORT and TOP are answered within this time, with an error if they are not finished"
     )
     static let changesPoll = Setting<Duration>(
         "changes-poll-ms",
         default: 100,
         10...60_000,
-        "minimum time between two checks of the database for changes of subscribed users"
+        "minimum time between two polls for changes of subscribed users"
     )
     public static let keysKeepDays = Setting<Int>(
         "keys-keep-days",
@@ -127,8 +125,7 @@ extension Settings {
         "billing-sessions",
         default: 4,
         1...64,
-        "maximum number of database connections that apply billing events at the same time. They are opened when "
-            + "needed and closed after 30 s without work"
+        "maximum database connections that apply billing events at a time. They are closed after 30 s without work"
     )
 
     public static let ofDatabase: [any SettingDefinition] = [

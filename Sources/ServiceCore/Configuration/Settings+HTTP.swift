@@ -3,8 +3,8 @@ extension Settings {
     package static let http = Setting<ListenAddress?>(
         "http",
         default: "127.0.0.1:6748",
-        "the address and port of the HTTP server: webhooks, metrics, health checks, JSON API, dashboard. off: no HTTP "
-            + "server. If it is not set and the default port is in use, the service runs without HTTP"
+        "the address and port of the HTTP server: webhooks, metrics, health checks, JSON API, dashboard. off: none. If "
+            + "it is not set and the default port is in use, the service runs without HTTP"
     )
     static let httpTLS = Setting<Bool>(
         "http-tls",
@@ -15,37 +15,35 @@ extension Settings {
     )
     static let httpOrigins = Setting<Set<String>>(
         origins: "http-origins",
-        "web pages that may call the paths under /v1 from a browser (CORS), by their origins. If it is not set, no page "
-            + "of another site may. A page's visitors can read its token, so give it the scope dashboard at most"
+        "origins of web pages of other sites that may call /v1 from a browser (CORS). A page's visitors can read its "
+            + "token: give it the scope dashboard at most"
     )
     static let httpConnectionsMaximum = Setting<Int>(
         "http-connections-maximum",
         default: 256,
         1...65_536,
-        "maximum number of open connections to the HTTP server. For a further one, the connection that has waited "
-            + "longest for a request is closed. While all of them are busy with requests, up to a quarter more, at "
-            + "most 64, are accepted: on these, /healthz and /readyz are answered, and other requests get 503"
+        "maximum open HTTP connections. For one more, the connection that has waited longest for a request is closed. "
+            + "While all are busy, up to a quarter more, at most 64, are accepted: there /healthz and /readyz are "
+            + "answered, and other requests get 503"
     )
     static let httpConnectionsPerAddressMaximum = Setting<Int?>(
         "http-connections-per-address-maximum",
         1...65_536,
-        "maximum number of open connections to the HTTP server from one IP address (IPv6: from one /64 network). "
-            + "Further ones are treated as those above http-connections-maximum. If it is not set, only that setting "
-            + "applies"
+        "maximum open HTTP connections from one IP address (IPv6: one /64 network); further ones are treated as those "
+            + "above http-connections-maximum"
     )
     static let httpBodyBytesMaximum = Setting<Int>(
         "http-body-bytes-maximum",
         default: 262_144,
         1_024...16_777_216,
         unit: "bytes",
-        "maximum size of the body of an HTTP request. A larger one is answered 413"
+        "maximum size of a request's body; a larger one is answered 413"
     )
     static let httpRequestTimeout = Setting<Duration>(
         "http-request-timeout-ms",
         default: 10_000,
         100...600_000,
-        "maximum time to receive the body of an HTTP request (otherwise the answer is 408), and to process the request "
-            + "(otherwise 503)"
+        "maximum time to receive a request's body (otherwise 408), and to process the request (otherwise 503)"
     )
     static let httpIdleTimeout = Setting<Duration>(
         "http-idle-timeout-ms",

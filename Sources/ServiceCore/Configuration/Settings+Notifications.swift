@@ -5,13 +5,12 @@ extension Settings {
     package static let notificationsURL = Setting<String?>(
         localOrSecureURL: "notifications-url",
         "where notifications are sent when a user reaches a tier. Requires notifications-secret or "
-            + "notifications-secret-file. If it is not set, none are recorded or sent"
+            + "notifications-secret-file. Without it, none are recorded or sent"
     )
     package static let notificationsSecret = Setting<[Secret]>(
         "notifications-secret",
-        "the secret with which notifications are signed: whsec_ and 24 to 64 bytes in Base64. To change it, set the new "
-            + "and the old one, separated by a space or a comma: each request has a signature for each. Set the "
-            + "environment variable or notifications-secret-file instead of the flag"
+        "the secret that signs notifications: whsec_ and 24 to 64 bytes in Base64. Separated by a space or a comma, "
+            + "the new and the old one each sign every request. Use the variable or notifications-secret-file"
     )
     package static let notificationsSecretFile = Setting<String?>(
         "notifications-secret-file",

@@ -4,9 +4,8 @@ import LineProtocol
 extension Settings {
     static let revenueCatAuthorization = Setting<[Secret]>(
         "revenuecat-authorization",
-        "the value of the Authorization header that RevenueCat sends. To change it, set the old and the new value, "
-            + "separated by a comma: both are accepted. It is a secret, so set the environment variable or "
-            + "revenuecat-authorization-file instead of the flag"
+        "the Authorization header that RevenueCat sends. Separated by a comma, the old and the new value are both "
+            + "accepted. A secret: use the variable or revenuecat-authorization-file"
     )
     package static let revenueCatAuthorizationFile = Setting<String?>(
         "revenuecat-authorization-file",
@@ -15,9 +14,8 @@ extension Settings {
     )
     static let revenueCatSigningSecret = Setting<[Secret]>(
         "revenuecat-signing-secret",
-        "the secret with which RevenueCat signs its requests. If it is set, a signature is required. To change it, set "
-            + "the old and the new secret, separated by a comma: both are accepted. Set the environment variable or "
-            + "revenuecat-signing-secret-file instead of the flag"
+        "the secret with which RevenueCat signs requests. With it, a signature is required. Separated by a comma, the "
+            + "old and the new one are both accepted. Use the variable or revenuecat-signing-secret-file"
     )
     package static let revenueCatSigningSecretFile = Setting<String?>(
         "revenuecat-signing-secret-file",
@@ -29,7 +27,7 @@ extension Settings {
         default: 300,
         1...3_600,
         unit: "s",
-        "maximum difference between the time in RevenueCat's signature and this machine's clock, in either direction"
+        "maximum difference between the time in RevenueCat's signature and this machine's clock"
     )
     static let appStoreBundleID = Setting<String?>(
         "appstore-bundle-id",
@@ -39,18 +37,17 @@ extension Settings {
     static let appStoreAppleID = Setting<Int?>(
         "appstore-app-apple-id",
         1...999_999_999_999_999,
-        "the Apple ID of the app, a number. If it is set, notifications with another one are refused"
+        "the Apple ID of the app. With it, notifications that have another one are refused"
     )
     package static let appStoreRootCertificate = Setting<String?>(
         "appstore-root-certificate",
         "path",
-        "file, PEM or DER, with the root certificate by which App Store notifications are verified: Apple Root CA - G3"
+        "file, PEM or DER, with the root certificate that verifies App Store notifications: Apple Root CA - G3"
     )
     static let stripeSigningSecret = Setting<[Secret]>(
         "stripe-signing-secret",
-        "the signing secret of the webhook endpoint at Stripe, whsec_…. To change it, set the old and the new secret, "
-            + "separated by a comma: both are accepted. Set the environment variable or stripe-signing-secret-file "
-            + "instead of the flag"
+        "the signing secret of Stripe's webhook endpoint, whsec_…. Separated by a comma, the old and the new one are "
+            + "both accepted. Use the variable or stripe-signing-secret-file"
     )
     package static let stripeSigningSecretFile = Setting<String?>(
         "stripe-signing-secret-file",
@@ -62,14 +59,14 @@ extension Settings {
         default: 300,
         1...3_600,
         unit: "s",
-        "maximum difference between the time in Stripe's signature and this machine's clock, in either direction"
+        "maximum difference between the time in Stripe's signature and this machine's clock"
     )
     static let stripeRefundRevokes = Setting<Bool>(
         "stripe-refund-revokes",
         (true, "on"),
         (false, "off"),
-        "whether a full refund of a subscription's charge at Stripe ends the user's access. off: only the state of the "
-            + "subscription at Stripe ends it"
+        "whether a full refund of a subscription's charge at Stripe ends access. off: only the subscription's state "
+            + "does"
     )
     static let storeEnvironment = Setting<WebhookConfiguration.Environments>(
         "store-environment",
