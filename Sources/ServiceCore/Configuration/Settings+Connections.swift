@@ -4,15 +4,15 @@ extension Settings {
     public static let listen = Setting<ListenAddress>(
         "listen",
         default: "127.0.0.1:6747",
-        "the address and port of the line protocol. With port 0 the system chooses a free port, which is printed at "
-            + "the start"
+        "the address and port of the line protocol. With port 0 the system chooses a free one, which is printed at the "
+            + "start"
     )
     static let reusesPort = Setting<Bool>(
         "reuse-port",
         (false, "off"),
         (true, "on"),
         "whether another instance of the same user on this machine may open listen and http as well (SO_REUSEPORT), to "
-            + "serve before this one ends. Both must have it on. The kernel distributes new connections"
+            + "serve before this one ends. Both must have it on"
     )
     static let eventLoops = Setting<Int>(
         "event-loops",
@@ -95,15 +95,15 @@ extension Settings {
         "drain-delay-ms",
         default: 0,
         0...600_000,
-        "after SIGTERM or SIGINT, /readyz answers 503, and the ports serve on for this long, until load balancers have "
-            + "seen it. Then they are closed, and drain-timeout-ms begins"
+        "after SIGTERM or SIGINT, /readyz answers 503, and the ports serve on for this long. Then they are closed, and "
+            + "drain-timeout-ms begins"
     )
     static let drainTimeout = Setting<Duration>(
         "drain-timeout-ms",
         default: 8_000,
         100...600_000,
-        "once the ports are closed, how long the service waits for its connections to end before it closes the rest; "
-            + "also how long a connection stays open after its last reply while the client goes on sending"
+        "how long connections have to end once the ports are closed, before the rest is closed; also how long a "
+            + "connection stays open after its last reply while the client goes on sending"
     )
 
     public static let ofConnections: [any SettingDefinition] = [

@@ -20,7 +20,7 @@ extension Settings {
     public static let logLevel = Setting<Logger.Level>(
         "log-level",
         default: .info,
-        "the lowest level of messages in the log (standard error). Above debug, nothing is logged for each request. "
+        "the lowest level of log messages, on standard error. Above debug, nothing is logged for each request. "
             + "Commands other than serve use warning by default"
     )
 
@@ -29,14 +29,13 @@ extension Settings {
     static let unknownUsers = Setting<UnknownUsersPolicy>(
         "unknown-users",
         default: .trial,
-        "what a user without a plan gets. trial: the trial, which starts with the first counted message; free: the "
-            + "plan free; deny: nothing"
+        "what a user without a plan gets. trial: the trial, from the first counted message on; free: the plan free; "
+            + "deny: nothing"
     )
     static let userNamespace = Setting<UserNamespace?>(
         "user-namespace",
-        "the namespace of users' names. With it, a user may be any text of 1 to 255 bytes without spaces and control "
-            + "characters, such as an id of Clerk or Auth0: it stands for the text's UUID of version 5. Choose a "
-            + "random UUID once, and never change it"
+        "the namespace for users without UUIDs: a user may then be any text of 1 to 255 bytes without spaces and "
+            + "control characters, and stands for its UUID of version 5. Choose a random UUID once, and never change it"
     )
     static let manageURL = Setting<String?>(
         url: "manage-url",
@@ -59,8 +58,8 @@ extension Settings {
         "lanes",
         default: 2,
         1...64,
-        "number of database connections that execute batches, each with its own thread; in a distributed database, for "
-            + "each worker"
+        "database connections that execute batches, each with its own thread; in a distributed database, for each "
+            + "worker"
     )
     static let batchMaximum = Setting<Int>(
         "batch-maximum",

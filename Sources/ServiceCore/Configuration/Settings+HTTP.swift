@@ -3,20 +3,20 @@ extension Settings {
     package static let http = Setting<ListenAddress?>(
         "http",
         default: "127.0.0.1:6748",
-        "the address and port of the HTTP server: webhooks, metrics, health checks, JSON API, dashboard. off: none. If "
-            + "it is not set and the default port is in use, the service runs without HTTP"
+        "the address and port of the HTTP server: webhooks, metrics, health checks, JSON API, dashboard. If it is not "
+            + "set and the default port is in use, there is no HTTP server"
     )
     static let httpTLS = Setting<Bool>(
         "http-tls",
         (true, "on"),
         (false, "off"),
-        "whether the HTTP server uses TLS. on: if tls-certificate is set; off: never. It does not ask clients for "
+        "whether the HTTP server uses TLS. on: if tls-certificate is set; off: never. It asks for no client "
             + "certificates"
     )
     static let httpOrigins = Setting<Set<String>>(
         origins: "http-origins",
-        "origins of web pages of other sites that may call /v1 from a browser (CORS). A page's visitors can read its "
-            + "token: give it the scope dashboard at most"
+        "origins of other sites' pages that may call /v1 from a browser (CORS). Visitors can read a page's token: give "
+            + "it the scope dashboard at most"
     )
     static let httpConnectionsMaximum = Setting<Int>(
         "http-connections-maximum",

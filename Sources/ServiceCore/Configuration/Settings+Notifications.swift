@@ -9,8 +9,8 @@ extension Settings {
     )
     package static let notificationsSecret = Setting<[Secret]>(
         "notifications-secret",
-        "the secret that signs notifications: whsec_ and 24 to 64 bytes in Base64. Separated by a space or a comma, "
-            + "the new and the old one each sign every request. Use the variable or notifications-secret-file"
+        "the secret that signs notifications: whsec_ and 24 to 64 bytes in Base64. Of several, separated by spaces or "
+            + "commas, each signs"
     )
     package static let notificationsSecretFile = Setting<String?>(
         "notifications-secret-file",

@@ -4,8 +4,7 @@ import LineProtocol
 extension Settings {
     static let revenueCatAuthorization = Setting<[Secret]>(
         "revenuecat-authorization",
-        "the Authorization header that RevenueCat sends. Separated by a comma, the old and the new value are both "
-            + "accepted. A secret: use the variable or revenuecat-authorization-file"
+        "the Authorization header that RevenueCat sends; several values are separated by commas"
     )
     package static let revenueCatAuthorizationFile = Setting<String?>(
         "revenuecat-authorization-file",
@@ -14,8 +13,7 @@ extension Settings {
     )
     static let revenueCatSigningSecret = Setting<[Secret]>(
         "revenuecat-signing-secret",
-        "the secret with which RevenueCat signs requests. With it, a signature is required. Separated by a comma, the "
-            + "old and the new one are both accepted. Use the variable or revenuecat-signing-secret-file"
+        "the secret of RevenueCat's signatures, which are then required; several are separated by commas"
     )
     package static let revenueCatSigningSecretFile = Setting<String?>(
         "revenuecat-signing-secret-file",
@@ -46,8 +44,7 @@ extension Settings {
     )
     static let stripeSigningSecret = Setting<[Secret]>(
         "stripe-signing-secret",
-        "the signing secret of Stripe's webhook endpoint, whsec_…. Separated by a comma, the old and the new one are "
-            + "both accepted. Use the variable or stripe-signing-secret-file"
+        "the signing secret of Stripe's webhook endpoint, whsec_…; several are separated by commas"
     )
     package static let stripeSigningSecretFile = Setting<String?>(
         "stripe-signing-secret-file",
