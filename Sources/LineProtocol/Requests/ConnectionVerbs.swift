@@ -55,7 +55,7 @@ extension VerbDefinition {
     /// Permitted without a token only with `AUTH` in it.
     static let hello = VerbDefinition(
         "HELLO [2|3] [AUTH name token] [SETNAME name]",
-        "the handshake of client libraries; 2 and 3 are the RESP versions, AUTH as the verb",
+        "the handshake of client libraries, with a RESP version; AUTH as the verb",
         .anonymous,
         arguments: .any
     ) { arguments throws(ReplyError) in

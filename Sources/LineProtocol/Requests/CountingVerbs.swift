@@ -5,7 +5,7 @@ import Usage
 extension VerbDefinition {
     static let consume = VerbDefinition(
         "CONSUME <user> [n] [key=] [lang=]",
-        "count n messages (default 1) if they fit: ALLOWED counted and durable, BLOCKED nothing counted",
+        "count n messages (default 1) if they all fit, else none",
         .chat
     ) { arguments throws(ReplyError) in
         .consume(user: try arguments.user(), messages: try arguments.messages(), key: try arguments.key())

@@ -23,7 +23,7 @@ extension VerbDefinition {
 
     static let report = VerbDefinition(
         "REPORT [period]",
-        "users, messages and tiers of a billing period (default open: every one that is open now)",
+        "users, messages and tiers of a billing period (default open: all open ones)",
         [.dashboard, .operator]
     ) { arguments throws(ReplyError) in
         .report(period: try arguments.period(at: 0))
@@ -31,7 +31,7 @@ extension VerbDefinition {
 
     static let top = VerbDefinition(
         "TOP [period] [n]",
-        "the n users (default 10) with the most messages in a billing period (default open), most first",
+        "the n users (default 10) with the most messages in a billing period (default open)",
         [.dashboard, .operator]
     ) { arguments throws(ReplyError) in
         let countIndex = isCountAlone(arguments) ? 0 : 1
@@ -51,7 +51,7 @@ extension VerbDefinition {
 
     static let subscribe = VerbDefinition(
         "SUBSCRIBE usage:<user> ...",
-        "a message with the fields of USAGE whenever one of these users' usage, plan or state changes",
+        "a message with the fields of USAGE whenever those of one of these users change",
         [.dashboard, .operator]
     ) { arguments throws(ReplyError) in
         .subscribe(try arguments.channels())

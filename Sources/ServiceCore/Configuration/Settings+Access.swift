@@ -19,7 +19,7 @@ extension Settings {
     static let tlsCertificate = Setting<String?>(
         "tls-certificate",
         "path",
-        "PEM file with the certificate, followed by the intermediate ones. With it, the port accepts only TLS. SIGHUP "
+        "PEM file with the certificate, followed by the intermediate ones. The port then accepts only TLS. SIGHUP "
             + "reads it, tls-key and tls-client-ca again"
     )
     static let tlsKey = Setting<String?>(
@@ -30,7 +30,7 @@ extension Settings {
     static let tlsClientCA = Setting<String?>(
         "tls-client-ca",
         "path",
-        "PEM file with CA certificates. With it, clients must present a certificate that one of these CAs has signed"
+        "PEM file with CA certificates. Clients must then present a certificate that one of them has signed"
     )
     static let tlsHandshakeTimeout = Setting<Duration>(
         "tls-handshake-timeout-ms",
@@ -42,8 +42,8 @@ extension Settings {
         "trusted-network",
         (false, "no"),
         (true, "yes"),
-        "yes: the service may listen without TLS or tokens where other machines can reach it. Use it only if no "
-            + "untrusted machine can"
+        "yes: the service may listen without TLS or tokens where other machines can reach it. Only for networks "
+            + "without untrusted machines"
     )
 
     public static let ofAccess: [any SettingDefinition] = [

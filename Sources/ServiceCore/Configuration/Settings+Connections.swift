@@ -4,8 +4,7 @@ extension Settings {
     public static let listen = Setting<ListenAddress>(
         "listen",
         default: "127.0.0.1:6747",
-        "the address and port of the line protocol. With port 0 the system chooses a free one, which is printed at the "
-            + "start"
+        "the address and port of the line protocol. With port 0 the system chooses one, which is printed at the start"
     )
     static let reusesPort = Setting<Bool>(
         "reuse-port",
@@ -29,8 +28,7 @@ extension Settings {
     static let connectionsPerAddressMaximum = Setting<Int?>(
         "connections-per-address-maximum",
         1...1_000_000,
-        "maximum open connections from one IP address (IPv6: one /64 network); one more is answered -OVERLOADED and "
-            + "closed"
+        "the same for one IP address (IPv6: one /64 network)"
     )
     static let inFlightMaximum = Setting<Int>(
         "in-flight-maximum",
@@ -50,22 +48,20 @@ extension Settings {
         default: 1_024,
         128...65_536,
         unit: "bytes",
-        "maximum size of a request, without its line end; a larger one is answered -TOOLONG, and the connection is "
-            + "closed"
+        "maximum size of a request, without its line end. Beyond it: -TOOLONG, and the connection is closed"
     )
     static let requestArgumentsMaximum = Setting<Int>(
         "request-arguments-maximum",
         default: 16,
         8...64,
-        "maximum arguments of a request, including the verb; with more it is answered -TOOLONG, and the connection is "
-            + "closed"
+        "maximum arguments of a request, including the verb. Beyond it: -TOOLONG, and the connection is closed"
     )
     static let outputBytesMaximum = Setting<Int>(
         "output-bytes-maximum",
         default: 1_048_576,
         65_536...67_108_864,
         unit: "bytes",
-        "maximum size of the replies that wait to be sent on one connection; with more it is closed"
+        "maximum size of a connection's unsent replies; beyond it the connection is closed"
     )
     static let outputTimeout = Setting<Duration>(
         "output-timeout-ms",
@@ -95,15 +91,15 @@ extension Settings {
         "drain-delay-ms",
         default: 0,
         0...600_000,
-        "after SIGTERM or SIGINT, /readyz answers 503, and the ports serve on for this long. Then they are closed, and "
+        "how long the ports serve on after SIGTERM or SIGINT, while /readyz answers 503. Then they are closed, and "
             + "drain-timeout-ms begins"
     )
     static let drainTimeout = Setting<Duration>(
         "drain-timeout-ms",
         default: 8_000,
         100...600_000,
-        "how long connections have to end once the ports are closed, before the rest is closed; also how long a "
-            + "connection stays open after its last reply while the client goes on sending"
+        "how long connections have to end once the ports are closed; also how long one stays open after its last reply "
+            + "while its client goes on sending"
     )
 
     public static let ofConnections: [any SettingDefinition] = [

@@ -8,8 +8,7 @@ extension Settings {
         "libpq connection string or URI",
         isSecret: true,
         "the database, PostgreSQL 14 or later. If neither this nor DATABASE_URL is set, a private PostgreSQL is "
-            + "started in data-dir. If it has a password, set the variable instead of the flag, or use a password file "
-            + "(passfile)"
+            + "started in data-dir. Set a password by the variable or a password file (passfile), not by the flag"
     )
     public static let dataDirectory = Setting<String>(
         "data-dir",
@@ -20,8 +19,8 @@ extension Settings {
     public static let logLevel = Setting<Logger.Level>(
         "log-level",
         default: .info,
-        "the lowest level of log messages, on standard error. Above debug, nothing is logged for each request. "
-            + "Commands other than serve use warning by default"
+        "the lowest level of log messages, on standard error. Above debug, nothing is logged for each request. Default "
+            + "of commands other than serve: warning"
     )
 
     public static let ofEveryCommand: [any SettingDefinition] = [databaseURL, dataDirectory, logLevel]
@@ -34,8 +33,8 @@ extension Settings {
     )
     static let userNamespace = Setting<UserNamespace?>(
         "user-namespace",
-        "the namespace for users without UUIDs: a user may then be any text of 1 to 255 bytes without spaces and "
-            + "control characters, and stands for its UUID of version 5. Choose a random UUID once, and never change it"
+        "if it is set, a user may be any text of 1 to 255 bytes without spaces and control characters, and stands for "
+            + "its UUID of version 5 in this namespace. Choose a random UUID once, and never change it"
     )
     static let manageURL = Setting<String?>(
         url: "manage-url",
@@ -51,8 +50,8 @@ extension Settings {
         "when-unavailable",
         (false, "deny"),
         (true, "allow"),
-        "the answer to messages while the database cannot be reached. deny: -UNAVAILABLE; allow: they are let through "
-            + "or held, uncounted, with degraded=1"
+        "the answer to messages while the database cannot be reached. deny: -UNAVAILABLE; allow: ALLOWED or HELD, "
+            + "uncounted, with degraded=1"
     )
     static let lanes = Setting<Int>(
         "lanes",
@@ -98,8 +97,8 @@ extension Settings {
         "primary-lease-ms",
         default: 2_000,
         100...60_000,
-        "where commits wait for a synchronous standby: CHECK, USAGE and refusals come from a server that was the primary "
-            + "at most this long ago. If nothing was committed for longer, such an answer waits for one commit"
+        "where commits wait for a synchronous standby: CHECK, USAGE and refusals come from a server that was the "
+            + "primary at most this long ago, or else wait for a commit"
     )
     static let reportTimeout = Setting<Duration>(
         "report-timeout-ms",

@@ -4,7 +4,7 @@ extension Settings {
         "http",
         default: "127.0.0.1:6748",
         "the address and port of the HTTP server: webhooks, metrics, health checks, JSON API, dashboard. If it is not "
-            + "set and the default port is in use, there is no HTTP server"
+            + "set and the default port is in use, there is none"
     )
     static let httpTLS = Setting<Bool>(
         "http-tls",
@@ -23,14 +23,13 @@ extension Settings {
         default: 256,
         1...65_536,
         "maximum open HTTP connections. For one more, the connection that has waited longest for a request is closed. "
-            + "While all are busy, up to a quarter more, at most 64, are accepted: there /healthz and /readyz are "
-            + "answered, and other requests get 503"
+            + "While all are busy, a quarter more, at most 64, are accepted: there /healthz and /readyz are answered, "
+            + "and other requests get 503"
     )
     static let httpConnectionsPerAddressMaximum = Setting<Int?>(
         "http-connections-per-address-maximum",
         1...65_536,
-        "maximum open HTTP connections from one IP address (IPv6: one /64 network); further ones are treated as those "
-            + "above http-connections-maximum"
+        "the same for one IP address (IPv6: one /64 network)"
     )
     static let httpBodyBytesMaximum = Setting<Int>(
         "http-body-bytes-maximum",

@@ -35,7 +35,7 @@ extension Settings {
     static let appStoreAppleID = Setting<Int?>(
         "appstore-app-apple-id",
         1...999_999_999_999_999,
-        "the Apple ID of the app. With it, notifications that have another one are refused"
+        "the Apple ID of the app; notifications with another one are refused"
     )
     package static let appStoreRootCertificate = Setting<String?>(
         "appstore-root-certificate",
@@ -62,8 +62,7 @@ extension Settings {
         "stripe-refund-revokes",
         (true, "on"),
         (false, "off"),
-        "whether a full refund of a subscription's charge at Stripe ends access. off: only the subscription's state "
-            + "does"
+        "whether a full refund of a subscription's charge ends access. off: only the subscription's state does"
     )
     static let storeEnvironment = Setting<WebhookConfiguration.Environments>(
         "store-environment",
