@@ -13,7 +13,7 @@ struct ImportCommand: AsyncParsableCommand {
             Reads a CSV file whose first line names its columns, in any order: user, and any of plan, used, period, limit, \
             state, started, expires, grace_until and anchor. The service may count meanwhile. Checks the whole file first; \
             imports nothing if a row is bad. An import that was interrupted continues when it is run again, and each row \
-            is imported once. docs/reference/commands.md has the rules.
+            is imported once. docs/migrate-a-counter.md has the rules.
             """
     )
 

@@ -1,8 +1,8 @@
 import Postgres
 import Usage
 
-/// Imports the rows of a file, a thousand in a transaction, while the service counts. docs/reference/commands.md has
-/// the rules.
+/// Imports the rows of a file, a thousand in a transaction, while the service counts.
+/// docs/migrate-a-counter.md has the rules.
 ///
 /// The database holds how far a file is imported, in the transactions that import it. So an import that was
 /// interrupted continues when it is run again, and after a lost connection the database says whether the last
