@@ -98,8 +98,8 @@ extension Settings {
         "drain-timeout-ms",
         default: 8_000,
         100...600_000,
-        "how long connections have to end once the ports are closed; also how long one stays open after its last reply "
-            + "while its client goes on sending"
+        "how long connections have to end once the ports are closed, before the service ends them; also how long one "
+            + "stays open after its last reply while its client goes on sending"
     )
 
     public static let ofConnections: [any SettingDefinition] = [
