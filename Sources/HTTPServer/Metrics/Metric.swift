@@ -109,7 +109,7 @@ extension Metric {
         "headroom_errors_total",
         .counter,
         ["code"],
-        "Errors of these requests by code, and messages that when-unavailable=allow let through uncounted."
+        "Errors of these requests, and messages that when-unavailable=allow let through uncounted."
     )
     static let answerDuration = Metric(
         "headroom_answer_duration_seconds",
@@ -220,19 +220,19 @@ extension Metric {
         "headroom_http_requests_total",
         .counter,
         ["route", "method", "status"],
-        "Requests of the HTTP server by route, method and status class; route none is an unknown path."
+        "HTTP requests by route, method and status class; route none is an unknown path."
     )
     static let httpDuration = Metric(
         "headroom_http_request_duration_seconds",
         .histogram,
         ["route"],
-        "From receiving a request's head to having its response's head."
+        "From a request's head to its response's head."
     )
     static let httpConnections = Metric(
         "headroom_http_connections",
         .gauge,
         ["state"],
-        "Connections of the HTTP server now: waiting for a request, or busy with one."
+        "HTTP connections now: waiting for a request, or busy with one."
     )
     static let httpRejections = Metric(
         "headroom_http_turned_away_total",

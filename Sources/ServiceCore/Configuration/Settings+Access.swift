@@ -3,7 +3,7 @@ extension Settings {
     static let authentication = Setting<Authentication>(
         "authentication",
         default: .auto,
-        "whether requests need a token. auto: once a token has ever been created; required: always; off: never"
+        "whether requests need a token. auto: once one has ever been created; required: always; off: never"
     )
     static let authenticationTimeout = Setting<Duration>(
         "authentication-timeout-ms",

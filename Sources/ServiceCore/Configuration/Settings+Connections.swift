@@ -4,20 +4,20 @@ extension Settings {
     public static let listen = Setting<ListenAddress>(
         "listen",
         default: "127.0.0.1:6747",
-        "the address and port of the line protocol. With port 0 the system chooses one, which is printed at the start"
+        "the line protocol's address and port. With port 0 the system chooses one, which is printed at the start"
     )
     static let reusesPort = Setting<Bool>(
         "reuse-port",
         (false, "off"),
         (true, "on"),
-        "whether another instance of the same user on this machine may open listen and http as well (SO_REUSEPORT), to "
-            + "serve before this one ends. Both must have it on"
+        "whether another instance of the same user may open listen and http as well (SO_REUSEPORT), to serve before "
+            + "this one ends. Both must have it on"
     )
     static let eventLoops = Setting<Int>(
         "event-loops",
         default: 1,
         1...64,
-        "number of threads that serve the line protocol"
+        "threads that serve the line protocol"
     )
     static let connectionsMaximum = Setting<Int>(
         "connections-maximum",

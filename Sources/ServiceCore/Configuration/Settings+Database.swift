@@ -8,7 +8,7 @@ extension Settings {
         "libpq connection string or URI",
         isSecret: true,
         "the database, PostgreSQL 14 or later. If neither this nor DATABASE_URL is set, a private PostgreSQL is "
-            + "started in data-dir. Set a password by the variable or a password file (passfile), not by the flag"
+            + "started in data-dir. Set a password by the variable or a passfile, not by the flag"
     )
     public static let dataDirectory = Setting<String>(
         "data-dir",
@@ -43,7 +43,7 @@ extension Settings {
     static let language = Setting<LanguageTag>(
         "language",
         default: .english,
-        "the language of sentences for requests that name none with words in headroom.words. Words that it lacks are "
+        "the language of sentences for requests that name none with words in headroom.words; words that it lacks are "
             + "in en"
     )
     static let allowsWhenUnavailable = Setting<Bool>(
@@ -72,7 +72,7 @@ extension Settings {
         default: 65_536,
         64...1_048_576,
         unit: "requests",
-        "maximum requests that wait for the database, over all connections; one more is answered -OVERLOADED"
+        "maximum requests that wait for the database; one more is answered -OVERLOADED"
     )
     static let queueWait = Setting<Duration>(
         "queue-wait-ms",
@@ -85,13 +85,13 @@ extension Settings {
         "request-timeout-ms",
         default: 2_000,
         100...60_000,
-        "every request is answered within this time, with an error if the database has not answered"
+        "every request is answered within this time, if need be with an error"
     )
     static let connectTimeout = Setting<Duration>(
         "connect-timeout-ms",
         default: 2_000,
         100...60_000,
-        "maximum time for one attempt to connect to the database"
+        "maximum time of an attempt to connect to the database"
     )
     static let primaryLease = Setting<Duration>(
         "primary-lease-ms",
@@ -104,7 +104,7 @@ extension Settings {
         "report-timeout-ms",
         default: 60_000,
         1_000...3_600_000,
-        "REPORT and TOP are answered within this time, with an error if they are not finished"
+        "REPORT and TOP are answered within this time, if need be with an error"
     )
     static let changesPoll = Setting<Duration>(
         "changes-poll-ms",
@@ -117,13 +117,13 @@ extension Settings {
         default: 7,
         7...365,
         unit: "days",
-        "how long the keys of messages are stored. Older keys are deleted in the background"
+        "how long the keys of messages are stored"
     )
     static let billingSessions = Setting<Int>(
         "billing-sessions",
         default: 4,
         1...64,
-        "maximum database connections that apply billing events at a time. They are closed after 30 s without work"
+        "maximum database connections that apply billing events; they are closed after 30 s without work"
     )
 
     public static let ofDatabase: [any SettingDefinition] = [

@@ -42,13 +42,13 @@ extension Settings {
         "http-request-timeout-ms",
         default: 10_000,
         100...600_000,
-        "maximum time to receive a request's body (otherwise 408), and to process the request (otherwise 503)"
+        "maximum time to receive a request's body (else 408), and to process the request (else 503)"
     )
     static let httpIdleTimeout = Setting<Duration>(
         "http-idle-timeout-ms",
         default: 60_000,
         1_000...3_600_000,
-        "an HTTP connection is closed if it sends nothing for this long while the service waits for a request"
+        "an HTTP connection is closed if it sends nothing for this long while a request is awaited"
     )
 
     public static let ofHTTP: [any SettingDefinition] = [

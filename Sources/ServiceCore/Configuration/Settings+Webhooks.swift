@@ -40,7 +40,7 @@ extension Settings {
     package static let appStoreRootCertificate = Setting<String?>(
         "appstore-root-certificate",
         "path",
-        "file, PEM or DER, with the root certificate that verifies App Store notifications: Apple Root CA - G3"
+        "file, PEM or DER, with the root certificate of App Store notifications: Apple Root CA - G3"
     )
     static let stripeSigningSecret = Setting<[Secret]>(
         "stripe-signing-secret",
