@@ -47,13 +47,13 @@ extension ReplyError {
             case .forbidden: "token lacks the scope"
             case .notFound: "no such key, period or plan; or a user that a foreign key of `message_usage` refuses"
             case .conflict: "key reused with another n or verb, or released"
-            case .expired: "the hold's time has passed: nothing counted, nothing held"
-            case .unavailable: "the database cannot be reached, or cannot execute the request now; nothing counted"
+            case .expired: "the hold's time has passed"
+            case .unavailable: "the database cannot be reached, or cannot execute the request now"
             case .unknown: "the outcome is not known in time; only a retry with the same key is safe"
             case .overloaded:
-                "too many requests to execute in time; or too many connections in total or from an address, which closes, "
-                    + "or with a token; nothing counted"
-            case .draining: "shutting down; nothing counted; closes after the last reply"
+                "too many requests to execute in time; or too many connections in total or from an address, which "
+                    + "closes, or with a token"
+            case .draining: "shutting down; closes after the last reply"
             case .internal: "a bug, logged with a reference; or a value in the database that is out of range"
             }
         }
