@@ -239,8 +239,8 @@ extension Metric {
         .counter,
         ["reason"],
         "Connections closed and requests refused to keep HTTP's limits. all, address: an idle connection was closed "
-            + "for a new one (limit of all, or of an address); busy: all connections were busy; head: a request's "
-            + "headers were late; output: a response was not read in time."
+            + "for a new one (limit of all, or of an address); busy: all were busy; head, output: request headers, or "
+            + "the reading of a response, took too long."
     )
 
     static let webhookRequests = Metric(

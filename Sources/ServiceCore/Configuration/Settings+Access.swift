@@ -9,7 +9,7 @@ extension Settings {
         "authentication-timeout-ms",
         default: 10_000,
         100...600_000,
-        "if a token is required, a connection that has not authenticated within this time is closed"
+        "where a token is required, a connection that has not authenticated within this time is closed"
     )
     static let connectionsPerTokenMaximum = Setting<Int?>(
         "connections-per-token-maximum",

@@ -35,13 +35,13 @@ extension Settings {
         default: 1_024,
         1...65_536,
         unit: "requests",
-        "maximum unanswered requests of one connection; no more are read from it until some are answered"
+        "maximum unanswered requests of a connection; no more are read from it until some are answered"
     )
     static let subscriptionsMaximum = Setting<Int>(
         "subscriptions-maximum",
         default: 1_024,
         1...1_000_000,
-        "maximum users that one connection may subscribe to; one more is answered -BADARG"
+        "maximum users that a connection may subscribe to; one more is answered -BADARG"
     )
     static let requestBytesMaximum = Setting<Int>(
         "request-bytes-maximum",
@@ -54,7 +54,7 @@ extension Settings {
         "request-arguments-maximum",
         default: 16,
         8...64,
-        "maximum arguments of a request, including the verb. Beyond it: -TOOLONG, and the connection is closed"
+        "the same for the number of its arguments, including the verb"
     )
     static let outputBytesMaximum = Setting<Int>(
         "output-bytes-maximum",
@@ -85,7 +85,7 @@ extension Settings {
         "incomplete-request-timeout-ms",
         default: 10_000,
         100...3_600_000,
-        "a connection is closed if a request that has begun (over HTTP: its headers) is not complete within this time"
+        "the same for every request, from its first byte"
     )
     static let drainDelay = Setting<Duration>(
         "drain-delay-ms",

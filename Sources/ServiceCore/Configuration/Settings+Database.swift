@@ -7,8 +7,8 @@ extension Settings {
         "database-url",
         "libpq connection string or URI",
         isSecret: true,
-        "the database, PostgreSQL 14 or later. If neither this nor DATABASE_URL is set, a private PostgreSQL is "
-            + "started in data-dir. Set a password by the variable or a passfile, not by the flag"
+        "the database, PostgreSQL 14 or later. Without this and DATABASE_URL, a private PostgreSQL is started in "
+            + "data-dir. Set a password by the variable or a passfile, not by the flag"
     )
     public static let dataDirectory = Setting<String>(
         "data-dir",
@@ -19,7 +19,7 @@ extension Settings {
     public static let logLevel = Setting<Logger.Level>(
         "log-level",
         default: .info,
-        "the lowest level of log messages, on standard error. Above debug, nothing is logged for each request. Default "
+        "the lowest level of log messages, on standard error. Nothing above debug is logged for each request. Default "
             + "of commands other than serve: warning"
     )
 
@@ -33,7 +33,7 @@ extension Settings {
     )
     static let userNamespace = Setting<UserNamespace?>(
         "user-namespace",
-        "if it is set, a user may be any text of 1 to 255 bytes without spaces and control characters, and stands for "
+        "if it is set, a user may be any text of 1 to 255 bytes without spaces and control characters: it stands for "
             + "its UUID of version 5 in this namespace. Choose a random UUID once, and never change it"
     )
     static let manageURL = Setting<String?>(

@@ -3,20 +3,19 @@ extension Settings {
     package static let http = Setting<ListenAddress?>(
         "http",
         default: "127.0.0.1:6748",
-        "the address and port of the HTTP server: webhooks, metrics, health checks, JSON API, dashboard. If it is not "
-            + "set and the default port is in use, there is none"
+        "the HTTP server's address and port: webhooks, metrics, health checks, JSON API, dashboard. If it is not set "
+            + "and the default port is in use, there is no HTTP"
     )
     static let httpTLS = Setting<Bool>(
         "http-tls",
         (true, "on"),
         (false, "off"),
-        "whether the HTTP server uses TLS. on: if tls-certificate is set; off: never. It asks for no client "
-            + "certificates"
+        "on: the HTTP server uses TLS if tls-certificate is set; off: never. It asks for no client certificates"
     )
     static let httpOrigins = Setting<Set<String>>(
         origins: "http-origins",
-        "origins of other sites' pages that may call /v1 from a browser (CORS). Visitors can read a page's token: give "
-            + "it the scope dashboard at most"
+        "origins of other sites' pages that may call /v1 (CORS). Visitors can read a page's token: give it the scope "
+            + "dashboard at most"
     )
     static let httpConnectionsMaximum = Setting<Int>(
         "http-connections-maximum",
