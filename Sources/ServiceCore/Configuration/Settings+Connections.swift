@@ -54,7 +54,7 @@ extension Settings {
         "request-arguments-maximum",
         default: 16,
         8...64,
-        "the same for the number of its arguments, including the verb"
+        "maximum arguments of a request, including the verb. Beyond it: the same"
     )
     static let outputBytesMaximum = Setting<Int>(
         "output-bytes-maximum",

@@ -7,8 +7,8 @@ extension Settings {
         "database-url",
         "libpq connection string or URI",
         isSecret: true,
-        "the database, PostgreSQL 14 or later. Without this and DATABASE_URL, a private PostgreSQL is started in "
-            + "data-dir. Set a password by the variable or a passfile, not by the flag"
+        "the database, PostgreSQL 14 or later. If neither this nor DATABASE_URL is set, a private PostgreSQL is "
+            + "started in data-dir. Set a password by the variable or a passfile, not by the flag"
     )
     public static let dataDirectory = Setting<String>(
         "data-dir",
