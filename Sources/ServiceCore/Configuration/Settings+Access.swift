@@ -19,7 +19,7 @@ extension Settings {
     static let tlsCertificate = Setting<String?>(
         "tls-certificate",
         "path",
-        "PEM file with the certificate, followed by the intermediate ones. The port then accepts only TLS. SIGHUP "
+        "PEM file with the certificate, followed by the intermediate ones; the port then accepts only TLS. SIGHUP "
             + "reads it, tls-key and tls-client-ca again"
     )
     static let tlsKey = Setting<String?>(
@@ -42,8 +42,7 @@ extension Settings {
         "trusted-network",
         (false, "no"),
         (true, "yes"),
-        "yes: the service may listen without TLS or tokens where other machines can reach it. Only for networks "
-            + "without untrusted machines"
+        "yes: other machines may reach the service without TLS or tokens. Only for networks without untrusted machines"
     )
 
     public static let ofAccess: [any SettingDefinition] = [

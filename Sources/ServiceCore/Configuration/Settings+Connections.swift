@@ -91,15 +91,14 @@ extension Settings {
         "drain-delay-ms",
         default: 0,
         0...600_000,
-        "how long the ports serve on after SIGTERM or SIGINT, while /readyz answers 503. Then they are closed, and "
-            + "drain-timeout-ms begins"
+        "how long the ports serve on after SIGTERM or SIGINT, while /readyz answers 503; then drain-timeout-ms begins"
     )
     static let drainTimeout = Setting<Duration>(
         "drain-timeout-ms",
         default: 8_000,
         100...600_000,
-        "how long connections have to end once the ports are closed, before the service ends them; also how long one "
-            + "stays open after its last reply while its client goes on sending"
+        "how long connections have to end once the ports are closed; also how long one stays open after its last reply "
+            + "while its client sends on"
     )
 
     public static let ofConnections: [any SettingDefinition] = [

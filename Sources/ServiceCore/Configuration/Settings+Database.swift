@@ -19,8 +19,8 @@ extension Settings {
     public static let logLevel = Setting<Logger.Level>(
         "log-level",
         default: .info,
-        "the lowest level of log messages, on standard error. Nothing above debug is logged for each request. Default "
-            + "of commands other than serve: warning"
+        "the lowest level of log messages, on standard error; warning by default for commands other than serve. Above "
+            + "debug, nothing is logged for each request"
     )
 
     public static let ofEveryCommand: [any SettingDefinition] = [databaseURL, dataDirectory, logLevel]
@@ -33,8 +33,8 @@ extension Settings {
     )
     static let userNamespace = Setting<UserNamespace?>(
         "user-namespace",
-        "if it is set, a user may be any text of 1 to 255 bytes without spaces and control characters: it stands for "
-            + "its UUID of version 5 in this namespace. Choose a random UUID once, and never change it"
+        "the namespace for users without UUIDs: a text of 1 to 255 bytes without spaces and control characters then "
+            + "stands for its UUID of version 5. Choose a random UUID once, and never change it"
     )
     static let manageURL = Setting<String?>(
         url: "manage-url",
@@ -50,8 +50,8 @@ extension Settings {
         "when-unavailable",
         (false, "deny"),
         (true, "allow"),
-        "the answer to messages while the database cannot be reached. deny: -UNAVAILABLE; allow: ALLOWED or HELD, "
-            + "uncounted, with degraded=1"
+        "the answer to messages while the database is away. deny: -UNAVAILABLE; allow: ALLOWED or HELD, uncounted, "
+            + "with degraded=1"
     )
     static let lanes = Setting<Int>(
         "lanes",

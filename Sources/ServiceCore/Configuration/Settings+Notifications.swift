@@ -4,8 +4,8 @@ import LineProtocol
 extension Settings {
     package static let notificationsURL = Setting<String?>(
         localOrSecureURL: "notifications-url",
-        "where notifications are sent when a user reaches a tier. Requires notifications-secret or "
-            + "notifications-secret-file. Without it, none are recorded or sent"
+        "where notifications are sent when a user reaches a tier; without it, none are recorded. Requires "
+            + "notifications-secret or notifications-secret-file"
     )
     package static let notificationsSecret = Setting<[Secret]>(
         "notifications-secret",
