@@ -8,12 +8,14 @@ let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto"
 let dequeModule: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let inMemoryTracing: Target.Dependency = .product(name: "InMemoryTracing", package: "swift-distributed-tracing")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let serviceLifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let tracing: Target.Dependency = .product(name: "Tracing", package: "swift-distributed-tracing")
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 
@@ -30,9 +32,10 @@ let fuzzedModules: [Target.Dependency] = [
     "Billing", "Engine", "LineProtocol", "LineServer", "ServiceCore", "StoreEvents", "Usage", nioCore,
 ]
 
-// Arrows run down only: headroom → {LineServer, HTTPServer, Notifications} → ServiceCore → {LineProtocol, Engine} →
-// Usage, and Engine → {Postgres → CLibPQ, Billing → Usage}, HTTPServer → StoreEvents → Billing. LineClient and
-// LoadGenerator stand upon TransportSecurity, OperatorConsole upon LineProtocol.
+// Arrows run down only: headroom → {LineServer, HTTPServer, Notifications, TraceExport} → ServiceCore → {LineProtocol,
+// Engine} → Usage, and Engine → {Postgres → CLibPQ, Billing → Usage}, HTTPServer → StoreEvents → Billing,
+// {Notifications, TraceExport} → OutgoingHTTP. LineClient, LoadGenerator and OutgoingHTTP stand upon TransportSecurity,
+// OperatorConsole upon LineProtocol.
 // docs/contributors/architecture.md says what lives where and why.
 let package = Package(
     name: "headroom",
@@ -62,6 +65,7 @@ let package = Package(
         dependency("apple/swift-collections", "1.6.0"),
         dependency("apple/swift-configuration", "1.4.0"),
         dependency("apple/swift-crypto", "4.5.2"),
+        dependency("apple/swift-distributed-tracing", "1.7.3"),
         dependency("apple/swift-http-types", "1.8.0"),
         dependency("apple/swift-log", "1.16.2"),
         dependency("apple/swift-metrics", "2.13.0"),
@@ -98,7 +102,7 @@ let package = Package(
         .target(
             name: "Engine",
             dependencies: [
-                "Billing", "Postgres", "Usage", dequeModule, logging,
+                "Billing", "Postgres", "Usage", dequeModule, logging, tracing,
             ],
             plugins: ["EmbedSQL"]
         ),
@@ -116,7 +120,7 @@ let package = Package(
             dependencies: [
                 "LineProtocol", "Postgres", "TransportSecurity", "Usage", "Engine",
                 .product(name: "Configuration", package: "swift-configuration"),
-                crypto, logging, nioCore, nioPosix, nioSSL, serviceLifecycle, unixSignals,
+                crypto, logging, nioCore, nioPosix, nioSSL, serviceLifecycle, tracing, unixSignals,
             ]
         ),
         .target(
@@ -167,7 +171,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras"),
                 nioPosix, nioSSL,
                 .product(name: "NIOTLS", package: "swift-nio"),
-                serviceLifecycle,
+                serviceLifecycle, tracing,
             ],
             // docs/openapi.json and the dashboard's files, so that the binary needs nothing beside it.
             resources: [
@@ -178,9 +182,20 @@ let package = Package(
         .target(
             name: "Notifications",
             dependencies: [
-                "Engine", "ServiceCore", "TransportSecurity", asyncHTTPClient, crypto, logging, nioCore, nioPosix,
-                serviceLifecycle,
+                "Engine", "OutgoingHTTP", "ServiceCore", crypto, logging, nioCore, serviceLifecycle,
             ]
+        ),
+        // Spans of requests to a collector (OpenTelemetry).
+        .target(
+            name: "TraceExport",
+            dependencies: [
+                "Engine", "OutgoingHTTP", "ServiceCore", logging, nioCore, serviceLifecycle, tracing,
+            ]
+        ),
+        // Requests that the service sends, with limits of time and size.
+        .target(
+            name: "OutgoingHTTP",
+            dependencies: ["TransportSecurity", asyncHTTPClient, nioCore, nioPosix]
         ),
         .target(
             name: "LoadGenerator",
@@ -201,7 +216,7 @@ let package = Package(
             dependencies: [
                 "Billing", "CBuild", "Engine", "HTTPServer", "LineClient", "LineProtocol", "LineServer",
                 "LoadGenerator", "Notifications", "OperatorConsole", "Postgres", "ServiceCore", "StoreEvents",
-                "TransportSecurity", "Usage",
+                "TraceExport", "TransportSecurity", "Usage",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 crypto, logging, unixSignals,
             ]
@@ -249,7 +264,8 @@ let package = Package(
         .testTarget(
             name: "EngineTests",
             dependencies: [
-                "Billing", "Engine", "Postgres", "StoreEvents", "TestSupport", "Usage", logging,
+                "Billing", "Engine", "Postgres", "StoreEvents", "TestSupport", "Usage", inMemoryTracing, logging,
+                tracing,
             ]
         ),
         .testTarget(
@@ -306,13 +322,17 @@ let package = Package(
             name: "HTTPServerTests",
             dependencies: [
                 "Billing", "Engine", "HTTPServer", "LineProtocol", "Postgres", "ServiceCore", "StoreEvents",
-                "TestSupport", "Usage", crypto, httpTypes, hummingbird, logging, nioCore, nioEmbedded,
+                "TestSupport", "Usage", crypto, httpTypes, hummingbird, inMemoryTracing, logging, nioCore, nioEmbedded,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-                asn1, x509,
+                asn1, tracing, x509,
             ]
         ),
         .testTarget(name: "NotificationsTests", dependencies: ["Engine", "Notifications", "ServiceCore"]),
+        .testTarget(
+            name: "TraceExportTests",
+            dependencies: ["OutgoingHTTP", "ServiceCore", "TestSupport", "TraceExport", logging, nioCore, tracing]
+        ),
         .testTarget(name: "OperatorConsoleTests", dependencies: ["OperatorConsole"]),
         .testTarget(
             name: "LoadGeneratorTests",

@@ -19,13 +19,22 @@ public final class BatchingEngine: Sendable {
     public let changes: ChangePublisher
     /// Nil where no notifications are sent.
     package let crossedUsers: CrossedUsers?
+    /// Nil where nothing is traced.
+    package let traces: RequestTraces?
     private let mailboxes = MailboxRegistry()
     private let running = Mutex(0)
 
-    /// - Parameter placements: shared with the monitor, which keeps them current; nil in a database that is not
-    ///   distributed.
-    public init(_ configuration: EngineConfiguration, placements: CurrentPlacements? = nil, logger: Logger) {
+    /// - Parameters:
+    ///   - placements: shared with the monitor, which keeps them current; nil in a database that is not distributed.
+    ///   - traces: nil where nothing is traced.
+    public init(
+        _ configuration: EngineConfiguration,
+        placements: CurrentPlacements? = nil,
+        traces: RequestTraces? = nil,
+        logger: Logger
+    ) {
         self.configuration = configuration
+        self.traces = traces
         let placements = placements ?? CurrentPlacements(configuration.database)
         self.placements = placements
         let mailboxes = mailboxes
@@ -46,6 +55,7 @@ public final class BatchingEngine: Sendable {
                 placements: placements,
                 index: index,
                 crossedUsers: crossedUsers,
+                traces: traces,
                 invalidValues: invalidValues,
                 logger: logger
             )

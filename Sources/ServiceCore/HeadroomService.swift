@@ -24,6 +24,7 @@ public struct HeadroomService: Sendable {
     private let lineServer: LineServerMaker
     private let httpServer: HTTPServerMaker?
     private let notifier: NotifierMaker?
+    private let tracing: ServiceTracing?
     private let manager: ServiceManager?
     private let logger: Logger
 
@@ -32,12 +33,14 @@ public struct HeadroomService: Sendable {
     /// - Parameters:
     ///   - httpServer: called if the setting `http` names an address.
     ///   - notifier: nil if none are sent.
+    ///   - tracing: nil if nothing is traced.
     ///   - manager: the service reports to it when it is ready, reloads and stops.
     package init(
         _ configuration: ServerConfiguration,
         lineServer: @escaping LineServerMaker,
         httpServer: HTTPServerMaker?,
         notifier: NotifierMaker? = nil,
+        tracing: ServiceTracing? = nil,
         manager: ServiceManager? = nil,
         logger: Logger
     ) {
@@ -45,6 +48,7 @@ public struct HeadroomService: Sendable {
         self.manager = manager
         self.lineServer = lineServer
         self.notifier = notifier
+        self.tracing = tracing
         self.httpServer = configuration.http == nil ? nil : httpServer
         self.logger = logger
     }
@@ -135,6 +139,7 @@ public struct HeadroomService: Sendable {
             database: database,
             access: access,
             tls: tls,
+            tracing: tracing,
             logger: logger
         )
         let server = lineServer(parts)
@@ -169,7 +174,9 @@ public struct HeadroomService: Sendable {
             logger: logger
         )
         let activity = ActivityRecorder(database: parts.database, logger: logger) { parts.engine.activity }
-        var services: [any Service] = [
+        // Stops after all that makes spans.
+        var services: [any Service] = tracing.map { [$0.exporter] } ?? []
+        services += [
             HousekeeperService(housekeeper: housekeeper, activity: activity),
             MonitorService(monitor: parts.monitor, servers: parts.serverWatch),
         ]

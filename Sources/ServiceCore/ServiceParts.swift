@@ -18,6 +18,8 @@ package struct ServiceParts: Sendable {
     package let info: ServerInfo
     /// nil: in plain text.
     package let tls: TLSContexts?
+    /// nil: nothing is traced.
+    package let tracing: ServiceTracing?
     package let draining = DrainingFlag()
     package let watchedEventLoops = WatchedEventLoops()
     package let logger: Logger
@@ -28,17 +30,24 @@ package struct ServiceParts: Sendable {
         database: DatabaseTopology,
         access: AccessControl,
         tls: TLSContexts?,
+        tracing: ServiceTracing? = nil,
         logger: Logger
     ) {
         self.configuration = configuration
         self.database = database
         self.access = access
         self.tls = tls
+        self.tracing = tracing
         self.logger = logger
         let placements = placements ?? CurrentPlacements(database)
         var engineConfiguration = configuration.engine(database: database)
         engineConfiguration.lanes *= placements.current.homeCount
-        engine = BatchingEngine(engineConfiguration, placements: placements, logger: logger)
+        engine = BatchingEngine(
+            engineConfiguration,
+            placements: placements,
+            traces: tracing.map { RequestTraces($0.tracer, slowTime: $0.slowTime) },
+            logger: logger
+        )
         monitor = DatabaseMonitor(database: database, tokens: access, placements: placements, logger: logger)
         serverWatch = ServerWatch(database, logger: logger)
         connectionCounter = ConnectionCounter()

@@ -4,6 +4,7 @@ import LineServer
 import Logging
 import Notifications
 import ServiceCore
+import TraceExport
 
 #if canImport(Glibc)
 import Glibc
@@ -31,9 +32,10 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup(title: "HTTP") var http: HTTPOptions
     @OptionGroup(title: "Webhooks of stores") var webhooks: WebhookOptions
     @OptionGroup(title: "Notifications") var notifications: NotificationOptions
+    @OptionGroup(title: "Tracing") var tracing: TracingOptions
 
     private var options: [any SettingsOptions] {
-        [database, connections, access, counting, http, webhooks, notifications]
+        [database, connections, access, counting, http, webhooks, notifications, tracing]
     }
 
     func run() async throws {
@@ -55,6 +57,7 @@ struct ServeCommand: AsyncParsableCommand {
         for each in options { each.warnAboutSecrets(logger) }
         let webhookEndpoints = try WebhookEndpoints(configuration.webhooks)
         let notifier = try NotificationService.maker(configuration.notifications)
+        let tracing = try TraceExporter.tracing(configuration.tracing, logger: logger)
         // The service continues when the reader of its output ends.
         signal(SIGPIPE, SIG_IGN)
         let httpServer = HTTPServerService.maker(webhookEndpoints: webhookEndpoints)
@@ -64,6 +67,7 @@ struct ServeCommand: AsyncParsableCommand {
             lineServer: { LineServer($0) },
             httpServer: httpServer,
             notifier: notifier,
+            tracing: tracing,
             manager: ServiceManager(environment: environment),
             logger: logger
         )

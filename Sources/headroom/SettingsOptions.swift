@@ -94,6 +94,11 @@ struct NotificationOptions: SettingsOptions {
     var values: [String: String] = [:]
 }
 
+struct TracingOptions: SettingsOptions {
+    static let settings = Settings.ofTracing
+    var values: [String: String] = [:]
+}
+
 /// The settings that only `prune` takes.
 struct PruneOptions: SettingsOptions {
     static let settings: [any SettingDefinition] = [Settings.keysKeepDays]

@@ -248,6 +248,35 @@ struct ConfigurationTests {
         }
     }
 
+    @Test("traces to an http or https URL, with secret header fields only where nobody else can read them")
+    func tracing() throws {
+        #expect(try configuration().tracing == nil)
+        for (url, isLocalOrSecure) in [
+            ("https://collector.example.com/v1/traces", true), ("http://127.0.0.1:4318/v1/traces", true),
+            ("http://localhost:4318/v1/traces", true), ("http://otel-collector.monitoring:4318/v1/traces", false),
+            ("http://127.0.0.1.example.com/", false), ("http://localhost.example.com/v1/traces", false),
+        ] {
+            let plain = try configuration(flags: ["tracing-url": url]).tracing
+            #expect(plain?.url == url && plain?.headers.isEmpty == true)
+            #expect(plain?.sampledPercent == 100 && plain?.slowTime == .milliseconds(100))
+            for secret in [["tracing-headers": "Authorization=s3cret"], ["tracing-headers-file": "/secrets"]] {
+                let flags = secret.merging(["tracing-url": url]) { $1 }
+                if isLocalOrSecure {
+                    let configuration = try configuration(flags: flags)
+                    #expect(configuration.tracing?.headers.isEmpty == false && !"\(configuration)".contains("s3cret"))
+                } else {
+                    let error = #expect(throws: InvalidSetting.self) { try configuration(flags: flags) }
+                    #expect(error?.description.contains("must be an https URL") == true)
+                }
+            }
+        }
+        let off = ["tracing-url": "http://a/", "tracing-slow-ms": "0", "tracing-sampled-percent": "0"]
+        #expect(try configuration(flags: off).tracing?.slowTime == nil)
+        for url in ["collector:4318", "ftp://a/", "http://", "http://a b/", "http://user:s3cret@a/", "http://a:x/"] {
+            #expect(throws: InvalidSetting.self) { try configuration(flags: ["tracing-url": url]) }
+        }
+    }
+
     @Test("requires a certificate and its key together, and allows a clients' CA only with them")
     func tls() throws {
         #expect(try configuration().tls == nil)

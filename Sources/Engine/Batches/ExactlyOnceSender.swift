@@ -128,7 +128,7 @@ struct ExactlyOnceSender {
                 )
                 switch try attempt(current) {
                 case .committed(let value, let isUnreplicated):
-                    if let kind { metrics.record(kind, sentAt: sentAt) }
+                    if let kind { record(kind, sentAt: sentAt) }
                     // After a loss it is unknown whether the lost commit reached the standby.
                     if isUnreplicated || losses > 0 {
                         guard try awaitReplication(connection, bucket, requests, .unknown) else {
@@ -189,6 +189,12 @@ struct ExactlyOnceSender {
                 }
             }
         }
+    }
+
+    /// The reply to a statement arrives now.
+    private func record(_ kind: StatementKind, sentAt: ContinuousClock.Instant) {
+        metrics.record(kind, sentAt: sentAt)
+        delivery.trace?.executed(kind, sentAt: sentAt)
     }
 
     /// Ends a transaction that is still open after an error. If that fails, the server ends it with the session.
@@ -252,7 +258,7 @@ struct ExactlyOnceSender {
             let sentAt = ContinuousClock.now
             try connection.send(prepared: query.name, parameters())
             let result = try awaitResult(connection, part, afterEffect ? .unknown : .late)
-            if result != nil { metrics.record(.read, sentAt: sentAt) }
+            if result != nil { record(.read, sentAt: sentAt) }
             return result
         }
     }

@@ -5,11 +5,14 @@ struct OutcomeDelivery {
     let metrics: LaneMetrics
     /// Nil where no notifications are sent.
     var crossedUsers: CrossedUsers?
+    /// Nil where nothing is traced.
+    var trace: LaneTrace?
 
     /// Between two statements of the lane: answers are written with words at least as new as what they say.
     func deliver(_ completions: [Completion]) {
         laneConnection.refreshWords()
         crossedUsers?.add(completions)
+        trace?.answered(completions)
         mailboxes.deliver(completions)
     }
 
@@ -32,6 +35,7 @@ struct OutcomeDelivery {
 
     private func deliverFailures(_ completions: [Completion], _ error: EngineError) {
         metrics.countUnknownOutcomes(completions.count, after: error)
+        trace?.answered(completions)
         mailboxes.deliver(completions)
     }
 }

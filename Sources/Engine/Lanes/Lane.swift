@@ -18,6 +18,7 @@ final class Lane: Sendable {
     private let placements: CurrentPlacements
     let index: Int
     private let crossedUsers: CrossedUsers?
+    private let traces: RequestTraces?
     private let invalidValues: InvalidValueLog
     private let logger: Logger
 
@@ -34,6 +35,7 @@ final class Lane: Sendable {
         placements: CurrentPlacements,
         index: Int,
         crossedUsers: CrossedUsers? = nil,
+        traces: RequestTraces? = nil,
         invalidValues: InvalidValueLog,
         logger: Logger
     ) {
@@ -44,6 +46,7 @@ final class Lane: Sendable {
         self.placements = placements
         self.index = index
         self.crossedUsers = crossedUsers
+        self.traces = traces
         self.invalidValues = invalidValues
         queue = Mutex(
             LaneQueue(
@@ -113,13 +116,15 @@ final class Lane: Sendable {
             wake: wake,
             logger: logger
         )
+        let trace = traces.map { LaneTrace($0, lane: index, requestTimeout: configuration.requestTimeout) }
         let sender = ExactlyOnceSender(
             laneConnection: laneConnection,
             delivery: OutcomeDelivery(
                 laneConnection: laneConnection,
                 mailboxes: mailboxes,
                 metrics: metrics,
-                crossedUsers: crossedUsers
+                crossedUsers: crossedUsers,
+                trace: trace
             ),
             logger: logger,
             sleep: { [wake] in _ = wake.sleep(orUntilReadable: -1, until: $0) }
@@ -133,7 +138,7 @@ final class Lane: Sendable {
         )
         var users = LaneUsers(router)
         while true {
-            expireWaiting(laneConnection)
+            expireWaiting(laneConnection, trace)
             // Before, so that it connects with the receipts of its own buckets alone; after, by the map that it has
             // read.
             follow(router, &users, laneConnection)
@@ -157,9 +162,13 @@ final class Lane: Sendable {
             switch takeWork() {
             case .batch(let requests):
                 record(requests)
+                trace?.begin(requests)
                 executor.execute(requests)
+                trace?.end()
             case .unbatched(let request):
+                trace?.begin(request)
                 unbatched.execute(request)
+                trace?.end()
             case nil:
                 if queue.withLock({ $0.finishIfDrained() }) {
                     laneConnection.close()
@@ -215,11 +224,12 @@ final class Lane: Sendable {
         }
     }
 
-    private func expireWaiting(_ laneConnection: LaneConnection) {
+    private func expireWaiting(_ laneConnection: LaneConnection, _ trace: LaneTrace?) {
         let expired = queue.withLock { $0.expire(at: Deadline(.now)) }
         guard !expired.isEmpty else { return }
         // With a connection they waited for the batches before them.
         let error = laneConnection.connection == nil ? laneConnection.failure : .late
+        trace?.expired(expired.count, error)
         mailboxes.deliver(expired.map { Completion(returnAddress: $0, outcome: .failure(error)) })
     }
 

@@ -49,11 +49,6 @@ struct RequestCountingMiddleware: RouterMiddleware {
 
     let metrics: HTTPMetrics
 
-    /// Others count as `other`, because a peer can send any text as a method.
-    private static let methods: Set<HTTPRequest.Method> = [
-        .get, .head, .post, .put, .delete, .patch, .options, .trace,
-    ]
-
     func handle(
         _ request: Request,
         context: HTTPContext,
@@ -63,18 +58,29 @@ struct RequestCountingMiddleware: RouterMiddleware {
         let response = try await next(request, context)
         metrics.count(
             HTTPMetrics.Kind(
-                route: RequestCountingMiddleware.route(context),
-                method: RequestCountingMiddleware.methods.contains(request.method) ? request.method.rawValue : "other",
+                route: context.route ?? "none",
+                method: request.knownMethod ?? "other",
                 status: "\(response.status.code / 100)xx"
             ),
             .now - began
         )
         return response
     }
+}
 
-    /// The pattern of the path, such as `/v1/usage/{user}`; `none` for an unknown path.
-    private static func route(_ context: HTTPContext) -> String {
-        guard let path = context.endpointPath, path.hasPrefix("/") else { return "none" }
+extension HTTPContext {
+    /// The pattern of the path, such as `/v1/usage/{user}`; nil for an unknown path.
+    var route: String? {
+        guard let path = endpointPath, path.hasPrefix("/") else { return nil }
         return path
     }
+}
+
+extension Request {
+    private static let methods: Set<HTTPRequest.Method> = [
+        .get, .head, .post, .put, .delete, .patch, .options, .trace,
+    ]
+
+    /// Nil for another method, because a peer can send any text as one.
+    var knownMethod: String? { Request.methods.contains(method) ? method.rawValue : nil }
 }

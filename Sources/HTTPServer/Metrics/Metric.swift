@@ -20,7 +20,7 @@ struct Metric: Sendable, Hashable {
 }
 
 extension Metric {
-    static let all = service + lineProtocol + engine + database + http + notifications + process
+    static let all = service + lineProtocol + engine + database + http + notifications + tracing + process
 
     private static let service = [buildInfo, draining]
     private static let lineProtocol = [
@@ -39,6 +39,7 @@ extension Metric {
     private static let notifications = [
         notificationsDelivered, notificationAttemptsFailed, notificationsPending, oldestNotification,
     ]
+    private static let tracing = [spans]
     private static let process = [
         cpuSeconds, residentMemory, virtualMemory, openDescriptors, descriptorsMaximum, threads, startTime,
     ]
@@ -271,6 +272,16 @@ extension Metric {
         "headroom_notifications_oldest_pending_seconds",
         .gauge,
         "Age of the oldest of these; 0 without one."
+    )
+
+    // MARK: Tracing
+
+    static let spans = Metric(
+        "headroom_spans_total",
+        .counter,
+        ["outcome"],
+        "Spans of traces: exported to the collector; dropped, because too many waited; or failed, because the collector "
+            + "refused them or could not be reached. Absent where nothing is traced."
     )
 
     // MARK: Process

@@ -43,6 +43,9 @@ struct MetricsRoutes: RouteProvider {
             }
         )
         writeNotifications(to: &encoder)
+        if let spans = parts.tracing?.metrics {
+            encoder.write(.spans, SpanMetrics.Outcome.allCases.map { ([$0.rawValue], .init(spans[$0])) })
+        }
         ProcessMetrics()?.write(to: &encoder)
         return encoder.text
     }

@@ -12,7 +12,7 @@ struct CrossOriginMiddleware: RouterMiddleware {
     let origins: Set<String>
     let methods: AllowedMethods
 
-    private static let requestHeaders = "Authorization, Content-Type, Idempotency-Key"
+    private static let requestHeaders = "Authorization, Content-Type, Idempotency-Key, traceparent, tracestate"
     private static let responseHeaders = "ETag, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate"
     /// How long a browser remembers the answer. Chrome's maximum.
     private static let maxAgeSeconds = "7200"

@@ -1,5 +1,6 @@
 import Engine
 import Synchronization
+import Tracing
 import Usage
 
 /// Submits requests to the engine and awaits their outcomes.
@@ -19,9 +20,17 @@ package final class EngineClient: Mailbox {
         mailboxIndex.withLock { $0 = index }
     }
 
-    /// Performs an operation in the user's lane, with the request timeout of the line protocol.
+    /// Performs an operation in the user's lane, with the request timeout of the line protocol. It belongs to the
+    /// task's trace, if there is one.
     package func perform(_ operation: EngineOperation, for user: UserID) async -> Outcome {
-        await outcome { address in
+        let traces = engine.traces
+        let context = traces == nil ? nil : InstrumentationContext.current
+        var traced: ReturnAddress?
+        let outcome = await outcome { address in
+            if let context {
+                traces?.begin(address, in: context)
+                traced = address
+            }
             let request = Request(
                 user: user,
                 operation: operation,
@@ -30,6 +39,8 @@ package final class EngineClient: Mailbox {
             )
             return engine.enqueue([request], lane: engine.routes.lane(of: user))?.1
         }
+        if let traced { traces?.end(traced) }
+        return outcome
     }
 
     /// Reports on all users of a period.

@@ -67,6 +67,9 @@ struct HTTPServerDependencies: Sendable {
         for routes in routes { routes.add(to: paths) }
         let router = Router(context: HTTPContext.self, options: .autoGenerateHeadEndpoints)
         router.add(middleware: RequestCountingMiddleware(metrics: metrics))
+        if let tracing = parts.tracing {
+            router.add(middleware: RequestTracingMiddleware(tracing.tracer, sampledPercent: tracing.sampledPercent))
+        }
         let methods = AllowedMethods(paths.routes)
         router.add(middleware: CrossOriginMiddleware(origins: configuration.origins, methods: methods))
         router.add(middleware: ProblemMiddleware(methods: methods))

@@ -32,6 +32,8 @@ public struct ServerConfiguration: Sendable {
     package var webhooks: WebhookConfiguration
     /// nil: none are sent.
     package var notifications: NotificationConfiguration?
+    /// nil: nothing is traced.
+    package var tracing: TracingConfiguration?
     public var database: Database
     public var logLevel: Logger.Level
     public var eventLoops: Int
@@ -61,6 +63,7 @@ public struct ServerConfiguration: Sendable {
         http = try HTTPConfiguration(settings, inherited: sockets.http, reusesPort: reusesPort)
         webhooks = try WebhookConfiguration(settings)
         notifications = try NotificationConfiguration(settings)
+        tracing = try TracingConfiguration(settings)
         database = try ServerConfiguration.database(settings)
         logLevel = try settings.value(Settings.logLevel)
         eventLoops = try settings.value(Settings.eventLoops)

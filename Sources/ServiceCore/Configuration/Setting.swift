@@ -193,13 +193,15 @@ extension Setting<String?> {
     init(localOrSecureURL name: String, _ meaning: String) {
         self.init(name, range: "https URL, or http URL of this machine", meaning: meaning) { text in
             guard let text else { return .some(nil) }
-            let secure = /https:\/\/([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])/
-            let local = /http:\/\/(localhost|127(\.[0-9]{1,3}){3}|\[::1\])/
-            let rest = /(:[0-9]{1,5})?([\/?][\x21-\x22\x24-\x7E]*)?/
-            guard let host = text.prefixMatch(of: secure)?.range ?? text.prefixMatch(of: local)?.range,
-                text[host.upperBound...].wholeMatch(of: rest) != nil, text.utf8.count <= 1_024
-            else { return nil }
-            return .some(text)
+            return RequestURL.isLocalOrSecure(text) ? .some(text) : nil
+        }
+    }
+
+    /// An address to which requests are sent. Not set: nil.
+    init(requestURL name: String, _ meaning: String) {
+        self.init(name, range: "http or https URL", meaning: meaning) { text in
+            guard let text else { return .some(nil) }
+            return RequestURL.isValid(text) ? .some(text) : nil
         }
     }
 }

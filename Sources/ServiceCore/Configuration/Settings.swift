@@ -3,5 +3,5 @@ public enum Settings {
     /// In the order of `--help` and of docs/reference/settings.md.
     public static let all: [any SettingDefinition] =
         ofEveryCommand + ofConnections + ofAccess + ofDatabase + ofHTTP + ofWebhooks
-        + ofNotifications
+        + ofNotifications + ofTracing
 }

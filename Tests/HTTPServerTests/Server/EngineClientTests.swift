@@ -1,8 +1,10 @@
 import Engine
+import InMemoryTracing
 import Logging
 import Postgres
 import TestSupport
 import Testing
+import Tracing
 import Usage
 
 @testable import HTTPServer
@@ -44,5 +46,34 @@ struct EngineClientTests {
             Issue.record("answered after the engine has closed")
             return
         }
+    }
+
+    @Test("a request belongs to the trace of its task, and one that is refused leaves nothing behind")
+    func traces() async throws {
+        let conninfo = try await TestServer.migratedDatabase()
+        let tracer = InMemoryTracer()
+        let traces = RequestTraces(tracer, slowTime: nil)
+        let configuration = EngineConfiguration(
+            database: DatabaseTopology(conninfo),
+            requestTimeout: waitLimit,
+            connectTimeout: waitLimit
+        )
+        let engine = BatchingEngine(configuration, traces: traces, logger: .silent)
+        let client = EngineClient(engine)
+        async let running: Void = engine.run()
+        let caller = tracer.startSpan("caller", context: .topLevel)
+        _ = await client.perform(.consume(1), for: ada)
+        _ = await InstrumentationContext.$current.withValue(caller.context) {
+            await client.perform(.consume(1), for: ada)
+        }
+        engine.close()
+        await running
+        let batches = tracer.finishedSpans.filter { $0.operationName == "batch" }
+        #expect(batches.map(\.parentSpanID) == [caller.spanID])
+        #expect(tracer.finishedSpans.filter { $0.parentSpanID == batches.first?.spanID }.map(\.operationName) == ["count"])
+        _ = await InstrumentationContext.$current.withValue(caller.context) {
+            await client.perform(.consume(1), for: ada)
+        }
+        #expect(traces.isEmpty)
     }
 }

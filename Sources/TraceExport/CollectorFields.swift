@@ -1,0 +1,34 @@
+import ServiceCore
+
+/// The header fields that a collector wants, such as a token.
+struct CollectorFields {
+    let fields: [(name: String, value: String)]
+
+    /// Reads the file of fields.
+    init(_ configuration: TracingConfiguration) throws(SettingFile.Unusable) {
+        let texts = try SettingFile.texts(configuration.headers, setting: Settings.tracingHeadersFile)
+        try self.init(texts)
+    }
+
+    /// - Parameter texts: `name=value`.
+    init(_ texts: [String]) throws(SettingFile.Unusable) {
+        var fields: [(name: String, value: String)] = []
+        for text in texts {
+            let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            // A token of RFC 9110, and what a field's value may consist of.
+            guard parts.count == 2, let name = parts.first, let value = parts.last,
+                name.wholeMatch(of: /[A-Za-z0-9!#$%&'*+.^_`|~-]+/) != nil, !value.isEmpty,
+                value.utf8.allSatisfy({ $0 == 0x09 || (0x20...0x7E).contains($0) })
+            else {
+                throw SettingFile.Unusable(
+                    description: """
+                        tracing-headers (HEADROOM_TRACING_HEADERS) must be names and values of HTTP header fields, as \
+                        name=value, separated by commas
+                        """
+                )
+            }
+            fields.append((String(name), String(value)))
+        }
+        self.fields = fields
+    }
+}

@@ -1,0 +1,136 @@
+import Engine
+import Foundation
+import Logging
+import NIOCore
+import OutgoingHTTP
+import ServiceCore
+import ServiceLifecycle
+import Synchronization
+
+/// Sends the spans that have ended to a collector, over OTLP in JSON.
+package struct TraceExporter: Service, CustomStringConvertible {
+    package let description = "trace exporter"
+
+    /// Spans that may wait: some megabytes.
+    private static let queueCapacity = 8_192
+    /// In one request.
+    private static let spansMaximum = 512
+    private static let interval = Duration.seconds(1)
+    private static let timeout = Duration.seconds(10)
+    /// After each attempt that failed for a reason that may pass. After the last, the spans are given up.
+    private static let retryDelays: [Duration] = [1, 2, 4, 8, 16].map { .seconds($0) }
+    /// How long the end of the service waits for the last spans.
+    private static let drainTimeout = Duration.seconds(1)
+
+    private let queue: SpanQueue
+    private let metrics: SpanMetrics
+    private let sender: HTTPSender
+    private let fields: [(name: String, value: String)]
+    private let resource: [SpanDocument.Attribute]
+    private let logger: Logger
+    private let isFailing = Flag()
+
+    private final class Flag: Sendable {
+        let value = Atomic(false)
+    }
+
+    private init(_ queue: SpanQueue, _ metrics: SpanMetrics, _ configuration: TracingConfiguration, _ logger: Logger)
+        throws(SettingFile.Unusable)
+    {
+        self.queue = queue
+        self.metrics = metrics
+        self.logger = logger
+        fields = try CollectorFields(configuration).fields + [("User-Agent", HeadroomVersion.userAgent)]
+        sender = HTTPSender(url: configuration.url, connections: 1, timeout: TraceExporter.timeout)
+        resource = [
+            .init(key: "service.name", value: .text("headroom")),
+            .init(key: "service.version", value: .text(HeadroomVersion.current)),
+            .init(key: "service.instance.id", value: .text(UUID().uuidString.lowercased())),
+            .init(key: "host.name", value: .text(ProcessInfo.processInfo.hostName)),
+        ]
+    }
+
+    /// - Returns: nil if nothing is traced.
+    package static func tracing(
+        _ configuration: TracingConfiguration?,
+        logger: Logger
+    ) throws(SettingFile.Unusable) -> ServiceTracing? {
+        guard let configuration else { return nil }
+        let metrics = SpanMetrics()
+        let queue = SpanQueue(capacity: queueCapacity, metrics: metrics)
+        return ServiceTracing(
+            tracer: SpanTracer(queue: queue),
+            sampledPercent: configuration.sampledPercent,
+            slowTime: configuration.slowTime,
+            metrics: metrics,
+            exporter: try TraceExporter(queue, metrics, configuration, logger)
+        )
+    }
+
+    package func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                let spans = queue.take(atMost: TraceExporter.spansMaximum)
+                if !spans.isEmpty { await deliver(spans, retryDelays: TraceExporter.retryDelays) }
+                if queue.count < TraceExporter.spansMaximum { try? await Task.sleep(for: TraceExporter.interval) }
+            }
+        }
+        // Everything else has stopped by now.
+        let last = Task {
+            while case let spans = queue.take(atMost: TraceExporter.spansMaximum), !spans.isEmpty {
+                await deliver(spans, retryDelays: [])
+            }
+        }
+        let timer = Task {
+            try? await Task.sleep(for: TraceExporter.drainTimeout)
+            last.cancel()
+        }
+        await last.value
+        timer.cancel()
+        await sender.close()
+    }
+
+    /// Sends spans, again after a failure that may pass. If the task is cancelled meanwhile, they are given up.
+    private func deliver(_ spans: [FinishedSpan], retryDelays: [Duration]) async {
+        guard let body = try? SpanDocument(spans, resource: resource, version: HeadroomVersion.current).encoded() else {
+            return metrics.add(spans.count, .failed)
+        }
+        var delays = retryDelays.makeIterator()
+        while case let result? = await sender.post(json: ByteBuffer(bytes: body), fields) {
+            switch CollectorAnswer(result) {
+            case .accepted(let rejected, let reason):
+                let rejected = min(rejected, spans.count)
+                metrics.add(rejected, .failed)
+                metrics.add(spans.count - rejected, .exported)
+                log(rejected == 0 ? nil : "\(rejected) spans were rejected: \(reason ?? "no reason given")")
+                return
+            case .refused(let problem):
+                metrics.add(spans.count, .failed)
+                return log(problem)
+            case .unavailable(let problem, let retryAfter):
+                log(problem)
+                guard let delay = delays.next() else { return metrics.add(spans.count, .failed) }
+                do {
+                    try await Task.sleep(for: max(delay, min(retryAfter ?? .zero, .seconds(60))))
+                } catch {
+                    return metrics.add(spans.count, .failed)
+                }
+            }
+        }
+        metrics.add(spans.count, .failed)
+    }
+
+    /// Once, until it works again.
+    private func log(_ problem: String?) {
+        let wasFailing = isFailing.value.exchange(problem != nil, ordering: .relaxed)
+        if let problem {
+            logger.log(
+                level: wasFailing ? .debug : .warning,
+                "traces are not delivered",
+                metadata: ["problem": "\(problem)"]
+            )
+        } else if wasFailing {
+            logger.notice("traces are delivered again")
+        }
+    }
+}
