@@ -1,7 +1,7 @@
-"""Prints a bill of materials (CycloneDX 1.6, JSON) of the program: the Swift packages in it with their licenses, and the packages of
-Debian whose libraries it loads.
+"""Prints a bill of materials (CycloneDX 1.6, JSON) of the program: Swift's runtime and the Swift packages in it with their licenses,
+and the packages of Debian whose libraries it loads.
 
-    bill_of_materials.py BUILD_FOLDER VERSION DEBIAN_DEPENDENCIES
+    bill_of_materials.py BUILD_FOLDER VERSION SWIFT_VERSION DEBIAN_DEPENDENCIES
 
 DEBIAN_DEPENDENCIES is a list as in the field Depends of a package, such as `libc6 (>= 2.34), libpq5`.
 """
@@ -57,6 +57,18 @@ def swift_packages(build: Path) -> list[dict[str, Any]]:
     return components
 
 
+def runtime(version: str) -> dict[str, Any]:
+    return {
+        "type": "library",
+        "bom-ref": "swift-runtime",
+        "name": "swift-runtime",
+        "version": version,
+        "description": "the standard library and Foundation, of the toolchain",
+        "purl": f"pkg:github/swiftlang/swift@swift-{version}-RELEASE",
+        "licenses": [{"expression": "Apache-2.0 WITH Swift-exception"}],
+    }
+
+
 def debian_packages(dependencies: str) -> list[dict[str, Any]]:
     components = []
     for part in dependencies.split(","):
@@ -68,8 +80,8 @@ def debian_packages(dependencies: str) -> list[dict[str, Any]]:
     return components
 
 
-def main(build: str, version: str, dependencies: str) -> None:
-    components = swift_packages(Path(build)) + debian_packages(dependencies)
+def main(build: str, version: str, swift_version: str, dependencies: str) -> None:
+    components = [runtime(swift_version), *swift_packages(Path(build)), *debian_packages(dependencies)]
     program = {"type": "application", "bom-ref": "headroom", "name": "headroom", "version": version}
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"])))
     content = json.dumps([program, components], sort_keys=True)

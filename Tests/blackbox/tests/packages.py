@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tarfile
 import unittest
 from pathlib import Path
@@ -207,6 +208,36 @@ class Packages(ReleaseCase):
         self.assertEqual(pages, set(self.commands()))
         for name in ("lib/systemd/system/headroom.service", "share/bash-completion/completions/headroom", "share/doc/headroom/copyright"):
             self.assertTrue((home / name).is_file(), name)
+        licenses = (home / "share/doc/headroom/third-party-licenses.txt").read_text(encoding="utf-8")
+        for package in self.dependencies():
+            self.assertRegex(licenses, rf"(?m)^{package}, LICENSE", package)
+        # The runtime's license has an exception that the packages' license lacks.
+        self.assertIn("Runtime Library Exception", licenses)
+
+    def dependencies(self):
+        """The names of the Swift packages that a release is built from, with their versions."""
+        lines = Path(ROOT, "deploy/release/dependencies.txt").read_text(encoding="utf-8").splitlines()
+        return dict(line.split(" ") for line in lines)
+
+    def test_the_bill_of_materials_has_every_package_with_its_version_and_license(self):
+        script = str(Path(ROOT, "deploy/release/bill_of_materials.py"))
+        build, libraries = str(Path(ROOT, ".build")), "libc6 (>= 2.35), libpq5 (>= 14~~)"
+        arguments = [sys.executable, script, build, VERSION, "6.3.1", libraries]
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+        first, second = (
+            subprocess.run(arguments, capture_output=True, text=True, check=True, env=environment).stdout for _ in range(2)
+        )
+        self.assertEqual(first, second)
+        bill = json.loads(first)
+        self.assertEqual((bill["bomFormat"], bill["metadata"]["timestamp"]), ("CycloneDX", "2023-11-14T22:13:20Z"))
+        components = {each["name"]: each for each in bill["components"]}
+        self.assertEqual(
+            {name: each["version"] for name, each in components.items() if each["purl"].startswith("pkg:swift/")},
+            self.dependencies(),
+        )
+        self.assertEqual(components["swift-runtime"]["licenses"], [{"expression": "Apache-2.0 WITH Swift-exception"}])
+        self.assertTrue(all(each.get("licenses") for name, each in components.items() if name not in ("libc6", "libpq5")))
+        self.assertEqual(set(bill["dependencies"][0]["dependsOn"]), {each["bom-ref"] for each in bill["components"]})
 
     def commands(self):
         """The names of the pages: of the program, and of each command."""
