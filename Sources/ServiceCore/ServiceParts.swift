@@ -1,4 +1,5 @@
 import Engine
+import LineProtocol
 import Logging
 import Postgres
 import Synchronization
@@ -45,7 +46,9 @@ package struct ServiceParts: Sendable {
         engine = BatchingEngine(
             engineConfiguration,
             placements: placements,
-            traces: tracing.map { RequestTraces($0.tracer, slowTime: $0.slowTime) },
+            traces: tracing.map { tracing in
+                RequestTraces(tracing.tracer, slowTime: tracing.slowTime) { ReplyError($0).code.rawValue }
+            },
             logger: logger
         )
         monitor = DatabaseMonitor(database: database, tokens: access, placements: placements, logger: logger)

@@ -116,7 +116,7 @@ final class LaneTrace {
                 record(request, until: answeredAt, in: context, &first)
             } else if isSlow(request, at: answeredAt) {
                 let root = start(request.verb, .topLevel, .server, request.arrivedAt)
-                if let outcome = request.outcome { root.describe(outcome) }
+                describe(root, request.outcome)
                 record(request, until: answeredAt, in: root.context, &first)
                 root.end(at: wallClock(answeredAt))
             }
@@ -136,6 +136,7 @@ final class LaneTrace {
             attributes["headroom.lane"] = lane
             attributes["headroom.batch.requests"] = size
         }
+        describe(batch, request.outcome)
         if let first {
             batch.addLink(SpanLink(context: first, attributes: [:]))
         } else {
@@ -158,8 +159,20 @@ final class LaneTrace {
             attributes["headroom.lane"] = lane
             attributes["headroom.expired.requests"] = requests
         }
-        span.describe(.failure(error))
+        describe(span, .failure(error))
         span.end(at: wallClock(now))
+    }
+
+    private func describe(_ span: any Span, _ outcome: Outcome?) {
+        switch outcome {
+        case .failure(let error):
+            span.updateAttributes { $0["error.type"] = traces.errorName(error) }
+            span.setStatus(SpanStatus(code: .error))
+        case .answer(let answer):
+            guard case .blocked(let reason) = answer.status else { return }
+            span.updateAttributes { $0["headroom.blocked.reason"] = reason.rawValue }
+        case .periodUsages, .done, .report, .periods, .subscribed, nil: break
+        }
     }
 
     private func start(
@@ -176,21 +189,6 @@ final class LaneTrace {
         let nanoseconds = age.seconds * 1_000_000_000 + age.attoseconds / 1_000_000_000
         let now = DefaultTracerClock.now.nanosecondsSinceEpoch
         return DefaultTracerClock.Timestamp(nanosecondsSinceEpoch: now &- UInt64(bitPattern: nanoseconds))
-    }
-}
-
-extension Span {
-    /// - Parameter outcome: of the request.
-    fileprivate func describe(_ outcome: Outcome) {
-        switch outcome {
-        case .failure(let error):
-            updateAttributes { $0["error.type"] = "\(error.code)" }
-            setStatus(SpanStatus(code: .error))
-        case .answer(let answer):
-            guard case .blocked(let reason) = answer.status else { return }
-            updateAttributes { $0["headroom.blocked.reason"] = reason.rawValue }
-        case .periodUsages, .done, .report, .periods, .subscribed: break
-        }
     }
 }
 

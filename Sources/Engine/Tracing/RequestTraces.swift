@@ -10,11 +10,18 @@ public final class RequestTraces: Sendable {
     let tracer: any Tracer
     /// A request that takes at least this long is recorded, whether it belongs to a trace or not; nil: none is.
     let slowTime: Duration?
+    /// What a user calls an error.
+    let errorName: @Sendable (EngineError) -> String
     private let contexts = Mutex<[ReturnAddress: InstrumentationContext]>([:])
 
-    public init(_ tracer: any Tracer, slowTime: Duration?) {
+    public init(
+        _ tracer: any Tracer,
+        slowTime: Duration?,
+        errorName: @escaping @Sendable (EngineError) -> String = { "\($0.code)" }
+    ) {
         self.tracer = tracer
         self.slowTime = slowTime
+        self.errorName = errorName
     }
 
     /// The request whose outcome goes to this address belongs to a trace. Called before it is enqueued.

@@ -2,7 +2,8 @@ import HTTPTypes
 import Hummingbird
 import Tracing
 
-/// Makes a span of a request: of those that their caller traces (`traceparent`), and of a share of the others.
+/// Makes a span of a request: of those that their caller traces (`traceparent`), and of a share of the others to the
+/// API and of webhooks. Probes, scrapes and pages would hide these.
 ///
 /// Hummingbird's own middleware records paths and queries, which have users' names. This one records the path's pattern.
 struct RequestTracingMiddleware: RouterMiddleware {
@@ -24,7 +25,7 @@ struct RequestTracingMiddleware: RouterMiddleware {
     ) async throws -> Response {
         var trace = InstrumentationContext.topLevel
         tracer.extract(request.headers, into: &trace, using: FieldExtractor())
-        guard !trace.isEmpty || Int.random(in: 0..<100) < sampledPercent else { return try await next(request, context) }
+        guard !trace.isEmpty || isSampled(request) else { return try await next(request, context) }
         let span = tracer.startSpan("request", context: trace, ofKind: .server)
         guard span.isRecording else { return try await next(request, context) }
         defer { span.end() }
@@ -34,6 +35,12 @@ struct RequestTracingMiddleware: RouterMiddleware {
         }
         describe(span, request, context, response)
         return response
+    }
+
+    private func isSampled(_ request: Request) -> Bool {
+        let path = request.uri.path
+        guard path.hasPrefix("/v1/") || path.hasPrefix("/webhooks/") else { return false }
+        return Int.random(in: 0..<100) < sampledPercent
     }
 
     /// The names of OpenTelemetry's semantic conventions.

@@ -22,15 +22,15 @@ extension Settings {
         default: 100,
         0...100,
         unit: "%",
-        "share of the HTTP requests without traceparent that are traced. Those with traceparent are traced if their caller "
-            + "traces them"
+        "share of the requests of the API and of webhooks that are traced although they have no traceparent. One with "
+            + "traceparent is traced if its caller traces it"
     )
     static let tracingSlow = Setting<Duration>(
         "tracing-slow-ms",
         default: 100,
         0...60_000,
-        "a request that took at least this long to be answered is traced, over both ports, also if nobody asked for it; one "
-            + "of each batch. 0: none"
+        "a request whose answer took at least this long is traced even if nobody asked for it, over both ports; at most "
+            + "one of each batch. 0: none"
     )
 
     public static let ofTracing: [any SettingDefinition] = [

@@ -12,7 +12,7 @@ struct LaneTraceTests {
     private let timeout = Duration.seconds(2)
 
     private func traces(slowTime: Duration? = .seconds(1)) -> RequestTraces {
-        RequestTraces(tracer, slowTime: slowTime)
+        RequestTraces(tracer, slowTime: slowTime) { "error \($0.code)" }
     }
 
     private func lane(_ traces: RequestTraces) -> LaneTrace {
@@ -95,8 +95,10 @@ struct LaneTraceTests {
         #expect((finished("queue") + finished("batch")).map(\.parentSpanID) == [root.spanID, root.spanID])
         let duration = root.endInstant.nanosecondsSinceEpoch - root.startInstant.nanosecondsSinceEpoch
         #expect((1_500_000_000..<60_000_000_000).contains(duration))
-        #expect(root.attributes["error.type"]?.toSpanAttribute() == .string("unavailable"))
-        #expect(root.status?.code == .error)
+        for span in finished("RESERVE") + finished("batch") {
+            #expect(span.attributes["error.type"]?.toSpanAttribute() == .string("error unavailable"))
+            #expect(span.status?.code == .error)
+        }
     }
 
     @Test("are none of requests that are not slow and that nobody traces, and none of slow ones if that is off")
@@ -144,7 +146,7 @@ struct LaneTraceTests {
         lane(traces()).expired(7, .unreachable)
         let span = try #require(finished("expired").first)
         #expect(span.attributes["headroom.expired.requests"]?.toSpanAttribute() == .int64(7))
-        #expect(span.attributes["error.type"]?.toSpanAttribute() == .string("unreachable"))
+        #expect(span.attributes["error.type"]?.toSpanAttribute() == .string("error unreachable"))
         #expect(span.endInstant.nanosecondsSinceEpoch - span.startInstant.nanosecondsSinceEpoch >= 1_900_000_000)
         lane(traces(slowTime: .seconds(3))).expired(7, .unreachable)
         #expect(finished("expired").count == 1)

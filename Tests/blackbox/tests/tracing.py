@@ -78,14 +78,28 @@ class Traces(WithCollector):
 
     def test_a_share_of_the_others_is_traced(self):
         service = self.serve_traced()
+        service.http("GET", "/metrics")
+        service.http("GET", "/dashboard")
         service.http("POST", f"/v1/usage/{self.user()}/check", {})
-        service.http("GET", "/nowhere")
+        service.http("GET", "/v1/nowhere")
         (request,) = self.collector.wait_for("POST /v1/usage/{user}/check")
         self.assertEqual((request.parent, request.state), ("", ""))
         (unknown,) = self.collector.wait_for("GET")
         self.assertEqual(unknown.attributes["http.response.status_code"], 404)
         self.assertFalse(unknown.is_error)
         self.assertNotEqual(request.trace, unknown.trace)
+        # Those before these are probes, scrapes and pages.
+        self.assertEqual({span.name for span in self.collector.spans if span.kind == "server"}, {request.name, unknown.name})
+        service.http("GET", "/metrics", headers=traceparent()[1])
+        self.collector.wait_for("GET /metrics")
+
+    def test_a_refusal_says_why(self):
+        service = self.serve_traced()
+        user = self.user()
+        service.send_command(f"SETPLAN {user} paid")
+        service.send_command(f"CONSUME {user} 800")
+        service.http("POST", f"/v1/usage/{user}/consume", {})
+        self.assertEqual(self.collector.wait_for("batch")[0].attributes["headroom.blocked.reason"], "limit_reached")
 
     def test_a_slow_request_of_the_line_protocol_is_traced(self):
         service = self.serve_traced("--tracing-slow-ms", "300", env=LONG_TIMEOUTS)
@@ -122,7 +136,7 @@ class Traces(WithCollector):
         self.assertEqual(self.collector.wait_for("CONSUME")[0].kind, "server")
 
     def test_a_request_that_failed_is_an_error(self):
-        service = self.serve_traced("--request-timeout-ms", "300")
+        service = self.serve_traced("--request-timeout-ms", "300", "--tracing-slow-ms", "1")
         user = self.user()
         service.send_command(f"CONSUME {user}")
         session = self.cluster.session(self.database)
@@ -131,8 +145,11 @@ class Traces(WithCollector):
         self.assertRegex(service.send_command(f"CONSUME {user}"), "^-(UNAVAILABLE|UNKNOWN)")
         session.run("rollback")
         session.close()
-        (failed,) = [span for span in self.collector.wait_for("CONSUME") if span.is_error][:1]
-        self.assertIn(failed.attributes["error.type"], ("unavailable", "unknown"))
+        failed = wait_until(
+            lambda: next((span for span in self.collector.named("CONSUME") if span.is_error), None),
+            lambda: f"an error; there are {self.collector.spans}",
+        )
+        self.assertIn(failed.attributes["error.type"], ("UNAVAILABLE", "UNKNOWN"))
 
     def test_no_name_of_a_user_and_no_token_is_sent(self):
         service = self.serve_traced("--user-namespace", NAMESPACE, "--tracing-slow-ms", "1")
@@ -149,19 +166,19 @@ class Traces(WithCollector):
 class Collectors(WithCollector):
     def test_the_fields_that_are_set_are_sent(self):
         service = self.serve_traced(env={"HEADROOM_TRACING_HEADERS": "Authorization=Bearer c0llector, x-team=blue"})
-        service.http("GET", "/nowhere")
+        service.http("GET", "/v1/nowhere")
         self.collector.wait_for("GET")
         headers = self.collector.headers[0]
         self.assertEqual((headers["authorization"], headers["x-team"]), ("Bearer c0llector", "blue"))
         self.assertEqual(headers["content-type"], "application/json")
         self.assertRegex(headers["user-agent"], r"^Headroom/\d")
         service.stop()
-        self.assertNotIn("c0llector", service.log)
+        self.assertNotIn("c0llector", service.log())
 
     def test_the_last_spans_are_sent_at_the_end(self):
         service = self.serve_traced()
         for _ in range(600):
-            service.http("GET", "/nowhere")
+            service.http("GET", "/v1/nowhere")
         service.stop()
         self.assertEqual(len(self.collector.named("GET")), 600)
 
@@ -170,30 +187,30 @@ class Collectors(WithCollector):
         service = self.serve_traced()
         user = self.user()
         service.http("POST", f"/v1/usage/{user}/consume", {})
-        wait_until(lambda: "traces are not delivered" in service.log, lambda: service.log)
+        wait_until(lambda: "traces are not delivered" in service.log(), lambda: service.log())
         self.assertEqual(service.http("POST", f"/v1/usage/{user}/consume", {}).status, 200)
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
         self.collector.status = 200
         self.collector.wait_for("POST /v1/usage/{user}/consume", 2)
-        wait_until(lambda: "traces are delivered again" in service.log, lambda: service.log)
-        self.assertEqual(service.log.count("traces are not delivered"), 1)
+        wait_until(lambda: "traces are delivered again" in service.log(), lambda: service.log())
+        self.assertEqual(service.log().count("traces are not delivered"), 1)
         self.assertEqual(self.spans(service, "failed"), 0)
 
     def test_what_a_collector_refuses_is_counted_and_not_sent_again(self):
         self.collector.status = 400
         service = self.serve_traced("--tracing-slow-ms", "0")
-        service.http("GET", "/nowhere")
-        wait_until(lambda: self.spans(service, "failed") >= 1, lambda: service.log)
-        self.assertIn('problem="HTTP 400"', service.log)
+        service.http("GET", "/v1/nowhere")
+        wait_until(lambda: self.spans(service, "failed") >= 1, lambda: service.log())
+        self.assertIn('problem="HTTP 400"', service.log())
         self.collector.status = 200
-        service.http("GET", "/healthz-nowhere")
+        service.http("GET", "/v1/nowhere")
         self.collector.wait_for("GET")
 
     def test_a_port_where_nothing_listens_is_named_in_the_log(self):
         self.collector.close()
         service = self.serve_traced()
-        service.http("GET", "/nowhere")
-        wait_until(lambda: "nothing listens there" in service.log, lambda: service.log)
+        service.http("GET", "/v1/nowhere")
+        wait_until(lambda: "nothing listens there" in service.log(), lambda: service.log())
         service.stop()
 
     def test_without_the_setting_there_is_no_metric(self):
