@@ -9,8 +9,8 @@ extension Settings {
     )
     static let tracingHeaders = Setting<[Secret]>(
         "tracing-headers",
-        "header fields for the collector, such as a token: name=value, separated by commas. Set the environment variable "
-            + "or tracing-headers-file instead of the flag"
+        "header fields for the collector, such as a token: name=value, separated by commas. Set the environment "
+            + "variable or tracing-headers-file instead of the flag"
     )
     package static let tracingHeadersFile = Setting<String?>(
         "tracing-headers-file",
@@ -22,15 +22,15 @@ extension Settings {
         default: 100,
         0...100,
         unit: "%",
-        "share of the HTTP requests without traceparent that are traced. Those with traceparent are traced if their caller "
-            + "traces them"
+        "share of the HTTP requests without traceparent that are traced. Those with traceparent are traced if their "
+            + "caller traces them"
     )
     static let tracingSlow = Setting<Duration>(
         "tracing-slow-ms",
         default: 100,
         0...60_000,
-        "a request that took at least this long to be answered is traced, over both ports, also if nobody asked for it; one "
-            + "of each batch. 0: none"
+        "a request whose answer took at least this long is traced even if no one asked for it, over both ports; at "
+            + "most one of each batch. 0: none"
     )
 
     public static let ofTracing: [any SettingDefinition] = [
