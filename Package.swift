@@ -86,12 +86,7 @@ let package = Package(
             providers: [.apt(["libpq-dev"]), .brew(["libpq"])]
         ),
         .target(name: "Usage"),
-        .target(
-            name: "LineProtocol",
-            dependencies: [
-                "Usage", nioCore,
-            ]
-        ),
+        .target(name: "LineProtocol", dependencies: ["Usage", nioCore]),
         .target(
             name: "Postgres",
             dependencies: [
@@ -150,12 +145,7 @@ let package = Package(
         ),
         .target(name: "Billing", dependencies: ["Usage"]),
         // Billing events as stores send them: their signatures, and their translation.
-        .target(
-            name: "StoreEvents",
-            dependencies: [
-                "Billing", "Usage", crypto, asn1, x509,
-            ]
-        ),
+        .target(name: "StoreEvents", dependencies: ["Billing", "Usage", crypto, asn1, x509]),
         .target(
             name: "HTTPServer",
             dependencies: [
@@ -193,10 +183,7 @@ let package = Package(
             ]
         ),
         // Requests that the service sends, with limits of time and size.
-        .target(
-            name: "OutgoingHTTP",
-            dependencies: ["TransportSecurity", asyncHTTPClient, nioCore, nioPosix]
-        ),
+        .target(name: "OutgoingHTTP", dependencies: ["TransportSecurity", asyncHTTPClient, nioCore, nioPosix]),
         .target(
             name: "LoadGenerator",
             dependencies: [
@@ -246,21 +233,10 @@ let package = Package(
             ],
             path: "Tests/TestSupport"
         ),
-        .testTarget(
-            name: "UsageTests",
-            dependencies: ["TestSupport", "Usage", crypto]
-        ),
-        .testTarget(
-            name: "LineProtocolTests",
-            dependencies: ["LineProtocol", "TestSupport", "Usage", nioCore]
-        ),
+        .testTarget(name: "UsageTests", dependencies: ["TestSupport", "Usage", crypto]),
+        .testTarget(name: "LineProtocolTests", dependencies: ["LineProtocol", "TestSupport", "Usage", nioCore]),
         .testTarget(name: "EmbedSQLTests", dependencies: ["embed-sql"]),
-        .testTarget(
-            name: "PostgresTests",
-            dependencies: [
-                "Postgres", "TestSupport", logging,
-            ]
-        ),
+        .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport", logging]),
         .testTarget(
             name: "EngineTests",
             dependencies: [
@@ -281,12 +257,7 @@ let package = Package(
                 nioCore, nioEmbedded,
             ]
         ),
-        .testTarget(
-            name: "LineClientTests",
-            dependencies: [
-                "LineClient", nioCore, nioEmbedded,
-            ]
-        ),
+        .testTarget(name: "LineClientTests", dependencies: ["LineClient", nioCore, nioEmbedded]),
         .testTarget(
             name: "ChatBackendTests",
             dependencies: [
@@ -334,12 +305,7 @@ let package = Package(
             dependencies: ["OutgoingHTTP", "ServiceCore", "TestSupport", "TraceExport", logging, nioCore, tracing]
         ),
         .testTarget(name: "OperatorConsoleTests", dependencies: ["OperatorConsole"]),
-        .testTarget(
-            name: "LoadGeneratorTests",
-            dependencies: [
-                "LoadGenerator", nioCore, nioEmbedded,
-            ]
-        ),
+        .testTarget(name: "LoadGeneratorTests", dependencies: ["LoadGenerator", nioCore, nioEmbedded]),
     ],
     swiftLanguageModes: [.v6]
 )

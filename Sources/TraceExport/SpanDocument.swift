@@ -127,7 +127,11 @@ extension SpanDocument.Span {
 extension SpanDocument {
     fileprivate static func attributes(_ attributes: SpanAttributes) -> [Attribute] {
         var all: [Attribute] = []
-        attributes.forEach { key, value in all.append(Attribute(key: key, value: Value(value))) }
+        func append(_ key: String, _ value: SpanAttribute) {
+            all.append(Attribute(key: key, value: Value(value)))
+        }
+        // They are no sequence.
+        attributes.forEach(append)
         return all.sorted { $0.key < $1.key }
     }
 }

@@ -34,9 +34,12 @@ package struct TraceExporter: Service, CustomStringConvertible {
         let value = Atomic(false)
     }
 
-    private init(_ queue: SpanQueue, _ metrics: SpanMetrics, _ configuration: TracingConfiguration, _ logger: Logger)
-        throws(SettingFile.Unusable)
-    {
+    private init(
+        _ queue: SpanQueue,
+        _ metrics: SpanMetrics,
+        _ configuration: TracingConfiguration,
+        _ logger: Logger
+    ) throws(SettingFile.Unusable) {
         self.queue = queue
         self.metrics = metrics
         self.logger = logger

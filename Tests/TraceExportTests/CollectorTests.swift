@@ -8,7 +8,8 @@ import Testing
 @Suite("A collector of traces")
 struct CollectorTests {
     private func answer(_ status: Int, retryAfter: String? = nil, _ body: String = "") -> CollectorAnswer {
-        CollectorAnswer(HTTPSender.Result.answer(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body)))
+        let answer = HTTPSender.Result.answer(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
+        return CollectorAnswer(answer)
     }
 
     @Test("has accepted spans with any 2xx, whatever the body", arguments: [200, 202, 204])
@@ -26,12 +27,13 @@ struct CollectorTests {
 
     @Test(
         "is asked again after what OTLP calls retryable, and after no answer, and not after another",
-        arguments: [(429, true), (502, true), (503, true), (504, true), (400, false), (401, false), (404, false), (500, false)]
+        arguments: [
+            (429, true), (502, true), (503, true), (504, true), (400, false), (401, false), (404, false), (500, false),
+        ]
     )
     func retryable(status: Int, isRetryable: Bool) {
-        #expect(
-            answer(status) == (isRetryable ? .unavailable("HTTP \(status)", retryAfter: nil) : .refused("HTTP \(status)"))
-        )
+        let problem = "HTTP \(status)"
+        #expect(answer(status) == (isRetryable ? .unavailable(problem, retryAfter: nil) : .refused(problem)))
         #expect(CollectorAnswer(.failure("x")) == .unavailable("x", retryAfter: nil))
         #expect(answer(503, retryAfter: "7") == .unavailable("HTTP 503", retryAfter: .seconds(7)))
         #expect(answer(503, retryAfter: "Fri, 31 Dec 1999 23:59:59 GMT") == .unavailable("HTTP 503", retryAfter: nil))
@@ -41,7 +43,8 @@ struct CollectorTests {
     @Test("gets the header fields that are set")
     func fields() throws {
         let fields = try CollectorFields(["Authorization=Basic a2V5Og==", "x-team=blue"]).fields
-        #expect(fields.map(\.name) == ["Authorization", "x-team"] && fields.map(\.value) == ["Basic a2V5Og==", "blue"])
+        #expect(fields.map(\.name) == ["Authorization", "x-team"])
+        #expect(fields.map(\.value) == ["Basic a2V5Og==", "blue"])
     }
 
     @Test(

@@ -51,8 +51,8 @@ extension ReplyError {
             case .unavailable: "the database cannot be reached, or cannot execute the request now"
             case .unknown: "the outcome is not known in time; only a retry with the same key is safe"
             case .overloaded:
-                "too many requests to execute in time; or too many connections in total or from an address, which "
-                    + "closes, or with a token"
+                "too many requests to execute in time; too many connections with one token; or too many in total or "
+                    + "from one address: then closes"
             case .draining: "shutting down; closes after the last reply"
             case .internal: "a bug, logged with a reference; or a value in the database that is out of range"
             }

@@ -28,7 +28,8 @@ extension Settings {
     static let connectionsPerAddressMaximum = Setting<Int?>(
         "connections-per-address-maximum",
         1...1_000_000,
-        "the same for one IP address (IPv6: one /64 network)"
+        "maximum open connections of the line protocol from one IP address (IPv6: one /64 network); one more is "
+            + "answered -OVERLOADED and closed"
     )
     static let inFlightMaximum = Setting<Int>(
         "in-flight-maximum",
@@ -54,7 +55,7 @@ extension Settings {
         "request-arguments-maximum",
         default: 16,
         8...64,
-        "maximum arguments of a request, including the verb. Beyond it: the same"
+        "maximum arguments of a request, including the verb. Beyond it: -TOOLONG, and the connection is closed"
     )
     static let outputBytesMaximum = Setting<Int>(
         "output-bytes-maximum",
@@ -85,7 +86,8 @@ extension Settings {
         "incomplete-request-timeout-ms",
         default: 10_000,
         100...3_600_000,
-        "the same for every request, from its first byte"
+        "a connection is closed if a request (over HTTP: its headers) is not complete within this time after its first "
+            + "byte"
     )
     static let drainDelay = Setting<Duration>(
         "drain-delay-ms",
@@ -97,8 +99,8 @@ extension Settings {
         "drain-timeout-ms",
         default: 8_000,
         100...600_000,
-        "how long connections have to end once the ports are closed; also how long one stays open after its last reply "
-            + "while its client sends on"
+        "how long connections may take to end once the ports are closed; then they are closed. Also the longest time "
+            + "that a connection stays open after its last reply while its client keeps sending"
     )
 
     public static let ofConnections: [any SettingDefinition] = [

@@ -43,8 +43,8 @@ extension Settings {
     static let language = Setting<LanguageTag>(
         "language",
         default: .english,
-        "the language of sentences for requests that name none with words in headroom.words; words that it lacks are "
-            + "in en"
+        "the language of sentences if a request names none, or only languages without words in headroom.words; words "
+            + "that are missing in it are in en"
     )
     static let allowsWhenUnavailable = Setting<Bool>(
         "when-unavailable",
@@ -97,8 +97,8 @@ extension Settings {
         "primary-lease-ms",
         default: 2_000,
         100...60_000,
-        "where commits wait for a synchronous standby: CHECK, USAGE and refusals come from a server that was the "
-            + "primary at most this long ago, or else wait for a commit"
+        "where commits wait for a synchronous standby: CHECK, USAGE and refusals are answered by a server that a "
+            + "commit has shown to be the primary within this time; otherwise they wait for a commit"
     )
     static let reportTimeout = Setting<Duration>(
         "report-timeout-ms",

@@ -28,7 +28,8 @@ extension Settings {
     static let httpConnectionsPerAddressMaximum = Setting<Int?>(
         "http-connections-per-address-maximum",
         1...65_536,
-        "the same for one IP address (IPv6: one /64 network)"
+        "maximum open HTTP connections from one IP address (IPv6: one /64 network). Beyond it, as beyond "
+            + "http-connections-maximum"
     )
     static let httpBodyBytesMaximum = Setting<Int>(
         "http-body-bytes-maximum",

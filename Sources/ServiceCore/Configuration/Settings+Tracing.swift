@@ -9,8 +9,8 @@ extension Settings {
     )
     static let tracingHeaders = Setting<[Secret]>(
         "tracing-headers",
-        "header fields for the collector, such as a token: name=value, separated by commas. Set the environment variable "
-            + "or tracing-headers-file instead of the flag"
+        "header fields for the collector, such as a token: name=value, separated by commas. Set the environment "
+            + "variable or tracing-headers-file instead of the flag"
     )
     package static let tracingHeadersFile = Setting<String?>(
         "tracing-headers-file",

@@ -22,7 +22,9 @@ package struct TracingConfiguration: Sendable {
         guard let url else { return nil }
         guard headers.isEmpty || RequestURL.isLocalOrSecure(url) else {
             throw InvalidSetting(
-                text: "tracing-headers are secret: with them, tracing-url must be an https URL, or an http URL of this machine"
+                text: """
+                    tracing-headers are secret: with them, tracing-url must be an https URL, or an http URL of this machine
+                    """
             )
         }
         self.url = url

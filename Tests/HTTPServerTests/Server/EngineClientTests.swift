@@ -70,7 +70,8 @@ struct EngineClientTests {
         await running
         let batches = tracer.finishedSpans.filter { $0.operationName == "batch" }
         #expect(batches.map(\.parentSpanID) == [caller.spanID])
-        #expect(tracer.finishedSpans.filter { $0.parentSpanID == batches.first?.spanID }.map(\.operationName) == ["count"])
+        let statements = tracer.finishedSpans.filter { $0.parentSpanID == batches.first?.spanID }
+        #expect(statements.map(\.operationName) == ["count"])
         _ = await InstrumentationContext.$current.withValue(caller.context) {
             await client.perform(.consume(1), for: ada)
         }

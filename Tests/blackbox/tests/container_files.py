@@ -290,7 +290,7 @@ class Page(Case):
     def test_every_block_is_of_commands(self):
         self.assertEqual({block.language for block in blocks(PAGE)}, {"sh"})
         for line in self.commands():
-            self.assertRegex(line, r"^(docker build|docker compose|deploy/compose/make-secrets|kubectl) ")
+            self.assertRegex(line, r"^(docker build|docker compose|deploy/compose/make-secrets|kubectl|rm) ")
 
     def test_every_file_and_name_exists(self):
         for line in self.commands():
@@ -302,6 +302,8 @@ class Page(Case):
                     self.check_compose(words)
                 elif words[0] == "kubectl":
                     self.check_kubectl(line, words)
+                elif words[0] == "rm":
+                    self.assertIn(f" > {words[1]}", "\n".join(self.commands()), "a command wrote it")
                 else:
                     self.assertTrue(os.access(os.path.join(ROOT, words[0]), os.X_OK))
 

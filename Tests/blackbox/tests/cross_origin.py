@@ -31,7 +31,10 @@ class CrossOrigin(Case):
                 self.assertEqual((answer.status, answer.body), (204, b""))
                 self.assertEqual(answer.headers["Access-Control-Allow-Origin"], origin)
                 self.assertEqual(answer.headers["Access-Control-Allow-Methods"], methods)
-                self.assertEqual(answer.headers["Access-Control-Allow-Headers"], "Authorization, Content-Type, Idempotency-Key, traceparent, tracestate")
+                self.assertEqual(
+                    answer.headers["Access-Control-Allow-Headers"],
+                    "Authorization, Content-Type, Idempotency-Key, traceparent, tracestate",
+                )
                 self.assertEqual((answer.headers["Access-Control-Max-Age"], answer.headers["Vary"]), ("7200", "Origin"))
                 self.assertIsNone(answer.headers["Access-Control-Allow-Credentials"])
         self.assertEqual(self.count(user), 0)
