@@ -2,13 +2,13 @@
 
 import base64
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1 import trace_pb2
 
+from .local_server import LocalServer
 from .waiting import wait_until
 
 IDENTIFIERS = ("traceId", "spanId", "parentSpanId")
@@ -30,8 +30,7 @@ def with_bytes(document):
     if not isinstance(document, dict):
         return document
     return {
-        name: base64.b64encode(bytes.fromhex(each)).decode() if name in IDENTIFIERS else with_bytes(each)
-        for name, each in document.items()
+        name: base64.b64encode(bytes.fromhex(each)).decode() if name in IDENTIFIERS else with_bytes(each) for name, each in document.items()
     }
 
 
@@ -56,7 +55,7 @@ class Span:
         return f"{self.kind} {self.name} {self.attributes}"
 
 
-class Collector:
+class Collector(LocalServer):
     """Answers 200, or `status`."""
 
     def __init__(self, port=0):
@@ -87,11 +86,7 @@ class Collector:
             def log_message(self, *_):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.server.daemon_threads = True
-        self.port = self.server.server_address[1]
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
-        self.thread.start()
+        super().__init__(Handler, port)
 
     def read(self, document):
         # Raises an error for every field that the definitions don't have.
@@ -114,8 +109,3 @@ class Collector:
     def wait_for(self, name, count=1):
         wait_until(lambda: len(self.named(name)) >= count, lambda: f"{count} spans {name}; there are {self.spans}")
         return self.named(name)
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()

@@ -4,10 +4,10 @@ import base64
 import hashlib
 import hmac
 import json
-import threading
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
+from .local_server import LocalServer
 from .waiting import TIMEOUT_SECONDS, wait_until
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
@@ -48,7 +48,7 @@ class Received:
         return signature(secret, self.id, self.headers["webhook-timestamp"], self.body)
 
 
-class Receiver:
+class Receiver(LocalServer):
     """Answers 204, or what `answers` has for the user: a status and header fields."""
 
     def __init__(self, port=0):
@@ -83,11 +83,7 @@ class Receiver:
             def log_message(self, *_):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.server.daemon_threads = True
-        self.port = self.server.server_address[1]
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
-        self.thread.start()
+        super().__init__(Handler, port)
 
     @property
     def url(self):
@@ -107,6 +103,4 @@ class Receiver:
     def close(self):
         for gate in self.gates.values():
             gate.set()
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        super().close()

@@ -5,7 +5,8 @@ import Tracing
 /// Makes a span of a request: of those that their caller traces (`traceparent`), and of a share of the others to the
 /// API and of webhooks. Probes, scrapes and pages would hide these.
 ///
-/// Hummingbird's own middleware records paths and queries, which have users' names. This one records the path's pattern.
+/// Hummingbird's own middleware records paths and queries, which have users' names. This one records the path's
+/// pattern.
 struct RequestTracingMiddleware: RouterMiddleware {
     typealias Context = HTTPContext
 

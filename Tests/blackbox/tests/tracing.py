@@ -2,11 +2,14 @@
 
 import re
 import secrets
+import subprocess
 import time
 
+from support import processes
 from support.case import LONG_TIMEOUTS, Case
 from support.collector import Collector
-from support.waiting import wait_until
+from support.printed import ROOT, blocks
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 NAMESPACE = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 
@@ -216,3 +219,41 @@ class Collectors(WithCollector):
     def test_without_the_setting_there_is_no_metric(self):
         service = self.serve()
         self.assertNotIn("headroom_spans_total", service.http("GET", "/metrics").text)
+
+
+class Page(WithCollector):
+    """The settings and the command of docs/tracing.md, as printed, but for addresses."""
+
+    def printed(self, language):
+        return [block.text for block in blocks("docs/tracing.md") if block.language == language]
+
+    def test_the_page_shows_how_to_follow_a_message(self):
+        local, remote = self.printed("ini")
+        file = processes.directory() + "/tracing-headers"
+        with open(file, "w") as written:
+            written.write("Authorization=Bearer c0llector\n")
+        text = (local + remote.splitlines()[1]).replace("/etc/headroom/tracing-headers", file)
+        text = text.replace("127.0.0.1:4318", f"127.0.0.1:{self.collector.port}")
+        service = self.serve(env=dict(line.split("=", 1) for line in text.splitlines()))
+        (curl,) = self.printed("sh")
+        command = curl.replace("127.0.0.1:6748", f"127.0.0.1:{service.http_port}")
+        subprocess.run(["bash", "-c", command], check=True, capture_output=True, timeout=TIMEOUT_SECONDS)
+        self.collector.wait_for("POST /v1/usage/{user}/consume")
+        names = {span.name for span in self.collector.of("4bf92f3577b34da6a3ce929d0e0e4736")}
+        # A new user's first message needs two of the statements that the page names.
+        self.assertEqual(names, {"POST /v1/usage/{user}/consume", "queue", "batch", "count", "perform"})
+        self.assertEqual(self.collector.headers[0]["authorization"], "Bearer c0llector")
+
+    def test_the_page_names_each_attribute_and_each_span(self):
+        with open(ROOT + "/docs/tracing.md") as page:
+            text = page.read()
+        service = self.serve_traced("--request-timeout-ms", "60000")
+        user = self.user()
+        service.send_command(f"SETPLAN {user} paid")
+        for _ in range(2):
+            service.http("POST", f"/v1/usage/{user}/consume", {"n": 800})
+        self.collector.wait_for("batch", 2)
+        for span in self.collector.spans:
+            for name in [*span.attributes, *span.resource]:
+                self.assertIn(f"`{name}`", text)
+            self.assertIn(f"`{span.name}`", text)
