@@ -24,7 +24,7 @@ package struct TraceExporter: Service, CustomStringConvertible {
 
     private let queue: SpanQueue
     private let metrics: SpanMetrics
-    private let sender: HTTPSender
+    private let url: String
     private let fields: [(name: String, value: String)]
     private let resource: [SpanDocument.Attribute]
     private let logger: Logger
@@ -44,7 +44,7 @@ package struct TraceExporter: Service, CustomStringConvertible {
         self.metrics = metrics
         self.logger = logger
         fields = try CollectorFields(configuration).fields + [("User-Agent", HeadroomVersion.userAgent)]
-        sender = HTTPSender(url: configuration.url, connections: 1, timeout: TraceExporter.timeout)
+        url = configuration.url
         resource = [
             .init(key: "service.name", value: .text("headroom")),
             .init(key: "service.version", value: .text(HeadroomVersion.current)),
@@ -71,18 +71,15 @@ package struct TraceExporter: Service, CustomStringConvertible {
     }
 
     package func run() async throws {
-        await cancelWhenGracefulShutdown {
-            while !Task.isCancelled {
-                let spans = queue.take(atMost: TraceExporter.spansMaximum)
-                if !spans.isEmpty { await deliver(spans, retryDelays: TraceExporter.retryDelays) }
-                if queue.count < TraceExporter.spansMaximum { try? await Task.sleep(for: TraceExporter.interval) }
-            }
-        }
+        let sender = HTTPSender(url: url, connections: 1, timeout: TraceExporter.timeout)
+        let interrupted = await cancelWhenGracefulShutdown { await exportUntilCancelled(over: sender) }
         // Everything else has stopped by now.
         let last = Task {
-            while case let spans = queue.take(atMost: TraceExporter.spansMaximum), !spans.isEmpty {
-                await deliver(spans, retryDelays: [])
-            }
+            var spans = interrupted
+            repeat {
+                await finish(spans, over: sender)
+                spans = queue.take(atMost: TraceExporter.spansMaximum)
+            } while !spans.isEmpty
         }
         let timer = Task {
             try? await Task.sleep(for: TraceExporter.drainTimeout)
@@ -93,10 +90,34 @@ package struct TraceExporter: Service, CustomStringConvertible {
         await sender.close()
     }
 
-    /// Sends spans, again after a failure that may pass. If the task is cancelled meanwhile, they are given up.
-    private func deliver(_ spans: [FinishedSpan], retryDelays: [Duration]) async {
+    /// - Returns: the spans that were being sent.
+    private func exportUntilCancelled(over sender: HTTPSender) async -> [FinishedSpan] {
+        while !Task.isCancelled {
+            let spans = queue.take(atMost: TraceExporter.spansMaximum)
+            let isDelivered = await deliver(spans, over: sender, retryDelays: TraceExporter.retryDelays)
+            guard isDelivered else { return spans }
+            if queue.count < TraceExporter.spansMaximum { try? await Task.sleep(for: TraceExporter.interval) }
+        }
+        return []
+    }
+
+    private func finish(_ spans: [FinishedSpan], over sender: HTTPSender) async {
+        let isDelivered = await deliver(spans, over: sender, retryDelays: [])
+        if !isDelivered { metrics.add(spans.count, .failed) }
+    }
+
+    /// Sends spans, again after a failure that may pass, and counts what became of them.
+    ///
+    /// - Returns: false if the task was cancelled meanwhile. The collector may have them, or not.
+    private func deliver(
+        _ spans: [FinishedSpan],
+        over sender: HTTPSender,
+        retryDelays: [Duration]
+    ) async -> Bool {
+        guard !spans.isEmpty else { return true }
         guard let body = try? SpanDocument(spans, resource: resource, version: HeadroomVersion.current).encoded() else {
-            return metrics.add(spans.count, .failed)
+            metrics.add(spans.count, .failed)
+            return true
         }
         var delays = retryDelays.makeIterator()
         while case let result? = await sender.post(json: ByteBuffer(bytes: body), fields) {
@@ -106,21 +127,22 @@ package struct TraceExporter: Service, CustomStringConvertible {
                 metrics.add(rejected, .failed)
                 metrics.add(spans.count - rejected, .exported)
                 log(rejected == 0 ? nil : "\(rejected) spans were rejected: \(reason ?? "no reason given")")
-                return
+                return true
             case .refused(let problem):
                 metrics.add(spans.count, .failed)
-                return log(problem)
+                log(problem)
+                return true
             case .unavailable(let problem, let retryAfter):
                 log(problem)
-                guard let delay = delays.next() else { return metrics.add(spans.count, .failed) }
-                do {
-                    try await Task.sleep(for: max(delay, min(retryAfter ?? .zero, .seconds(60))))
-                } catch {
-                    return metrics.add(spans.count, .failed)
+                guard let delay = delays.next() else {
+                    metrics.add(spans.count, .failed)
+                    return true
                 }
+                try? await Task.sleep(for: max(delay, min(retryAfter ?? .zero, .seconds(60))))
+                if Task.isCancelled { return false }
             }
         }
-        metrics.add(spans.count, .failed)
+        return false
     }
 
     /// Once, until it works again.

@@ -185,6 +185,15 @@ class Collectors(WithCollector):
         service.stop()
         self.assertEqual(len(self.collector.named("GET")), 600)
 
+    def test_spans_that_wait_for_the_next_attempt_are_sent_at_the_end(self):
+        self.collector.status = 503
+        service = self.serve_traced()
+        service.http("GET", "/v1/nowhere")
+        wait_until(lambda: self.collector.bodies, lambda: service.log())
+        self.collector.status = 200
+        service.stop()
+        self.assertEqual(len(self.collector.named("GET")), 1)
+
     def test_a_collector_that_is_away_holds_nothing_up_and_gets_what_waited(self):
         self.collector.status = 503
         service = self.serve_traced()
