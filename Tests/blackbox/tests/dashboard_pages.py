@@ -176,9 +176,12 @@ class Pages(PagesCase):
         self.assertEqual(levels.count(1), 1)
 
     def figures_agree(self, period):
-        """Messages, users and who is blocked. A figure is shown for some seconds before it is read anew, and other tests count."""
+        """Messages, users and who is blocked. A figure is shown for some seconds before it is read anew, and other tests count. A part
+        of the page whose figures could not be read in time is empty."""
         wanted = self.psql.run(f"select messages, users, blocked from billing_period_report where billing_period = '{period}'")[0]
-        if [number(text) for text in self.texts("[data-part=summary] dd:not(.more)")] == [int(figure) for figure in wanted]:
+        figures = [number(text) for text in self.texts("[data-part=summary] dd:not(.more)")]
+        is_complete = all(self.texts(f"[data-part={part}] tbody tr") for part in ("top", "plans"))
+        if is_complete and figures == [int(figure) for figure in wanted]:
             return True
         self.browser.driver.refresh()
         return False
