@@ -17,8 +17,8 @@ struct FinishedSpan: Sendable {
     var status: SpanStatus?
 }
 
-/// The spans that wait to be exported. If the collector does not keep up, new ones are dropped: whoever makes spans
-/// never waits.
+/// The spans that wait to be exported. If the collector is too slow, new ones are dropped, so that no request waits
+/// for it.
 final class SpanQueue: Sendable {
     private let capacity: Int
     private let metrics: SpanMetrics

@@ -43,12 +43,7 @@ final class LaneTrace {
     // MARK: What happens
 
     func begin(_ requests: [BatchedRequest]) {
-        takenAt = .now
-        size = requests.count
-        statements.removeAll(keepingCapacity: true)
-        let contexts = traces.contexts(of: requests.lazy.map(\.returnAddress))
-        belongsToTrace = !contexts.isEmpty
-        followed.removeAll(keepingCapacity: true)
+        let contexts = begin(requests.lazy.map(\.returnAddress))
         if belongsToTrace {
             for request in requests {
                 guard let context = contexts[request.returnAddress] else { continue }
@@ -63,14 +58,20 @@ final class LaneTrace {
     }
 
     func begin(_ request: UnbatchedRequest) {
-        takenAt = .now
-        size = 1
-        statements.removeAll(keepingCapacity: true)
         let address = request.returnAddress
-        let context = traces.contexts(of: CollectionOfOne(address))[address]
-        belongsToTrace = context != nil
+        let contexts = begin(CollectionOfOne(address))
+        follow(address, request.operation.verb, request.deadline, contexts[address])
+    }
+
+    /// - Returns: the traces that some of the requests belong to.
+    private func begin(_ addresses: some Collection<ReturnAddress>) -> [ReturnAddress: InstrumentationContext] {
+        takenAt = .now
+        size = addresses.count
+        statements.removeAll(keepingCapacity: true)
         followed.removeAll(keepingCapacity: true)
-        follow(address, request.operation.verb, request.deadline, context)
+        let contexts = traces.contexts(of: addresses)
+        belongsToTrace = !contexts.isEmpty
+        return contexts
     }
 
     private func follow(

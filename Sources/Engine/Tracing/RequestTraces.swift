@@ -4,8 +4,7 @@ import Tracing
 /// Records where the time of requests went: of those that belong to a trace, and of the slowest of a batch if it was
 /// slow.
 ///
-/// Spans are made once a request is answered, from times that were noted meanwhile, so that a request which nobody
-/// traces costs nothing, and the others little.
+/// Spans are made after the answer, from times that were noted before. So a request that is not traced costs nothing.
 public final class RequestTraces: Sendable {
     let tracer: any Tracer
     /// A request that takes at least this long is recorded, whether it belongs to a trace or not; nil: none is.

@@ -29,8 +29,8 @@ extension Settings {
         "tracing-slow-ms",
         default: 100,
         0...60_000,
-        "a request whose answer took at least this long is traced even if nobody asked for it, over both ports; at most "
-            + "one of each batch. 0: none"
+        "a request whose answer took at least this long is traced, over both ports, without traceparent too; at most one "
+            + "of each batch. 0: none"
     )
 
     public static let ofTracing: [any SettingDefinition] = [
