@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import signal
 import unittest
 from typing import Any
 from unittest import mock
@@ -143,6 +144,10 @@ class Examples(unittest.TestCase):
     def raises(self):
         raise OSError("no such thing")
 
+    def takes_too_long(self):
+        self.assertGreater(signal.getitimer(signal.ITIMER_REAL)[0], 0)
+        signal.raise_signal(signal.SIGALRM)
+
     def skips(self):
         self.skipTest("not installed")
 
@@ -166,6 +171,11 @@ class Recording(unittest.TestCase):
         self.assertIn("(number=0)", failed["failure"])
         self.assertIn("(number=2)", failed["failure"])
         self.assertIn("no such thing", raised["failure"])
+
+    def test_a_test_that_does_not_end_fails_with_the_place_where_it_waits(self):
+        (failed,) = self.record(Examples("takes_too_long"))
+        self.assertIn("raise_signal", failed["failure"])
+        self.assertIn("longer than 800 s", failed["failure"])
 
     def test_a_skipped_test_fails_under_ci(self):
         (skipped,), (failed,) = self.record(Examples("skips")), self.record(Examples("skips"), CI="true")

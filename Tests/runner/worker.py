@@ -28,6 +28,21 @@ from support import processes, settings
 from support.case import Case
 
 TESTS = Path(__file__).resolve().parent.parent
+TEST_LIMIT_SECONDS = 800
+"""More than `wait_until` waits at most, which says what it waits for."""
+
+
+class TestTookTooLong(Exception):
+    """Raised inside a test that does not end, so that its failure shows where it waits. No OSError, which a test may expect."""
+
+
+def limit_test() -> None:
+    """Gives the test that begins now its time; what cleans up after it gets a minute more."""
+    signal.setitimer(signal.ITIMER_REAL, TEST_LIMIT_SECONDS, 60)
+
+
+def end_test(*_: Any) -> None:
+    raise TestTookTooLong(f"the test took longer than {TEST_LIMIT_SECONDS} s")
 
 
 class Recorder(unittest.TestResult):
@@ -41,6 +56,7 @@ class Recorder(unittest.TestResult):
 
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
+        limit_test()
         self.traces, self.is_skipped = [], False
         self.started_at = time.monotonic()
 
@@ -163,12 +179,15 @@ def main() -> None:
     # As an exception, so that everything is stopped; KeyboardInterrupt, because unittest treats others as a failure of the
     # running test.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGALRM, end_test)
     try:
         for line in sys.stdin:
             name = line.strip()
             # So that a class does not depend on the classes before it.
             random.seed(f"{arguments.seed}/{name}")
+            limit_test()
             unittest.TestSuite(classes[name]).run(Recorder(write))
+            signal.setitimer(signal.ITIMER_REAL, 0)
             write(end=name)
     except KeyboardInterrupt:
         sys.exit(1)

@@ -35,8 +35,11 @@ else:
             if counted[user] == 1:
                 # One write: `print` writes the line end separately, and another thread may come in between.
                 print("sending\\n", end="", flush=True)
-            ended.wait(0.05)
+            # Twice a second: no user reaches the limit, however long the steps take on a busy machine.
+            ended.wait(0.5)
 
+    # A thread that fails ends the program, so that nobody waits for its message.
+    threading.excepthook = lambda failure: (sys.excepthook(*failure[:3]), os._exit(1))
     threads = [threading.Thread(target=send, args=[user]) for user in counted]
     for thread in threads:
         thread.start()
@@ -174,7 +177,8 @@ class MigratePage(Case):
         sent = self.end(busy)
         self.assertEqual(self.level(), (2, 0))
         again = self.begin("old", users[:3])
-        self.assertEqual(self.level(pause=1)[0], 0)
+        # Longer than a message is on its way, which would be missing on one side.
+        self.assertEqual(self.level(pause=4)[0], 0)
         more = self.end(again)
         self.assertEqual(self.level(), (0, 0))
         for user in users[:3]:
