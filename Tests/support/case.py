@@ -139,6 +139,14 @@ class Case(unittest.TestCase):
         """A user's messages over all periods, from the table."""
         return self.psql.number(f"select coalesce(sum(message_count), 0) from message_usage where user_id = '{user}'")
 
+    def lock_rows(self, *users):
+        """An open session of psql, in whose transaction these users' rows are locked."""
+        session = self.cluster.session(self.database)
+        session.run("begin")
+        for user in users:
+            session.run(f"select from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
+        return session
+
     def wait_until_blocked(self):
         """Waits until a statement of a service waits for a lock that the test holds."""
         waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"

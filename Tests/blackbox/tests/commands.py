@@ -125,9 +125,7 @@ class Commands(Case):
         started_at = time.monotonic()
         service.send_command(f"SETPLAN {user} pro")
         service.send_command(f"CONSUME {user}")
-        session = self.cluster.session(self.database)
-        session.run("begin")
-        session.run(f"select 1 from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
+        session = self.lock_rows(user)
         with service.connect() as connection:
             connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()

@@ -355,8 +355,7 @@ class Health(Case):
             # A hold on the user's row keeps a request under way, and with it the service.
             user = self.user()
             self.assertIn("ALLOWED", connection.send_command(f"CONSUME {user}"))
-            locker = self.cluster.session(self.database)
-            locker.run(f"begin; select from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
+            locker = self.lock_rows(user)
             connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
             service.signal(15)

@@ -262,8 +262,7 @@ class RefusedWhileTheDatabaseIsThere(Case):
     def test_a_locked_row(self):
         user = self.user()
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
-        locker = self.cluster.session(self.database)
-        locker.run(f"begin; select from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
+        locker = self.lock_rows(user)
         self.assert_refused(user)
         locker.run("rollback")
         locker.close()

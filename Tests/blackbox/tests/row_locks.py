@@ -16,19 +16,12 @@ class RowLocks(Case):
                 self.assertIn("+ALLOWED", connection.send_command(f"CONSUME {user}"))
         return users
 
-    def lock(self, *users):
-        session = self.cluster.session(self.database)
-        session.run("begin")
-        for user in users:
-            session.run(f"select 1 from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
-        return session
-
     def test_a_locked_row_does_not_fail_its_neighbours_in_the_same_batch(self):
         # Long enough for the neighbours after a lock timeout, and short enough for a test.
         service = self.serve("--lanes", "1", "--request-timeout-ms", "8000")
         users = self.warm(40)
         locked = {users[7], users[20], users[21]}
-        session = self.lock(*locked)
+        session = self.lock_rows(*locked)
         try:
             for verb in ("CONSUME", "CONSUME"):
                 with service.connect() as connection:
@@ -50,7 +43,7 @@ class RowLocks(Case):
 
     def test_reads_do_not_wait_for_locks(self):
         (user,) = self.warm(1)
-        session = self.lock(user)
+        session = self.lock_rows(user)
         try:
             self.assertIn("+ALLOWED ", self.send_command(f"CHECK {user}"))
             self.assertIn("+OK ", self.send_command(f"USAGE {user}"))
@@ -61,7 +54,7 @@ class RowLocks(Case):
 
     def test_a_lock_released_in_time_delays_but_refuses_no_request(self):
         users = self.warm(10)
-        session = self.lock(users[4])
+        session = self.lock_rows(users[4])
         with self.service.connect() as connection:
             connection.send("".join(f"CONSUME {user}\n" for user in users))
             self.wait_until_blocked()
@@ -72,7 +65,7 @@ class RowLocks(Case):
 
     def test_a_blocked_user_of_a_lock_sees_what_the_lock_holder_committed(self):
         user = self.subscriber("paid", used=799)
-        session = self.lock(user)
+        session = self.lock_rows(user)
         session.run(f"update message_usage set message_count = 800 where user_id = '{user}'")
         with self.service.connect() as connection:
             connection.send(f"CONSUME {user}\n")
@@ -88,7 +81,7 @@ class RowLocks(Case):
         for turn in range(3):
             users = self.warm(2)
             with service.connect() as connection, self.subTest(turn=turn):
-                session = self.lock(users[1])
+                session = self.lock_rows(users[1])
                 connection.send(f"CONSUME {users[0]}\nCONSUME {users[1]}\n")
                 self.wait_until_blocked()
                 # The batch holds the first row and waits for the second; psql does the reverse.

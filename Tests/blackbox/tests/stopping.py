@@ -119,9 +119,7 @@ class Stopping(Case):
         service = self.serve()
         user = self.subscriber_of(service)
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
-        session = self.cluster.session(self.database)
-        session.run("begin")
-        session.run(f"select 1 from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
+        session = self.lock_rows(user)
         with service.connect() as connection:
             connection.send(f"CONSUME {user}\nPING\n")
             self.wait_until_blocked()
@@ -139,9 +137,7 @@ class Stopping(Case):
         service = self.serve()
         user, other = self.subscriber_of(service), self.subscriber_of(service)
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
-        session = self.cluster.session(self.database)
-        session.run("begin")
-        session.run(f"select 1 from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
+        session = self.lock_rows(user)
         with service.connect() as connection:
             connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
@@ -173,9 +169,7 @@ class Stopping(Case):
         service = self.serve()
         user = self.subscriber_of(service)
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
-        session = self.cluster.session(self.database)
-        session.run("begin")
-        session.run(f"select 1 from message_usage where bucket = headroom.bucket_of('{user}') and user_id = '{user}' for update")
+        session = self.lock_rows(user)
         with service.connect() as connection:
             connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
