@@ -184,9 +184,14 @@ class SubscribingAgain(RunningDemo):
 
 class Notified(RunningDemo):
     def notified(self):
-        """Newest first: user, type, tier, used and limit of each notification that the chat has."""
-        listed = self.demo.get("/notifications").json["notifications"]
-        return [(each["body"]["type"], *(each["body"]["data"][name] for name in ("user", "tier", "used", "limit"))) for each in listed]
+        """Newest first, of each notification that the chat has: type, user, tier, messages used or held, and limit. The chat holds a
+        message until it is answered, and may be notified meanwhile."""
+        listed = [each["body"] for each in self.demo.get("/notifications").json["notifications"]]
+        return [
+            (body["type"], data["user"], data["tier"], data["used"] + data["held"], data["limit"])
+            for body in listed
+            for data in [body["data"]]
+        ]
 
     def test_the_chat_lists_who_has_reached_a_tier(self):
         created = {

@@ -438,11 +438,11 @@ class WithNotifications(SettingsCase):
     def test_the_service_takes_their_settings_and_the_secret_that_a_page_makes(self):
         found = kubernetes.with_everything().settings()
         (line,) = (line for block in blocks("docs/notifications.md") for line in block.lines if "whsec_" in line and "openssl" in line)
-        path = processes.directory() + "/notifications-secret"
-        subprocess.run(["bash", "-euc", f"{line} > {path}"], check=True, timeout=TIMEOUT_SECONDS)
+        directory = processes.directory()
+        subprocess.run(["bash", "-euc", line], check=True, timeout=TIMEOUT_SECONDS, cwd=directory)
         names = {name: value for name, value in found.items() if name.startswith("HEADROOM_NOTIFICATIONS_")}
         self.assertEqual(set(names), {"HEADROOM_NOTIFICATIONS_URL", "HEADROOM_NOTIFICATIONS_SECRET_FILE"})
-        service = self.serve(env={**names, "HEADROOM_NOTIFICATIONS_SECRET_FILE": path})
+        service = self.serve(env={**names, "HEADROOM_NOTIFICATIONS_SECRET_FILE": directory + "/notifications-secret"})
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {self.user()}"))
         self.assertIn("headroom_notifications_pending 0", service.http("GET", "/metrics").text)
 

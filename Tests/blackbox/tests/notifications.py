@@ -1,6 +1,7 @@
 """Notifications to the product's backend when users reach a tier."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -9,6 +10,7 @@ import threading
 import time
 import unittest
 import uuid
+from pathlib import Path
 
 from support import processes
 from support.case import MID_MONTH, Case
@@ -390,6 +392,9 @@ class PrintedPrograms(unittest.TestCase):
             (False, str(int(now) + 1), good, self.BODY), (False, old, signature(SECRET, number, old, self.BODY), self.BODY),
         ):  # fmt: skip
             yield accepted, {"webhook-id": number, "webhook-timestamp": sent_at, "webhook-signature": signatures}, body
+        signed = {"webhook-id": number, "webhook-timestamp": now, "webhook-signature": good}
+        for missing in signed:
+            yield False, {name: value for name, value in signed.items() if name != missing}, self.BODY
 
     def program(self, language):
         (program,) = [block.text for block in blocks("docs/notifications.md") if block.language == language]
@@ -419,7 +424,14 @@ class PrintedPrograms(unittest.TestCase):
             ["user", "plan", "state", "period", "tier", "used", "held", "limit", "remaining", "resets"],
         )
         help_text = command("serve", "--help").stdout
-        for line in self.program("ini").splitlines():
-            self.assertIn(f"--{line.split('=')[0].removeprefix('HEADROOM_').lower().replace('_', '-')} ", help_text)
-        made = subprocess.run(["bash", "-c", self.program("sh")], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
-        self.assertRegex(made.stdout, r"^whsec_[A-Za-z0-9+/]{43}=\n$")
+        settings = dict(line.split("=") for line in self.program("ini").splitlines())
+        for name in settings:
+            self.assertIn(f"--{name.removeprefix('HEADROOM_').lower().replace('_', '-')} ", help_text)
+        directory = processes.directory()
+        lines = [line for block in blocks("docs/notifications.md") if block.language == "sh" for line in block.lines]
+        # The package makes this group.
+        text = "\n".join(lines).replace("--group=headroom ", "").replace(" /etc/", f" {directory}/etc/")
+        subprocess.run(["bash", "-euc", text], check=True, timeout=TIMEOUT_SECONDS, cwd=directory)
+        secret = Path(directory + settings["HEADROOM_NOTIFICATIONS_SECRET_FILE"])
+        self.assertRegex(secret.read_text(), r"^whsec_[A-Za-z0-9+/]{43}=\n$")
+        self.assertEqual((secret.stat().st_mode & 0o777, os.listdir(directory)), (0o640, ["etc"]))

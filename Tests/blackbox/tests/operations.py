@@ -316,8 +316,6 @@ class Operations(Case):
         with open(directory + "/calls") as file:
             self.assertEqual(len(file.readlines()), 2)
         self.assertEqual(os.stat(directory + "/etc/headroom/environment").st_mode & 0o777, 0o600)
-        with open(directory + "/etc/systemd/system/headroom.service") as file:
-            self.assertIn("\nUser=headroom\n", file.read())
 
     def check_commands_in_a_container(self, run):
         directory = processes.directory()
