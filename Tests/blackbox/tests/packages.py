@@ -1,6 +1,8 @@
 """What script/release makes: archives with the same bytes each time, and a package that a Debian without a toolchain installs,
 upgrades, removes and purges."""
 
+import contextlib
+import fcntl
 import json
 import os
 import platform
@@ -194,6 +196,15 @@ class Packages(ReleaseCase):
         self.assertIn("release: /nonexistent is not an SSH key", done.stderr)
         # As of a variable that is not set.
         self.assertEqual(subprocess.run([*arguments, "--sign", ""], capture_output=True, timeout=TIMEOUT_SECONDS).returncode, 2)
+
+    def test_two_releases_are_not_built_at_once(self):
+        # All are built in one place, so that they have the same bytes. Shared, for other runs of this test; if a release is being
+        # built at this moment, it has the lock.
+        with open("/var/tmp/headroom-release.lock", "a") as lock:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            with self.assertRaisesRegex(processes.Failure, "another release is being built in /var/tmp/headroom-release; wait for its end"):
+                run(ROOT + "/script/release", VERSION, "--rehearse", "--output", processes.directory())
 
     def test_the_archive_has_the_program_its_units_and_pages_for_each_command(self):
         directory = processes.directory()
