@@ -1,5 +1,6 @@
 """Notifications to the product's backend when users reach a tier."""
 
+import contextlib
 import json
 import os
 import re
@@ -12,11 +13,11 @@ import unittest
 import uuid
 from pathlib import Path
 
-from support import processes
+from support import processes, settings
 from support.case import MID_MONTH, Case
 from support.printed import blocks
 from support.receiver import OTHER_SECRET, SECRET, Receiver, signature
-from support.service import Service, command
+from support.service import Service, command, environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
 OWN_LOCK = """select count(*) from pg_locks join pg_database on pg_database.oid = pg_locks.database
@@ -424,14 +425,23 @@ class PrintedPrograms(unittest.TestCase):
             ["user", "plan", "state", "period", "tier", "used", "held", "limit", "remaining", "resets"],
         )
         help_text = command("serve", "--help").stdout
-        settings = dict(line.split("=") for line in self.program("ini").splitlines())
-        for name in settings:
+        variables = dict(line.split("=") for line in self.program("ini").splitlines())
+        for name in variables:
             self.assertIn(f"--{name.removeprefix('HEADROOM_').lower().replace('_', '-')} ", help_text)
         directory = processes.directory()
         lines = [line for block in blocks("docs/notifications.md") if block.language == "sh" for line in block.lines]
-        # The package makes this group.
-        text = "\n".join(lines).replace("--group=headroom ", "").replace(" /etc/", f" {directory}/etc/")
-        subprocess.run(["bash", "-euc", text], check=True, timeout=TIMEOUT_SECONDS, cwd=directory)
-        secret = Path(directory + settings["HEADROOM_NOTIFICATIONS_SECRET_FILE"])
-        self.assertRegex(secret.read_text(), r"^whsec_[A-Za-z0-9+/]{43}=\n$")
+        secret = Path(directory + variables["HEADROOM_NOTIFICATIONS_SECRET_FILE"])
+        with contextlib.closing(Receiver()) as receiver:
+            # The package makes this group.
+            text = "\n".join(lines).replace("--group=headroom ", "").replace("/etc/headroom", str(secret.parent))
+            text = text.replace(variables["HEADROOM_NOTIFICATIONS_URL"], receiver.url)
+            path = os.pathsep.join([os.path.dirname(settings.binary), os.environ["PATH"]])
+            ran = subprocess.run(
+                ["bash", "-euc", text], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=directory, env=environment(PATH=path)
+            )
+            self.assertEqual((ran.stdout, ran.stderr), ("delivered\n", ""))
+            (received,) = receiver.requests
+        made = secret.read_text()
+        self.assertRegex(made, r"^whsec_[A-Za-z0-9+/]{43}=\n$")
+        self.assertEqual(received.signatures, [received.expected_signature(made.strip())])
         self.assertEqual((secret.stat().st_mode & 0o777, os.listdir(directory)), (0o640, ["etc"]))
