@@ -15,6 +15,7 @@ from runner.python_tests import Schedule, report_missing
 from runner.results import Report, Result
 from runner.swift_tests import EventReader
 from runner.worker import Recorder, chosen
+from support import processes
 
 
 def quietly(action: Any) -> tuple[Any, str]:
@@ -192,6 +193,13 @@ class Choosing(unittest.TestCase):
         for asked, classes in (("", []), ("1", ["packages.OnAnotherMachine"])):
             with mock.patch.dict(os.environ, {"HEADROOM_TEST_LONG": asked}):
                 self.assertEqual(list(chosen(["packages.OnAnotherMachine"])), classes)
+
+
+class Ports(unittest.TestCase):
+    def test_a_port_is_given_once(self):
+        # So many random ones would be the same ones now and then.
+        ports = [processes.free_port() for _ in range(1_000)]
+        self.assertEqual(len(set(ports)), 1_000)
 
 
 class Scheduling(unittest.TestCase):

@@ -105,19 +105,31 @@ def stop_all():
     _directories.clear()
 
 
+_given_ports = set()
+
+
 def free_port():
-    """An unused port of 127.0.0.1, for programs that cannot choose one themselves."""
+    """An unused port of 127.0.0.1, for programs that cannot choose one themselves. It is not given again in this process: a test
+    that ends a program may expect that nothing answers there."""
     with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
         lowest = int(file.read().split()[0])
+    # Below the range from which the kernel takes ports of connections, so that the port stays free until the program starts. The
+    # tests in Swift take theirs from the lower half.
+    ports = range((10_000 + lowest) // 2, lowest) if lowest > 12_000 else range(1)
     while True:
-        # Below the range from which the kernel takes ports of connections, so that the port stays free until the program
-        # starts. The random numbers are the system's, because concurrent tests may have the same seed.
-        port = random.SystemRandom().randrange(10_000, lowest) if lowest > 12_000 else 0
+        # The random numbers are the system's, because concurrent tests may have the same seed.
+        port = random.SystemRandom().choice(ports)
+        if len(_given_ports) > len(ports) // 2:
+            # Where there are so few, the oldest are no longer in use.
+            _given_ports.clear()
+        if port in _given_ports:
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _given_ports.add(port)
             return probe.getsockname()[1]
 
 
