@@ -1,8 +1,9 @@
 import Foundation
 import Logging
-import Postgres
 import TestSupport
 import Testing
+
+@testable import Postgres
 
 /// Each test has a data directory, and so a PostgreSQL, of its own. One after the other: each takes some seconds of
 /// the machine.
@@ -13,7 +14,8 @@ struct PrivateServerTests {
         PrivateServer(
             dataDirectory: directory,
             logger: .silent,
-            additionalSettings: isDurable ? [] : [("fsync", "off")]
+            additionalSettings: isDurable ? [] : [("fsync", "off")],
+            stopLimitSeconds: 120
         )
     }
 
@@ -70,8 +72,7 @@ struct PrivateServerTests {
         #expect(attributes[.posixPermissions] as? Int == 0o700)
         await first.stop()
         await first.stop()
-        // pg_ctl waits for the end of its pid file, which is a moment before that of the process.
-        try await waitUntil("the server has ended") { hasEnded(process) }
+        #expect(hasEnded(process))
         let second = server(directory.path + "/data dir", isDurable: true)
         #expect(try await query(second.start().conninfo, "SELECT n FROM public.kept") == "42")
         await second.stop()
@@ -90,8 +91,26 @@ struct PrivateServerTests {
         await first.stop()
         #expect(try await query(running[1].conninfo, "SELECT 1") == "1")
         await second.stop()
-        // pg_ctl waits for the end of its pid file, which is a moment before that of the process.
-        try await waitUntil("the server has ended") { hasEnded(process) }
+        #expect(hasEnded(process))
+    }
+
+    @Test("a stop waits for the end of the process, not only of its pid file") func stopWaits() async throws {
+        let directory = try TemporaryDirectory()
+        let cluster = try #require(FileSystem.resolved(directory.path))
+        // Found by its name and its working directory; it ends with its standard input.
+        try FileManager.default.copyItem(atPath: "/bin/cat", toPath: cluster + "/postgres")
+        let process = Process()
+        let input = Pipe()
+        process.executableURL = URL(filePath: cluster + "/postgres")
+        process.currentDirectoryURL = URL(filePath: cluster)
+        process.standardInput = input
+        try process.run()
+        let processes = ClusterProcesses(cluster: cluster)
+        let number = process.processIdentifier
+        #expect(try await !processes.waitForEnd(of: number, until: .now))
+        try input.fileHandleForWriting.close()
+        #expect(try await processes.waitForEnd(of: number, until: .now + waitLimit))
+        #expect(hasEnded(number))
     }
 
     @Test("a running server is adopted, and a crashed one recovered") func adoption() async throws {
@@ -230,8 +249,7 @@ struct PrivateServerTests {
         await first.stop()
         #expect(!hasEnded(process))
         await second.stop()
-        // pg_ctl waits for the end of its pid file, which is a moment before that of the process.
-        try await waitUntil("the server has ended") { hasEnded(process) }
+        #expect(hasEnded(process))
         try FileManager.default.removeItem(atPath: (link as NSString).deletingLastPathComponent)
     }
 }

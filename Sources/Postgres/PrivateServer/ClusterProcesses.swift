@@ -64,6 +64,17 @@ struct ClusterProcesses: Sendable {
     }
     #endif
 
+    /// Waits for a process of the cluster to end; returns false if it has not ended at the deadline.
+    func waitForEnd(of process: pid_t, until deadline: ContinuousClock.Instant) async throws -> Bool {
+        while true {
+            // As process 1 of a container, this process inherits the server when pg_ctl ends, and must reap it.
+            waitpid(process, nil, WNOHANG)
+            if !belongs(process) { return true }
+            guard ContinuousClock.now < deadline else { return false }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
     /// Ends processes of a crashed server and removes its pid file, so that a new server can start. Requires the start
     /// lock, and `state` to be absent.
     ///

@@ -24,15 +24,13 @@ public actor PrivateServer {
     static let userName = "headroom"
     /// Recovery after a crash replays up to `max_wal_size`, 4 GB.
     static let startLimit = Duration.seconds(300)
-    /// Within the service's drain; a longer shutdown of the server continues after this process has ended.
-    static let stopLimitSeconds = 8
-
     private let dataDirectory: String
     /// Whether a directory without a cluster gets one. A command in the wrong directory must not create an empty
     /// database there.
     private let createsCluster: Bool
     private let logger: Logger
     private let additionalSettings: [(name: String, value: String)]
+    private let stopLimitSeconds: Int
     /// Set while this process uses the server. Changed only with the start lock held.
     private var use: (lock: DirectoryLock, directory: DataDirectory, programs: PostgresPrograms)?
 
@@ -47,17 +45,22 @@ public actor PrivateServer {
         )
     }
 
-    /// - Parameter additionalSettings: for tests, which run without fsync.
+    /// - Parameters:
+    ///   - additionalSettings: for tests, which run without fsync.
+    ///   - stopLimitSeconds: within the service's drain; a longer shutdown of the server continues after this process
+    ///     has ended. Longer in tests, for a busy machine.
     package init(
         dataDirectory: String,
         createsCluster: Bool = true,
         logger: Logger,
-        additionalSettings: [(name: String, value: String)]
+        additionalSettings: [(name: String, value: String)],
+        stopLimitSeconds: Int = 8
     ) {
         self.dataDirectory = dataDirectory
         self.createsCluster = createsCluster
         self.logger = logger
         self.additionalSettings = additionalSettings
+        self.stopLimitSeconds = stopLimitSeconds
     }
 
     /// Starts or adopts the server, and waits until it accepts connections. A repeated call restarts a crashed server,
@@ -82,7 +85,8 @@ public actor PrivateServer {
         do {
             return try await startOrAdopt(current, programs)
         } catch {
-            if isNewUse { await endUse() }
+            // A cancelled start has to stop the server all the same.
+            if isNewUse { await Task { await endUse() }.value }
             throw error
         }
     }
@@ -96,7 +100,7 @@ public actor PrivateServer {
         guard let directory = use?.directory else { return }
         do {
             let startLock = try DirectoryLock(directory.startLock)
-            try await startLock.waitExclusive(until: .now + .seconds(PrivateServer.stopLimitSeconds))
+            try await startLock.waitExclusive(until: .now + .seconds(stopLimitSeconds))
             defer { startLock.release() }
             await endUse()
         } catch {
@@ -198,14 +202,15 @@ public actor PrivateServer {
         defer { lock.release() }
         let processes = ClusterProcesses(cluster: directory.cluster)
         guard lock.tryExclusive(), case .running(let process) = processes.state else { return }
+        let deadline = ContinuousClock.now + .seconds(stopLimitSeconds)
         do {
             let outcome = try await ProgramRunner(account: directory.account).run(
                 programs.pgCtl,
-                ["stop", "-D", directory.cluster, "-m", "fast", "-w", "-t", "\(PrivateServer.stopLimitSeconds)", "-s"]
+                ["stop", "-D", directory.cluster, "-m", "fast", "-w", "-t", "\(stopLimitSeconds)", "-s"]
             )
-            // As process 1 of a container, this process inherits the server when pg_ctl ends, and must reap it.
-            waitpid(process, nil, WNOHANG)
-            guard !outcome.succeeded else {
+            // pg_ctl waits for the removal of the pid file, which the server removes shortly before it ends.
+            let hasEnded = outcome.succeeded ? try await processes.waitForEnd(of: process, until: deadline) : false
+            guard !hasEnded else {
                 logger.info("the private PostgreSQL has stopped", metadata: metadata(directory))
                 return
             }
