@@ -15,6 +15,9 @@ BACK_WITHIN = 5 * SECOND
 # A request that was sent this long before a SIGTERM was certainly accepted.
 SURELY_ACCEPTED = SECOND // 10
 
+# Of a lane's sessions: a quarter of the deadline.
+LOCK_TIMEOUT = SECOND // 2
+
 # Answers of a service that could not count just now.
 UNAVAILABLE = ("UNAVAILABLE", "OVERLOADED", "DRAINING", "INTERNAL")
 
@@ -23,7 +26,7 @@ UNAVAILABLE = ("UNAVAILABLE", "OVERLOADED", "DRAINING", "INTERNAL")
 
 
 def lag(history: History) -> int:
-    """The delay of the clients' own event loop, which limits the precision of recorded times."""
+    """How long the machine delayed the clients, and a flush of its disk: nanoseconds that are not the service's."""
     return int(history.meta.get("lag_ms", 0)) * 1_000_000
 
 
@@ -110,11 +113,18 @@ def check_shutdown(history: History) -> list[Violation]:
 
 
 def check_deadlocks(history: History) -> list[Violation]:
-    return [
-        Violation("I13", f"PostgreSQL saw {event['count']} deadlocks")
-        for event in history.events
-        if event["t"] == "deadlocks" and event["count"] > 0
-    ]
+    """I13. A lock timeout is a deadlock that PostgreSQL did not detect in time, unless the machine was slow enough to explain it."""
+    violations = []
+    for event in history.events:
+        if event["t"] != "deadlocks":
+            continue
+        if event["count"] > 0:
+            violations.append(Violation("I13", f"PostgreSQL saw {event['count']} deadlocks"))
+        # A transaction that holds the lock flushes once.
+        timeouts = event.get("lock_timeouts", 0)
+        if timeouts > 0 and lag(history) < LOCK_TIMEOUT // 2:
+            violations.append(Violation("I13", f"PostgreSQL ended {timeouts} waits for locks"))
+    return violations
 
 
 def check_events(history: History) -> list[Violation]:

@@ -114,6 +114,8 @@ def run_planted(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
             planted = f"planted {plant.name} ({plant.description}), under {plant.fault}, seed {seed}, {assignment.seconds:g} s"
             if not report_plant(result, planted, plant.caught_by):
                 uncaught.append(plant)
+    for plant in uncaught:
+        print(f"failed: planted {plant.name} was not caught")
     return len(PLANTS) - len(uncaught), len(uncaught)
 
 
@@ -177,6 +179,11 @@ def run_all(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
     if (arguments.cluster or arguments.citus) and arguments.seeds > 1:
         print("\n" + tables.gaps(done) + "\n")
     print(f"{totals['ops']} operations, {totals['unknowns']} unknown outcomes, {totals['replays']} replays")
+    # Often only the end of a long log is shown, so failures are listed again there.
+    for result in done:
+        if not result.is_passed:
+            reasons = [result.error, *(str(violation) for violation in result.violations), "the fault was never seen to fire"]
+            print(f"failed: {result.fault}, seed {result.seed}: {next(filter(None, reasons)).splitlines()[0]}")
     return passed, failed
 
 

@@ -232,8 +232,16 @@ class PlantedBugs(unittest.TestCase):
 
     def test_unsorted_locks(self) -> None:
         history = HistoryBuilder()
-        history.event(t="deadlocks", count=2)
+        history.event(t="deadlocks", count=2, lock_timeouts=0)
         self.assertEqual(history.violated(), {"I13"})
+
+    def test_lock_timeouts_on_a_machine_that_is_fast_enough(self) -> None:
+        for lag_ms, expected in ((0, {"I13"}), (249, {"I13"}), (250, set())):
+            with self.subTest(lag_ms=lag_ms):
+                history = HistoryBuilder()
+                history.event(t="meta", lag_ms=lag_ms)
+                history.event(t="deadlocks", count=0, lock_timeouts=1)
+                self.assertEqual(history.violated(), expected)
 
     def test_unsorted_locks_are_seen_as_late_answers(self) -> None:
         history = HistoryBuilder()

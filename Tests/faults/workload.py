@@ -26,8 +26,6 @@ PLANS = {HOT: "hot", FIVE: "five", HOLD: "hold", RESET: "reset"}
 COUNTS = {HOT: HOT_SETS * 8, FIVE: FIVE_USERS, HOLD: HOLD_SETS * HOLD_SET, RESET: RESET_USERS}
 # The client gives up after this time, seconds after the service's deadline.
 TIMEOUT_SECONDS = 8.0
-# At most nine requests, and three iterations of the event loop for each reply.
-ITERATIONS_PER_BURST = 27
 UNCOUNTED = {"UNAVAILABLE", "OVERLOADED", "DRAINING", "INTERNAL", "UNKNOWN"}
 
 
@@ -377,7 +375,6 @@ class Workload:
         self.blocked_hot = self.blocked_holds = 0
         self.is_over = False
         self.pause = 0.008
-        self.lag = 0.0
         self.running = asyncio.Event()
         self.running.set()
         shares = {HOT: 10, FIVE: 6, HOLD: 5, RESET: 3}
@@ -404,17 +401,6 @@ class Workload:
 
     def start(self) -> None:
         self.tasks = [asyncio.create_task(client.run()) for client in self.clients]
-        self.tasks.append(asyncio.create_task(self.watch_lag()))
-
-    async def watch_lag(self) -> None:
-        """Measures the delay of this process's event loop, which limits the precision of its times: the replies to a burst take
-        several iterations."""
-        while not self.is_over:
-            before = time.monotonic()
-            await asyncio.sleep(0.02)
-            for _ in range(ITERATIONS_PER_BURST):
-                await asyncio.sleep(0)
-            self.lag = max(self.lag, time.monotonic() - before - 0.02)
 
     async def stop(self) -> None:
         self.is_over = True
