@@ -23,25 +23,17 @@ struct ExactlyOnceSender {
 
     /// What an attempt to execute a transaction needs.
     struct Attempt {
-        let connection: Connection
+        var connection: Connection
         let bucket: Bucket
         let receipt: ReceiptID
         let number: Int64
         /// Whether an earlier attempt may have been committed over a connection that was then lost.
         let isRepetition: Bool
+        /// Whether what was sent so far may be committed. False while a transaction has only locked and read: if its
+        /// connection is lost then, it is certainly rolled back.
+        var canCommit = true
         /// The answer to requests whose deadline passes before anything is written.
         var lateError: EngineError { isRepetition ? .unknown : .late }
-
-        /// The same attempt in another session.
-        func over(_ connection: Connection) -> Attempt {
-            Attempt(
-                connection: connection,
-                bucket: bucket,
-                receipt: receipt,
-                number: number,
-                isRepetition: isRepetition
-            )
-        }
     }
 
     enum AttemptResult<Value> {
@@ -82,22 +74,26 @@ struct ExactlyOnceSender {
     /// - Parameters:
     ///   - kind: whose duration is measured; nil for none.
     ///   - bucket: of the receipt.
-    ///   - attempt: executes the transaction, in which the receipt advances to the attempt's number.
+    ///   - attempt: executes the transaction, in which the receipt advances to the attempt's number. It changes
+    ///     nothing of the attempt but `canCommit` and, to execute it elsewhere, `connection`.
     func executeOnce<Value>(
         _ kind: StatementKind?,
         in bucket: Bucket,
         _ requests: some PendingRequests,
-        attempt: (Attempt) throws(PostgresError) -> AttemptResult<Value>
+        attempt: (inout Attempt) throws(PostgresError) -> AttemptResult<Value>
     ) -> Reply<Value> {
         guard !requests.someExpired else { return .someExpired }
         var receipt: ReceiptID?
         var number: Int64 = 0
         var losses = 0
+        // By an attempt whose connection was lost. From then on no request may be answered "nothing was counted", and
+        // none is left out.
+        var mayBeCommitted = false
         var rollbacks = 0
         var hasRenewedSession = false
         while true {
-            guard let connection = awaitConnection(requests, bucket, wasSent: losses > 0) else {
-                if losses > 0 {
+            guard let connection = awaitConnection(requests, bucket, wasSent: mayBeCommitted) else {
+                if mayBeCommitted {
                     laneConnection.abandon(in: bucket)
                 } else if let receipt, laneConnection.receipt(in: bucket) == receipt {
                     laneConnection.takeBack(number, in: bucket)
@@ -107,30 +103,30 @@ struct ExactlyOnceSender {
             guard let open = laneConnection.receipt(in: bucket) else { continue }
             if open != receipt {
                 // The database has lost the receipt: what became of an earlier attempt cannot be found out any more.
-                guard losses == 0 else {
+                guard !mayBeCommitted else {
                     delivery.fail(requests, .unknown)
                     return .allExpired
                 }
                 (receipt, number) = (open, laneConnection.nextNumber(in: bucket))
             }
-            if losses == 0, requests.someExpired {
+            if !mayBeCommitted, requests.someExpired {
                 laneConnection.takeBack(number, in: bucket)
                 return .someExpired
             }
+            var current = Attempt(
+                connection: connection,
+                bucket: bucket,
+                receipt: open,
+                number: number,
+                isRepetition: mayBeCommitted
+            )
             do throws(PostgresError) {
                 let sentAt = ContinuousClock.now
-                let current = Attempt(
-                    connection: connection,
-                    bucket: bucket,
-                    receipt: open,
-                    number: number,
-                    isRepetition: losses > 0
-                )
-                switch try attempt(current) {
+                switch try attempt(&current) {
                 case .committed(let value, let isUnreplicated):
                     if let kind { record(kind, sentAt: sentAt) }
                     // After a loss it is unknown whether the lost commit reached the standby.
-                    if isUnreplicated || losses > 0 {
+                    if isUnreplicated || mayBeCommitted {
                         guard try awaitReplication(connection, bucket, requests, .unknown) else {
                             laneConnection.abandon(in: bucket)
                             return .allExpired
@@ -159,6 +155,7 @@ struct ExactlyOnceSender {
                 switch StatementEffect(of: error) {
                 case .unknown:
                     losses += 1
+                    mayBeCommitted = mayBeCommitted || current.canCommit
                     laneConnection.drop(error)
                 case .unavailableServer:
                     laneConnection.drop(error)
@@ -175,11 +172,11 @@ struct ExactlyOnceSender {
                     // attempt at once would fail too.
                     if losses > 0 { pause(.milliseconds(50), requests) }
                     logger.debug("statement rolled back, sent again", metadata: ["error": "\(error)"])
-                    guard delivery.expire(requests, losses == 0 ? .late : .unknown) != nil else {
-                        if losses == 0 {
-                            laneConnection.takeBack(number, in: bucket)
-                        } else {
+                    guard delivery.expire(requests, current.lateError) != nil else {
+                        if mayBeCommitted {
                             laneConnection.abandon(in: bucket)
+                        } else {
+                            laneConnection.takeBack(number, in: bucket)
                         }
                         return .allExpired
                     }

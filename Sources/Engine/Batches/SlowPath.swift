@@ -48,7 +48,7 @@ struct SlowPath {
     private func decideTogether(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
         let statement = LockUsersStatement(part, unknownUsersPolicy)
         let reply = sender.executeOnce(.slowPath, in: part.bucket, part) { attempt throws(PostgresError) in
-            try transact(statement, part, attempt)
+            try transact(statement, part, &attempt)
         }
         switch reply {
         case .value(.results(let results)):
@@ -81,9 +81,10 @@ struct SlowPath {
     private func transact(
         _ statement: LockUsersStatement,
         _ part: BatchPart,
-        _ attempt: ExactlyOnceSender.Attempt
+        _ attempt: inout ExactlyOnceSender.Attempt
     ) throws(PostgresError) -> ExactlyOnceSender.AttemptResult<Execution> {
         let (groups, connection) = (part.groups, attempt.connection)
+        attempt.canCommit = false
         try statement.send(over: connection, lane: attempt.receipt, number: attempt.number)
         guard let read = try sender.awaitResults(connection, part, attempt.lateError) else { return .allExpired }
         let deadline = part.nextDeadline?.instant ?? .now + .seconds(1)
@@ -113,6 +114,7 @@ struct SlowPath {
                 results.append(users[index].decide(request.operation))
             }
         }
+        attempt.canCommit = true
         try WriteUsersStatement(users: users).send(
             over: connection,
             in: attempt.bucket,

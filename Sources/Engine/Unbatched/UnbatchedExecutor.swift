@@ -83,7 +83,7 @@ struct UnbatchedExecutor {
         }
         defer { coordinator?.close() }
         let made = sender.executeOnce(nil, in: bucket, pending) { attempt throws(PostgresError) in
-            let attempt = coordinator.map(attempt.over) ?? attempt
+            if let coordinator { attempt.connection = coordinator }
             let (isRepeated, commit) = try statement.execute(attempt, deadline: deadline)
             return .committed(isRepeated, isUnreplicated: commit.isUnreplicated)
         }

@@ -20,7 +20,7 @@ struct ExactlyOnceSenderTests {
         private(set) var failure: EngineError?
 
         var nextDeadline: Deadline? { failure == nil ? deadline : nil }
-        let someExpired = false
+        var someExpired = false
 
         func expire(at now: Deadline, _ error: EngineError, into completions: inout [Completion]) {
             if failure == nil, deadline <= now { failure = error }
@@ -37,13 +37,16 @@ struct ExactlyOnceSenderTests {
         var committed: Int?
         /// Whether all requests have expired.
         var isExpired = false
+        /// Whether nothing was executed, because some have.
+        var isLeft = false
         let events: [Event]
         let pausedUntil: ContinuousClock.Instant?
         let deadline: Deadline
         let failure: EngineError?
     }
 
-    private typealias Script = @Sendable (_ attempt: Int, Requests) throws(PostgresError) -> Void
+    private typealias Attempt = ExactlyOnceSender.Attempt
+    private typealias Script = @Sendable (_ ordinal: Int, Requests, inout Attempt) throws(PostgresError) -> Void
 
     /// Used by one thread alone.
     private final class Scene {
@@ -85,10 +88,10 @@ struct ExactlyOnceSenderTests {
             )
             var attempts = 0
             let reply = sender.executeOnce(nil, in: 0, requests) {
-                _ throws(PostgresError) -> ExactlyOnceSender.AttemptResult<Int> in
+                attempt throws(PostgresError) -> ExactlyOnceSender.AttemptResult<Int> in
                 events.append(.attempt)
                 attempts += 1
-                try script(attempts, requests)
+                try script(attempts, requests, &attempt)
                 return .committed(attempts, isUnreplicated: false)
             }
             var sent = Sent(
@@ -100,7 +103,8 @@ struct ExactlyOnceSenderTests {
             switch reply {
             case .value(let attempt): sent.committed = attempt
             case .allExpired: sent.isExpired = true
-            case .someExpired, .rejected: break
+            case .someExpired: sent.isLeft = true
+            case .rejected: break
             }
             return sent
         }
@@ -132,7 +136,7 @@ struct ExactlyOnceSenderTests {
         arguments: [SQLState.lockNotAvailable, .deadlockDetected]
     )
     func refusedAfterLoss(state: SQLState) async throws {
-        let sent = try await send { attempt, _ throws(PostgresError) in
+        let sent = try await send { attempt, _, _ throws(PostgresError) in
             switch attempt {
             case 1: throw PostgresError(.connectionLost, "scripted")
             case 2, 3: throw PostgresError(.server(state), "scripted")
@@ -145,7 +149,7 @@ struct ExactlyOnceSenderTests {
 
     @Test("does not wait beyond the next deadline")
     func deadlineBeforePause() async throws {
-        let sent = try await send { attempt, requests throws(PostgresError) in
+        let sent = try await send { attempt, requests, _ throws(PostgresError) in
             guard attempt > 1 else { throw PostgresError(.connectionLost, "scripted") }
             requests.deadline = Deadline(.now + .milliseconds(10))
             throw PostgresError(.server(.lockNotAvailable), "scripted")
@@ -158,10 +162,41 @@ struct ExactlyOnceSenderTests {
     @Test("is not sent if its deadline passes while the connection opens: nothing was counted")
     func deadlineWhileConnecting() async throws {
         let expire: @Sendable (Requests) -> Void = { $0.deadline = Deadline(.now) }
-        let sent = try await send(connected: expire) { _, _ in }
+        let sent = try await send(connected: expire) { _, _, _ in }
         #expect(sent.isExpired)
         #expect(sent.events.isEmpty)
         #expect(sent.failure == .late)
+    }
+
+    @Test(
+        "is a repetition after a loss if it may be committed, and is left without those that were answered as late if not",
+        arguments: [false, true]
+    )
+    func lossBeforeWriting(canCommit: Bool) async throws {
+        let sent = try await send { ordinal, requests, attempt throws(PostgresError) in
+            #expect(attempt.isRepetition == (ordinal > 1))
+            guard ordinal == 1 else { return }
+            attempt.canCommit = canCommit
+            requests.someExpired = true
+            throw PostgresError(.connectionLost, "scripted")
+        }
+        #expect(sent.committed == (canCommit ? 2 : nil))
+        #expect(sent.isLeft == !canCommit)
+    }
+
+    @Test("is no repetition after a loss before it has written") func lossWithoutEffect() async throws {
+        let sent = try await send { ordinal, requests, attempt throws(PostgresError) in
+            #expect(!attempt.isRepetition)
+            attempt.canCommit = false
+            switch ordinal {
+            case 1: throw PostgresError(.connectionLost, "scripted")
+            // The lost session may still hold locks.
+            case 2: throw PostgresError(.server(.lockNotAvailable), "scripted")
+            default: break
+            }
+        }
+        #expect(sent.committed == 3)
+        #expect(sent.events == [.attempt, .attempt, .pause, .attempt])
     }
 
     @Test("of an operator is executed, with a new receipt, if the database has deleted the lane's")

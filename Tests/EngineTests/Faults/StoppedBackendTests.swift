@@ -75,6 +75,27 @@ struct StoppedBackendTests {
         }
     }
 
+    @Test("and loses its connection before it has written, so that a request that was answered as late never counts")
+    func lateRequest() async throws {
+        try await withStore { database, proxy, harness in
+            let process = try await backend(database)
+            kill(process, SIGSTOP)
+            defer { kill(process, SIGCONT) }
+            // Two keys of each user: their batch locks and reads before it writes.
+            func keyed(_ user: UserID, within timeout: Duration) -> [(UserID, EngineOperation, timeout: Duration)] {
+                ["a", "b"].map { (user, .consume(2, key: messageKey($0)), timeout: timeout) }
+            }
+            let slots = harness.submit(keyed(user(2), within: .milliseconds(100)) + keyed(user(3), within: waitLimit))
+            #expect(try await harness.outcomes(of: Array(slots[..<2])) == [.failure(.late), .failure(.late)])
+            proxy.cutAll()
+            let others = try await harness.outcomes(of: Array(slots[2...]))
+            #expect(others.map { $0.answer?.snapshot.used } == [2, 4])
+            try await goOn(process, database)
+            #expect(try await database.count(of: user(2), period: "trial") == nil)
+            #expect(try await database.count(of: user(3), period: "trial") == 4)
+        }
+    }
+
     @Test("keeps its receipt locked, so that its batch is not counted twice, and the outcome is unknown")
     func holdsReceipt() async throws {
         let requestTimeout = Duration.seconds(8)

@@ -72,14 +72,20 @@ final class EngineHarness: Sendable {
     /// - Parameter timeout: the time until the requests' deadline; by default the engine's request timeout.
     /// - Returns: a slot for each request.
     func submit(_ requests: [(user: UserID, operation: EngineOperation)], within timeout: Duration? = nil) -> [UInt64] {
-        let deadline = Deadline(.now + (timeout ?? engine.configuration.requestTimeout))
+        let timeout = timeout ?? engine.configuration.requestTimeout
+        return submit(requests.map { ($0.user, $0.operation, timeout: timeout) })
+    }
+
+    /// Each request with the time until its own deadline.
+    func submit(_ requests: [(UserID, EngineOperation, timeout: Duration)]) -> [UInt64] {
+        let now = ContinuousClock.now
         let firstSlot = nextSlot.withLock { next in
             defer { next += UInt64(requests.count) }
             return next
         }
         let routes = engine.routes
         var staged: [[Request]] = Array(repeating: [], count: engine.configuration.lanes)
-        for (index, (user, operation)) in requests.enumerated() {
+        for (index, (user, operation, timeout)) in requests.enumerated() {
             staged[routes.lane(of: user)].append(
                 Request(
                     user: user,
@@ -89,7 +95,7 @@ final class EngineHarness: Sendable {
                         connection: 0,
                         slot: firstSlot + UInt64(index)
                     ),
-                    deadline: deadline
+                    deadline: Deadline(now + timeout)
                 )
             )
         }
