@@ -76,6 +76,8 @@ class Assignment:
     patroni: Path | None = None
     # Whether it is a fault of a distributed database; `prepared` has the servers then.
     is_distributed: bool = False
+    # Seconds that the service may be late because the machine is busy, besides the measured delays.
+    slack: float = 0
 
 
 @dataclass
@@ -164,7 +166,7 @@ class Case:
             code = await instance.terminate()
             recorder.write(t="sigterm", at=at, exited=time.monotonic_ns(), i=instance.index, code=code)
         measurement.cancel()
-        recorder.write(t="meta", lag_ms=int(delays.total * 1000))
+        recorder.write(t="meta", lag_ms=int(delays.total * 1000), slack_ms=int(self.assignment.slack * 1000))
         self.result.notes.append(str(delays))
 
     def check(self, path: Path) -> None:

@@ -30,9 +30,14 @@ def lag(history: History) -> int:
     return int(history.meta.get("lag_ms", 0)) * 1_000_000
 
 
+def slack(history: History) -> int:
+    """By how many nanoseconds an answer may be late on this machine."""
+    return lag(history) + int(history.meta.get("slack_ms", 0)) * 1_000_000
+
+
 def check_deadlines(history: History) -> list[Violation]:
     """I12: each request is answered or its connection closed in time."""
-    deadline = history.meta.get("deadline_ms", 2000) * 1_000_000 + GRACE + lag(history)
+    deadline = history.meta.get("deadline_ms", 2000) * 1_000_000 + GRACE + slack(history)
     frozen = [event for event in history.events if event["t"] == "frozen"]
     violations = []
     for op in history.ops.values():
@@ -70,7 +75,7 @@ def check_recovery(history: History) -> list[Violation]:
                 if op.instance == instance and op.sent >= event["at"] and op.status in ("ALLOWED", "BLOCKED", "HELD", "OK")
                 and (users is None or op.user in users)
             ]
-            if not served or min(served) - event["at"] > BACK_WITHIN + lag(history):
+            if not served or min(served) - event["at"] > BACK_WITHIN + slack(history):
                 took = f"{(min(served) - event['at']) / SECOND:.1f} s" if served else "never"
                 database = event.get("node") or "the database"
                 violations.append(Violation("I12", f"instance {instance} was not back within 5 s of {database}: {took}"))
@@ -100,7 +105,7 @@ def check_shutdown(history: History) -> list[Violation]:
     for event in history.events:
         if event["t"] != "sigterm":
             continue
-        if event["code"] != 0 or event["exited"] - event["at"] > 10 * SECOND + GRACE + lag(history):
+        if event["code"] != 0 or event["exited"] - event["at"] > 10 * SECOND + GRACE + slack(history):
             took = (event["exited"] - event["at"]) / SECOND
             violations.append(Violation("I17", f"SIGTERM ended with status {event['code']} after {took:.1f} s"))
         for op in history.ops.values():

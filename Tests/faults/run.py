@@ -74,10 +74,11 @@ def chosen_faults(arguments: argparse.Namespace) -> Sequence[AnyFault]:
 class Cases:
     """Creates the assignments of a run, with directories below its own."""
 
-    def __init__(self, binary: Path, directory: Path, patroni: Path | None, is_distributed: bool = False) -> None:
-        self.binary, self.directory, self.patroni, self.is_distributed = binary, directory, patroni, is_distributed
+    def __init__(self, binary: Path, directory: Path, arguments: argparse.Namespace) -> None:
+        self.binary, self.directory, self.patroni, self.slack = binary, directory, arguments.patroni, arguments.slack
+        self.is_distributed = arguments.citus
         settings.binary = str(binary)
-        if is_distributed:
+        if self.is_distributed:
             self.prepared = Path(citus.prepare(str(directory / "prepared"), setup_sql()))
         else:
             self.prepared = prepare(directory / "prepared")
@@ -97,6 +98,7 @@ class Cases:
             plant=plant,
             patroni=self.patroni,
             is_distributed=self.is_distributed,
+            slack=self.slack,
         )
 
 
@@ -204,6 +206,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--duration", type=float, default=5, help="seconds of faults in each run")
+    parser.add_argument("--slack", type=float, default=0, help="seconds that the service may be late, for a busy machine")
     parser.add_argument("--only", help="names of faults, with commas between")
     parser.add_argument("--jobs", type=int, default=1, help="how many run at a time")
     parser.add_argument("--keep", help="where histories and logs of failed runs go; with --verbose, of all")
@@ -227,7 +230,7 @@ def main() -> int:
     directory = Path(tempfile.mkdtemp(prefix="headroom-faults-", dir="/var/tmp"))
     directory.chmod(0o711)
     try:
-        cases = Cases(arguments.binary.resolve(), directory, arguments.patroni, arguments.citus)
+        cases = Cases(arguments.binary.resolve(), directory, arguments)
         planted = run_planted_clusters if arguments.cluster else run_planted
         passed, failed = (planted if arguments.planted else run_all)(arguments, cases)
     finally:

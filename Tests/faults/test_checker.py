@@ -243,6 +243,14 @@ class PlantedBugs(unittest.TestCase):
                 history.event(t="deadlocks", count=0, lock_timeouts=1)
                 self.assertEqual(history.violated(), expected)
 
+    def test_a_late_answer_within_the_slack_of_a_busy_machine(self) -> None:
+        for slack_ms, expected in ((0, {"I12"}), (1000, set())):
+            with self.subTest(slack_ms=slack_ms):
+                history = HistoryBuilder()
+                history.event(t="meta", slack_ms=slack_ms)
+                history.operation(10, 3100, "ALLOWED", 1)
+                self.assertEqual(history.violated(), expected)
+
     def test_unsorted_locks_are_seen_as_late_answers(self) -> None:
         history = HistoryBuilder()
         history.operation(10, 3100, "ALLOWED", 1)
