@@ -203,6 +203,24 @@ async def stop_backend(scene: Scene) -> int:
     return fired
 
 
+async def terminate_stopped_backend(scene: Scene) -> int:
+    """Stops a lane's session twice, and ends it then. The requests that wait during the first stop are executed during the second as one
+    batch, so their deadlines are far apart: some of them have passed when the session ends, others have not."""
+    lane = await scene.lane()
+    if lane is None:
+        return 0
+    for pause in (0.0, 0.002 + scene.random.random() * 0.02):
+        await asyncio.sleep(pause)
+        os.kill(lane, signal.SIGSTOP)
+        if not await is_stopped(lane):
+            return 0
+        await asyncio.sleep(1.2)
+        if pause:
+            os.kill(lane, signal.SIGTERM)
+        resume(lane)
+    return int(await happens(lambda: not state(lane), 30))
+
+
 async def stop_postmaster(scene: Scene) -> int:
     """Stops the postmaster, so that no client can connect, and ends the lanes' sessions."""
     os.kill(scene.cluster.pid, signal.SIGSTOP)
@@ -469,6 +487,7 @@ FAULTS: list[Fault] = [
     Fault("terminate-backend", terminate_backend),
     Fault("restart-immediately", restart_immediately),
     Fault("stop-backend", stop_backend),
+    Fault("terminate-stopped", terminate_stopped_backend),
     Fault("stop-postmaster", stop_postmaster),
     Fault("stop-service", stop_service),
     Fault("disturb-database", disturb_database, needs=frozenset({"database proxy"})),
