@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from case import SERVED_AFTERWARDS, Assignment, ServerCase
 from delays import Delays
 from faults import Fault, Scene
+from support import settings
 
 
 class Attempts(unittest.TestCase):
@@ -22,7 +23,7 @@ class Attempts(unittest.TestCase):
         """The effects of a fault in all, and how often it was injected."""
         attempts = iter(effects)
         inject = AsyncMock(side_effect=lambda scene: next(attempts))
-        case = ServerCase(Assignment("none", 1, seconds, "headroom", Path(), Path(), Path()))
+        case = ServerCase(Assignment("none", 1, seconds, settings.binary, Path(), Path(), Path()))
         case.fault = Fault("tested", inject, is_once=is_once)
         cluster = Mock(accepts_connections=AsyncMock())
         scene: Scene = SimpleNamespace(  # type: ignore[assignment]
