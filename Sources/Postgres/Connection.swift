@@ -26,6 +26,8 @@ public final class Connection {
     /// The results of the current statements so far; see `keep`.
     private var pending: [OpaquePointer] = []
     private var cancellation: Cancellation?
+    /// Whether one of the current statements was a COMMIT that succeeded.
+    private var hasCommitted = false
     /// Several statements are executing, up to a synchronization point; see `sendPipeline`.
     var isPipelined = false
     /// The server process of this session, once connected.
@@ -199,7 +201,9 @@ public final class Connection {
 
     func begin() throws(PostgresError) {
         switch state {
-        case .idle: notices.clear()
+        case .idle:
+            notices.clear()
+            hasCommitted = false
         case .busy: throw misuse("another statement is executing; await its result first")
         case .unusable: throw PostgresError(.connectionLost, "the connection is closed; connect again")
         }
@@ -226,6 +230,7 @@ public final class Connection {
         default: break
         }
         let hasRows = PQresultStatus(result) == PGRES_TUPLES_OK
+        if !hasRows, strcmp(PQcmdStatus(result), "COMMIT") == 0 { hasCommitted = true }
         if let earlier = pending.last {
             let earlierHasRows = isPipelined && PQresultStatus(earlier) == PGRES_TUPLES_OK
             if Connection.isError(earlier) || (earlierHasRows && !hasRows && !Connection.isError(result)) {
@@ -262,8 +267,10 @@ public final class Connection {
         }
         defer { PQclear(result) }
         let (error, isFatal) = PostgresError.from(result: result)
-        if isFatal { close() }
-        throw error
+        // statement_timeout may end the statement after its transaction was committed. The error seems to say that it
+        // was rolled back.
+        if isFatal || hasCommitted { close() }
+        throw hasCommitted ? PostgresError(.connectionLost, error.message) : error
     }
 
     private static func isError(_ result: OpaquePointer) -> Bool {

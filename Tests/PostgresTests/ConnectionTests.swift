@@ -245,6 +245,15 @@ struct ConnectionTests {
         }
     }
 
+    @Test("an error after a commit does not say that the transaction was rolled back") func errorAfterCommit() async throws {
+        try await connected { connection in
+            _ = expectError(.connectionLost) {
+                try connection.execute("begin; commit; select 1 / 0", deadline: soon)
+            }
+            #expect(!connection.isUsable)
+        }
+    }
+
     @Test("a result has the warnings of its own statement only") func warnings() async throws {
         try await connected { connection in
             try connection.execute(
