@@ -34,6 +34,14 @@ struct ExactlyOnceSender {
         var canCommit = true
         /// The answer to requests whose deadline passes before anything is written.
         var lateError: EngineError { isRepetition ? .unknown : .late }
+
+        /// Must be called when the receipt shows that the attempt's number was executed before.
+        ///
+        /// - Throws: if none can have done so. The answers of the receipt belong to other requests then.
+        func requireRepetition() throws(PostgresError) {
+            guard !isRepetition else { return }
+            throw PostgresError(.server(StatementEffect.receiptUnknown), "the lane's receipt is of another batch")
+        }
     }
 
     enum AttemptResult<Value> {
@@ -93,7 +101,9 @@ struct ExactlyOnceSender {
         var hasRenewedSession = false
         while true {
             guard let connection = awaitConnection(requests, bucket, wasSent: mayBeCommitted) else {
-                if mayBeCommitted {
+                if losses > 0 {
+                    // Also if nothing was committed: the lost session may still hold the receipt's lock, without which
+                    // no new session gets ready.
                     laneConnection.abandon(in: bucket)
                 } else if let receipt, laneConnection.receipt(in: bucket) == receipt {
                     laneConnection.takeBack(number, in: bucket)
@@ -125,6 +135,11 @@ struct ExactlyOnceSender {
                 switch try attempt(&current) {
                 case .committed(let value, let isUnreplicated):
                     if let kind { record(kind, sentAt: sentAt) }
+                    guard current.connection === connection else {
+                        // The lane's session says nothing about another server's standby.
+                        if isUnreplicated { delivery.fail(requests, .unknown) }
+                        return isUnreplicated ? .allExpired : .value(value)
+                    }
                     // After a loss it is unknown whether the lost commit reached the standby.
                     if isUnreplicated || mayBeCommitted {
                         guard try awaitReplication(connection, bucket, requests, .unknown) else {
@@ -151,7 +166,7 @@ struct ExactlyOnceSender {
                     return .someExpired
                 }
             } catch {
-                rollBack(connection)
+                rollBack(current.connection)
                 switch StatementEffect(of: error) {
                 case .unknown:
                     losses += 1

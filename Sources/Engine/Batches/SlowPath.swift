@@ -89,6 +89,7 @@ struct SlowPath {
         guard let read = try sender.awaitResults(connection, part, attempt.lateError) else { return .allExpired }
         let deadline = part.nextDeadline?.instant ?? .now + .seconds(1)
         if let answers = try LockUsersStatement.receiptAnswers(read) {
+            try attempt.requireRepetition()
             try connection.rollBack(deadline: deadline)
             return .committed(.results(results(in: answers, part)), isUnreplicated: false)
         }

@@ -28,6 +28,7 @@ struct ChangeStatement {
         if advanced.rowCount == 1 {
             answers = try makeChange(attempt, deadline: deadline)
         } else {
+            try attempt.requireRepetition()
             answers = try connection.query(EmbeddedSQL.readReceiptAnswer, receipt, deadline: deadline)
             guard answers.rowCount == 1 else {
                 throw PostgresError(.server(StatementEffect.receiptUnknown), "the lane's receipt is at another number")

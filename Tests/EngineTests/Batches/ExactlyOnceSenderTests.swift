@@ -184,6 +184,20 @@ struct ExactlyOnceSenderTests {
         #expect(sent.isLeft == !canCommit)
     }
 
+    @Test("gets a new receipt if the present one is already at its number, and takes no answers from it")
+    func receiptOfAnotherBatch() async throws {
+        let sent = try await send { ordinal, _, attempt throws(PostgresError) in
+            if ordinal == 1 { try attempt.requireRepetition() }
+            #expect(attempt.number == 1 && !attempt.isRepetition)
+        }
+        #expect(sent.committed == 2)
+        let repeated = try await send { ordinal, _, attempt throws(PostgresError) in
+            guard ordinal > 1 else { throw PostgresError(.connectionLost, "scripted") }
+            try attempt.requireRepetition()
+        }
+        #expect(repeated.committed == 2)
+    }
+
     @Test("is no repetition after a loss before it has written") func lossWithoutEffect() async throws {
         let sent = try await send { ordinal, requests, attempt throws(PostgresError) in
             #expect(!attempt.isRepetition)
