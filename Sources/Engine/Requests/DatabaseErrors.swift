@@ -36,10 +36,12 @@ struct DatabaseErrors {
         }
     }
 
-    /// The answer to a request that took effect before the error.
+    /// The answer to a change that was made before the error: other answers would say that nothing was changed.
     func engineErrorAfterEffect(for error: PostgresError) -> EngineError {
         let failure = engineError(for: error)
-        return error.isAboutInvalidValue ? .invalidValueAfterwards(error) : failure
+        if error.isAboutInvalidValue { return .invalidValueAfterwards(error) }
+        logger.notice("a change was made, and is answered -UNKNOWN", metadata: ["refusal": "\(failure.message)"])
+        return .unknown
     }
 
     /// The answer to a change that the SQL functions refused on purpose. It repeats nothing of the request.

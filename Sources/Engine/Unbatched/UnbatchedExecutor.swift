@@ -114,7 +114,7 @@ struct UnbatchedExecutor {
         case .allExpired: break
         case .effectLost: sender.delivery.fail(pending, .unknown)
         // The change is committed under its number; what was refused is the read after it.
-        case .rejected(let error): deliver(.failure(errors.engineErrorAfterEffect(for: error)), to: pending)
+        case .rejected(let error): sender.delivery.fail(pending, errors.engineErrorAfterEffect(for: error))
         }
     }
 

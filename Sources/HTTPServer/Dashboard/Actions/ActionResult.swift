@@ -21,9 +21,9 @@ struct ActionResult: Equatable, Sendable {
                 case .unknown: .unknown
                 case .notFound: .notFound
                 case .conflict: .conflict
-                case .badArgument: .refused
                 // Only holds expire, and no action makes a hold.
-                case .expired, .internal: .failed
+                case .badArgument, .expired: .refused
+                case .internal: .failed
                 }
         }
     }
@@ -70,7 +70,15 @@ struct ActionResult: Equatable, Sendable {
                 "The database did not answer in time. Check the changes below before you try again.",
                 isOutcome: true
             )
-        case .unavailable, .overloaded, .notFound, .conflict, .refused, .failed:
+        case .failed:
+            // The change may have been made, and only its answer be impossible.
+            Notice(
+                .warning,
+                "The outcome is unknown.",
+                "The service’s log has the reason. Check the changes below before you try again.",
+                isOutcome: true
+            )
+        case .unavailable, .overloaded, .notFound, .conflict, .refused:
             Notice(.bad, "Nothing was changed.", reason, isOutcome: true)
         }
     }
