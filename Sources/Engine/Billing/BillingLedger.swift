@@ -61,7 +61,7 @@ package struct BillingLedger {
         }
     }
 
-    /// One transaction: `lockAndRead` begins it, and the last statement or a rollback ends it.
+    /// One transaction: `lockAndRead` begins it, and the last statement, a commit or a rollback ends it.
     private func attempt(
         _ event: BillingEvent,
         isReplay: Bool
@@ -69,7 +69,8 @@ package struct BillingLedger {
         let document = try CustomerDocument(json: try lockAndRead(event, isReplay: isReplay))
         if let author { try connection.setActor(author, deadline: deadline) }
         if let answer = document.answer {
-            try connection.execute("rollback", deadline: deadline)
+            // An earlier delivery may have been committed without a standby, and answered with an error.
+            try requireReplicated(try connection.query("commit", deadline: deadline))
             return (answer.text, false)
         }
         guard let now = document.now else {
@@ -90,12 +91,14 @@ package struct BillingLedger {
         var parameters = Parameters()
         parameters.append(text: change.jsonText)
         let committed = try connection.query(BillingLedger.writeCustomer, parameters, as: .last, deadline: deadline)
-        // The commit succeeded with a warning: no standby confirmed it. The event may be lost with the primary, so its
-        // sender has to send it again.
-        guard !committed.warnings.contains(where: { $0.sqlState == .warning }) else {
-            throw PostgresError(.timedOut, "no standby confirmed the event")
-        }
+        try requireReplicated(committed)
         return (try committed.firstRow.text("answer"), false)
+    }
+
+    /// The commit may have succeeded with a warning: no standby confirmed it. The event may be lost with the primary, so
+    /// its sender has to send it again.
+    private func requireReplicated(_ commit: QueryResult) throws(PostgresError) {
+        guard !commit.isUnreplicated else { throw PostgresError(.timedOut, "no standby confirmed the event") }
     }
 
     /// Begins the transaction, locks the customer and returns its rows as JSON, which `CustomerDocument` decodes.

@@ -62,8 +62,7 @@ private struct PrimaryWithoutStandby {
     func cancelWaitingCommits() async throws {
         try await psql.execute(
             """
-            select pg_cancel_backend(pid) from pg_stat_activity
-            where application_name = 'headroom lane' and wait_event = 'SyncRep'
+            select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'
             """
         )
     }
@@ -88,6 +87,52 @@ struct UnconfirmedCommitTests {
         try await primary.requireStandby("nobody")
         try await expectRisks(primary.conninfo, ["fsync=off", "synchronous_commit=local"])
         await primary.stop()
+    }
+
+    @Test("of a billing event is answered with an error, as is its repetition, until the standby has it")
+    func billingEvent() async throws {
+        let primary = try await PrimaryWithoutStandby.start()
+        let session = try await Session.open(primary.conninfo)
+        try await session.execute("set synchronous_commit = on; set client_min_messages = warning")
+        try await primary.requireStandby("nobody")
+        func event(_ number: Int) -> StoreEvent { StoreEvent("purchased", "2026-11-01", ["plan": "paid"], id: "\(number)") }
+        // The setting takes effect shortly after the reload; earlier events are answered at once.
+        var number = 0
+        try await waitUntil("an event waits for the standby") {
+            number += 1
+            return try await !isAnswered(event(number), session, primary)
+        }
+        let stored = "select count(*) from headroom.billing_events where id = '\(number)' and outcome = 'applied'"
+        #expect(try await primary.psql.number(stored) == 1, "it is committed, without a standby")
+        #expect(try await !isAnswered(event(number), session, primary))
+        try await primary.requireStandby("")
+        try await waitUntil("its repetition is answered") { try await isAnswered(event(number), session, primary) }
+        #expect(try await session.apply(event(number))["outcome"] == "duplicate")
+        await primary.stop()
+    }
+
+    /// Whether the event is answered, where every wait for a standby is cancelled.
+    private func isAnswered(
+        _ event: StoreEvent,
+        _ session: Session,
+        _ primary: PrimaryWithoutStandby
+    ) async throws -> Bool {
+        let isAnswered = Mutex(Bool?.none)
+        async let application: Void = {
+            do {
+                try await session.apply(event)
+                isAnswered.withLock { $0 = true }
+            } catch {
+                #expect((error as? PostgresError)?.kind == .timedOut, "\(error)")
+                isAnswered.withLock { $0 = false }
+            }
+        }()
+        try await waitUntil("an answer or an error") {
+            try await primary.cancelWaitingCommits()
+            return isAnswered.withLock { $0 != nil }
+        }
+        await application
+        return isAnswered.withLock { $0 == true }
     }
 
     private func check(

@@ -4,7 +4,8 @@
 -- merges customers (headroom.lock_customer).
 --
 -- An event is not applied again if its user was forgotten, or if it was recorded before, did not fail, and p_is_replay
--- is false. The result then contains only "answer".
+-- is false. The result then contains only "answer", and the event's row is locked: so the commit writes something, and
+-- waits for a standby as the one did that recorded the event.
 --
 -- p_source, p_event_id: the event. p_is_replay: an operator applies a recorded event again. p_names: names of the
 -- customer in headroom.customer_names. p_users: users to create and lock.
@@ -31,6 +32,9 @@ begin
         -- An event is applied once, unless it failed or this is a replay. Events of a forgotten user are never applied
         -- again.
         if v_outcome = 'forgotten' or not p_is_replay and v_outcome <> 'failed' then
+            perform from headroom.billing_events as events
+            where events.source = p_source and events.id = p_event_id
+            for update;
             return json_build_object(
                 'answer', headroom.billing_answer('duplicate', v_user_id, v_problem, case
                     when v_user_id is not null then headroom.entitlement(v_user_id, headroom.now(), 'deny')
