@@ -29,7 +29,12 @@ struct BucketQueue {
         let wasEmpty = isEmpty
         // Requests behind an unbatched one must not overtake it.
         if connections.isEmpty, next.count < batchMaximum, let batched = BatchedRequest(request) {
-            next.append(batched)
+            if let last = next.last, batched.deadline < last.deadline {
+                // Handed over by another lane, and older than some that wait.
+                next.insert(batched, at: next.firstIndex { batched.deadline < $0.deadline } ?? next.count)
+            } else {
+                next.append(batched)
+            }
         } else {
             connections.append(request)
         }
@@ -60,8 +65,7 @@ struct BucketQueue {
         return .unbatched(request)
     }
 
-    /// Removes the requests whose deadline has passed. All requests have the same time limit, so those of one
-    /// connection wait in the order of their deadlines.
+    /// Removes the requests whose deadline has passed.
     mutating func expire(at now: Deadline, into expired: inout [ReturnAddress]) {
         while let first = next.first, first.deadline <= now {
             expired.append(next.removeFirst().returnAddress)

@@ -62,9 +62,22 @@ struct FairQueue {
             open(Queue(connection: connection, first: node, last: node, count: 1))
             return
         }
-        nodes[queues[queue].last].next = node
-        queues[queue].last = node
         queues[queue].count += 1
+        guard request.deadline < nodes[queues[queue].last].request.deadline else {
+            nodes[queues[queue].last].next = node
+            queues[queue].last = node
+            return
+        }
+        insert(node, into: queue)
+    }
+
+    /// Before those with later deadlines. Only a request that another lane has handed over may be older than others.
+    private mutating func insert(_ node: Int, into queue: Int) {
+        let deadline = nodes[node].request.deadline
+        var (previous, next) = (FairQueue.none, queues[queue].first)
+        while nodes[next].request.deadline <= deadline { (previous, next) = (next, nodes[next].next) }
+        nodes[node].next = next
+        if previous == FairQueue.none { queues[queue].first = node } else { nodes[previous].next = node }
     }
 
     private mutating func open(_ queue: Queue) {
@@ -115,8 +128,7 @@ struct FairQueue {
         return requests
     }
 
-    /// Removes the requests whose deadline has passed, and adds where their outcomes are delivered. A connection's
-    /// requests wait in the order of their deadlines.
+    /// Removes the requests whose deadline has passed, and adds where their outcomes are delivered.
     mutating func expire(at now: Deadline, into expired: inout [ReturnAddress]) {
         let waiting = Array(batchedTurns) + Array(unbatchedTurns)
         batchedTurns.removeAll(keepingCapacity: true)

@@ -140,4 +140,18 @@ struct LaneQueueTests {
         #expect(queue.nextDeadline == Deadline(start + .seconds(3)))
         #expect(queue.take(atMost: 10) == batch(Array(waiting[2...])))
     }
+
+    @Test("that another lane hands over expire in time, too, with few that wait or many", arguments: [100, 2])
+    func handedOver(batchMaximum: Int) {
+        var queue = LaneQueue(capacity: 100, batchMaximum: batchMaximum)
+        let waiting = (1...7).map { request(UInt64($0), afterSeconds: $0) }
+        _ = queue.enqueue([waiting[2], waiting[3], waiting[5]])
+        _ = queue.takeOver([waiting[0], waiting[4], waiting[1], waiting[6]])
+        #expect(queue.nextDeadline == Deadline(start + .seconds(1)))
+        for (seconds, request) in waiting.enumerated() {
+            let expired = queue.expire(at: Deadline(start + .seconds(seconds + 1)))
+            #expect(expired == [request.returnAddress], "after \(seconds + 1) s")
+        }
+        #expect(queue.count == 0)
+    }
 }
