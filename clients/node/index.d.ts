@@ -16,7 +16,7 @@ export interface Answer {
   released?: number; shadow?: number | boolean; replayed: boolean; previousPlan?: string; nextPlan?: string;
   label?: string; stateLabel?: string; accessible?: string; price?: string; currency?: string; manage?: string; steps?: string;
   notice?: string; banner?: string;
-  /** The service or its database was away: nothing was counted. */
+  /** The service or its database was away. Nothing was counted, unless by an earlier attempt that was not answered. */
   degraded: boolean;
   /** Fields of later versions of the service. */
   [field: string]: unknown;

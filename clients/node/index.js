@@ -32,6 +32,11 @@ const failure = (code, detail, retryAfter) => new (TYPES[code] ?? HeadroomError)
 // The codes with which Node.js, Deno and Bun say that there was no connection. Other failures may come after the request was sent.
 const NOT_SENT = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|CONNECT_TIMEOUT|ConnectionRefused/;
 const LOST = new WeakSet(); // errors that this module has made because there was no answer
+const UNSURE = new WeakSet(); // answers of a service without its database, after an attempt that may have held messages
+// Answers that do not say whether anything was counted, and errors that are about the key, and so about earlier attempts, too.
+const SILENT = new Set(["UNKNOWN", "INTERNAL", "MALFORMED"]);
+const ABOUT_KEY = new Set(["CONFLICT", "EXPIRED", "NOTFOUND"]);
+const ARRIVAL = 5000; // milliseconds in which a request that was sent may still arrive
 const AWAY = "I couldn't check your usage right now";
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 // Doubles up to a second. Random, so that clients that failed together do not retry together.
@@ -101,7 +106,15 @@ export class Headroom {
 
   async consume(user, options = {}) {
     const { n, key = crypto.randomUUID(), lang } = given(options);
-    return this.#decide({ verb: "consume", user, key, body: { n, lang } });
+    const request = { verb: "consume", user, key, body: { n, lang } };
+    try {
+      return await this.#call(request);
+    } catch (error) {
+      const answer = this.#answerAway(error);
+      // Otherwise a user who tries again would pay twice.
+      if (options.key === undefined && error instanceof Unknown && !answer.allowed) this.#giveBack(user, key);
+      return answer;
+    }
   }
   async check(user, options = {}) {
     const { n, lang } = given(options);
@@ -127,27 +140,25 @@ export class Headroom {
 
   async hold(user, options, body) {
     const { n = 1, key, ttl = 120, lang } = given(options);
-    const hold = { key: key ?? crypto.randomUUID(), amount: undefined, outcome: undefined, error: undefined };
+    const hold = { key: key === undefined ? crypto.randomUUID() : key, amount: undefined, outcome: undefined, error: undefined };
     const until = Date.now() + ttl * 1000;
-    const release = { verb: "release", user, key: hold.key, body: {} };
     try {
       hold.answer = await this.#call({ verb: "reserve", user, key: hold.key, body: { n, ttl, lang } });
+      if (key === undefined && UNSURE.has(hold.answer)) this.#giveBack(user, hold.key, until);
     } catch (error) {
-      // The request may be under way for some seconds, or the messages held; and nobody else knows the key.
-      if (key === undefined && error instanceof Unknown) {
-        this.#background(this.#settle(hold, release, Math.min(until, Date.now() + 5000), [Unavailable, NotFound]));
-      }
+      // Nobody else knows the key.
+      if (key === undefined && SILENT.has(error.code)) this.#giveBack(user, hold.key, until);
       hold.answer = this.#answerAway(error);
     }
     if (!hold.answer.allowed) throw new (hold.answer.status === "repeated" ? Repeated : Blocked)(hold.answer);
-    let end = release;
+    let end = { verb: "release", user, key: hold.key, body: {} };
     try {
       const result = await body(hold);
       const amount = hold.amount === undefined ? undefined : Math.max(0, Math.min(hold.amount, n));
       end = { verb: "commit", user, key: hold.key, body: { n: amount, lang } };
       return result;
     } finally {
-      if (!hold.answer.degraded) await this.#settle(hold, end, until, [Unavailable]);
+      if (!hold.answer.degraded) await this.#settle(hold, end, until);
     }
   }
 
@@ -161,18 +172,23 @@ export class Headroom {
 
   // Sends it once. Without an outcome it goes on in the background, until the hold is over: the caller has the model's answer, and
   // should neither wait nor get an error instead.
-  async #settle(hold, request, until, passing, failures = 0) {
+  async #settle(hold, request, until, mayArriveUntil = 0, failures = 0) {
     try {
       Object.assign(hold, { outcome: await this.#call(request), error: undefined });
       if (!hold.outcome.degraded) return;
     } catch (error) {
       hold.error = error;
       this.#options.log(`headroom: ${request.verb} of a hold: ${error.message}`);
-      if (!passing.some((type) => error instanceof type)) return;
+      if (!(error instanceof Unavailable || (error instanceof NotFound && Date.now() < mayArriveUntil))) return;
     }
     if (Date.now() >= until || this.#isClosed) return;
-    const later = sleep(backoff(failures)).then(() => this.#settle(hold, request, until, passing, failures + 1));
+    const later = sleep(backoff(failures)).then(() => this.#settle(hold, request, until, mayArriveUntil, failures + 1));
     return failures === 0 ? this.#background(later) : later;
+  }
+
+  // What an attempt without an answer has counted or holds. It may still be under way.
+  #giveBack(user, key, until = Date.now() + ARRIVAL) {
+    this.#background(this.#settle({}, { verb: "release", user, key, body: {} }, until, Date.now() + ARRIVAL));
   }
 
   #background(work) {
@@ -224,11 +240,12 @@ export class Headroom {
       try {
         const answer = await this.#attempt(endpoint, request, Math.max(1, Math.min(attemptTimeout, end - Date.now())));
         endpoint.answered(before);
+        if (unsure && answer.degraded) UNSURE.add(answer);
         // After a lost answer it repeats this call's own attempt, whose answer nobody has received.
         return unsure && answer.status === "repeated" ? { ...answer, status: "allowed", allowed: true, replayed: false } : answer;
       } catch (caught) {
         let error = caught;
-        unsure ||= error instanceof Unknown;
+        unsure ||= request.key !== undefined && error instanceof Unknown;
         const isAway = error.code === "DRAINING" || LOST.has(error);
         if (isAway) endpoint.failed(before);
         const pause = isAway && this.#rested().length ? 0 : Math.max(backoff(failures), error.retryAfter * 1000 * (1 + Math.random() / 2));
@@ -236,14 +253,14 @@ export class Headroom {
           await sleep(pause);
           continue;
         }
-        if (unsure && error instanceof Unavailable) error = failure("UNKNOWN", `an attempt was not answered; the last: ${error.message}`);
+        if (unsure && !ABOUT_KEY.has(error.code)) error = failure("UNKNOWN", `an attempt was not answered; the last: ${error.message}`);
         throw Object.assign(error, { user: request.user, key: request.key });
       }
     }
   }
 
   async #attempt(endpoint, { verb, user, key, body, query = "" }, ms) {
-    if (key !== undefined && !/^[!#-~]{1,128}$/.test(key)) {
+    if (key === null || (key !== undefined && !/^[!#-~]{1,128}$/.test(key))) {
       throw failure("BADARG", "a key is 1 to 128 visible ASCII characters without spaces and quotes");
     }
     // Without a key a request only reads.
@@ -268,6 +285,9 @@ export class Headroom {
     try {
       answer = JSON.parse(text);
     } catch {
+      // As other JSON that is no answer.
+    }
+    if (typeof answer !== "object" || answer === null || (!response.ok && typeof answer.code !== "string")) {
       // It was written by something between.
       const problem = `status ${response.status} without an answer of Headroom`;
       throw response.status >= 500 ? lost(problem) : failure("MALFORMED", problem);

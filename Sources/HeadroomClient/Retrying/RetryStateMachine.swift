@@ -111,7 +111,11 @@ struct RetryStateMachine: Sendable {
         case .notAuthenticated where mayAuthenticateAgain:
             mayAuthenticateAgain = false
             pause = .zero
-        default: return .fail(answer)
+        default:
+            lastFailure = answer
+            // Most errors are about this attempt alone. These are about the key, and so about earlier attempts, too.
+            let isAboutKey = [.conflict, .expired, .notFound].contains(answer.code)
+            return .fail(isAboutKey ? answer : failure)
         }
         lastFailure = answer
         return retry(after: pause, now: now)

@@ -158,6 +158,29 @@ struct RetryStateMachineTests {
         #expect(Self.code(unsent.next(after: .refused(.shutDown), now: Self.at(1), using: &generator)) == .shutDown)
     }
 
+    @Test("After a lost attempt an error is an unknown outcome, unless it is about the key")
+    mutating func errorAfterLoss() {
+        for (line, code) in [
+            ("BADARG x", HeadroomError.Code.unknown), ("FORBIDDEN x", .unknown), ("INTERNAL x", .unknown),
+            ("CONFLICT x", .conflict), ("EXPIRED x", .expired), ("NOTFOUND x", .notFound),
+        ] {
+            for repeatability in [Repeatability.keyed, .reading] {
+                var machine = Self.machine(repeatability)
+                _ = machine.next(after: .lost(wasSent: true, cause: nil), now: Self.at(0), using: &generator)
+                let action = machine.next(after: Self.error(line), now: Self.at(1), using: &generator)
+                guard case .fail(let error) = action else {
+                    Issue.record("\(line) is retried")
+                    continue
+                }
+                let given = HeadroomError.Code(rawValue: String(line.prefix { $0 != " " }))
+                #expect(error.code == (repeatability == .keyed ? code : given), "\(line)")
+                if code == .unknown, repeatability == .keyed {
+                    #expect(error.mayHaveTakenEffect && (error.underlying as? HeadroomError)?.code == given)
+                }
+            }
+        }
+    }
+
     @Test("An answer that leaves the outcome unknown is marked, so that the hold is released")
     mutating func silentOnOutcome() {
         for (line, isOpen) in [("INTERNAL x", true), ("MALFORMED x", true), ("BADARG x", false), ("CONFLICT x", false)]

@@ -43,7 +43,8 @@ class Answer:
     accessible: str | None = None
     notice: str | None = None
     banner: str | None = None
-    degraded: bool = False  # the service or its database was away: nothing was counted
+    degraded: bool = False
+    """The service or its database was away. Nothing was counted, unless by an earlier attempt that was not answered."""
     more: Mapping[str, Any] = field(default_factory=dict)  # further fields of `usage`, as texts, and those of later versions
 
     @property
@@ -79,6 +80,9 @@ class HeadroomError(Exception):
         self.code, self.message, self.retry_seconds, self.user = code, message, retry_seconds, ""
         self.key: str | None = None
         self.is_of_instance = code == "DRAINING"  # this instance is away, and another one may answer
+        # It says nothing of whether anything was counted; it is about the key, and so about earlier attempts, too.
+        self.is_silent = code in ("UNKNOWN", "INTERNAL", "MALFORMED")
+        self.is_about_key = code in ("CONFLICT", "EXPIRED", "NOTFOUND")
 
 class Unavailable(HeadroomError):
     """Nothing was counted; a later attempt may succeed."""

@@ -1,28 +1,25 @@
-"""The client, for asyncio and without it."""
+"""The client for asyncio."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
-import os
 import random
-import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Literal
 
 from .answers import Answer, Blocked, HeadroomError, NotFound, Repeated, Unavailable, Unknown
 from .endpoints import Endpoints
 from .transports import Name, Request
 
 Away = Literal["raise", "allow", "refuse"] | Answer
-T = TypeVar("T")
-P = ParamSpec("P")
 log = logging.getLogger("headroom_client")
+# A request that was sent may still arrive within this time.
+ARRIVAL_SECONDS = 5
 
 
 @dataclass
@@ -52,7 +49,15 @@ class AsyncHeadroom:
 
     async def consume(self, user: Name, n: int = 1, *, key: Name | None = None, lang: str | None = None) -> Answer:
         """Counts n messages if they fit, all or none. Calls with the same key count once; without one, each call counts."""
-        return await self._decide(Request("CONSUME", user, n, uuid.uuid4().hex if key is None else key, lang=lang))
+        request = Request("CONSUME", user, n, uuid.uuid4().hex if key is None else key, lang=lang)
+        try:
+            return await self._call(request)
+        except Unavailable as error:
+            answer = self._answer_away(error)
+            # Otherwise a user who tries again would pay twice.
+            if key is None and isinstance(error, Unknown) and not answer.allowed:
+                self._give_back(request)
+            return answer
 
     async def check(self, user: Name, n: int = 1, *, lang: str | None = None) -> Answer:
         """What `consume` would answer now; counts nothing."""
@@ -81,13 +86,15 @@ class AsyncHeadroom:
         """Holds n messages while the body runs, then counts them, or gives them back if it raises. Instead of running the body it
         raises `Blocked`, or `Repeated` if the key was used before. A body that takes longer than ttl seconds is not counted."""
         hold, until = Hold(Answer("ok"), uuid.uuid4().hex if key is None else str(key)), time.monotonic() + ttl
-        release = Request("RELEASE", user, key=hold.key)
+        release, reserve = Request("RELEASE", user, key=hold.key), Request("RESERVE", user, n, hold.key, ttl, lang)
         try:
-            hold.answer = await self._call(Request("RESERVE", user, n, hold.key, ttl, lang))
+            hold.answer = await self._call(reserve)
+            if key is None and hold.answer.degraded and reserve.unsure:
+                self._give_back(reserve, until)
         except BaseException as error:
-            # The request may be under way, or the messages held; and nobody else knows the key.
-            if key is None and (isinstance(error, Unknown) or not isinstance(error, HeadroomError)):
-                self._start(self._settle(hold, release, min(until, time.monotonic() + 5), (Unavailable, NotFound)))
+            # Nobody else knows the key.
+            if key is None and (not isinstance(error, HeadroomError) or error.is_silent):
+                self._give_back(reserve, until)
             if not isinstance(error, Unavailable):
                 raise
             hold.answer = self._answer_away(error)
@@ -100,10 +107,16 @@ class AsyncHeadroom:
             request = Request("COMMIT", user, amount, hold.key, lang=lang)
         finally:
             if not hold.answer.degraded:
-                await asyncio.shield(self._start(self._settle(hold, request, until, (Unavailable,))))
+                await asyncio.shield(self._start(self._settle(hold, request, until)))
+
+    def _give_back(self, request: Request, until: float | None = None) -> None:
+        """What an attempt without an answer has counted or holds. It may still be under way."""
+        end = time.monotonic() + ARRIVAL_SECONDS
+        release = Request("RELEASE", request.user, key=request.key)
+        self._start(self._settle(Hold(Answer("ok"), request.key), release, until or end, end))
 
     async def _settle(
-        self, hold: Hold, request: Request, until: float, passing: tuple[type[HeadroomError], ...], failures: int = 0
+        self, hold: Hold, request: Request, until: float, may_arrive_until: float = 0, failures: int = 0
     ) -> None:
         """Sends it once. Without an outcome another task goes on, until the hold is over: the caller has the model's answer, and
         should neither wait nor get an error instead."""
@@ -115,10 +128,11 @@ class AsyncHeadroom:
         except HeadroomError as error:
             hold.error = error
             log.warning("%s of a hold: %s", request.verb, error)
-            if not isinstance(error, passing):
+            may_arrive = isinstance(error, NotFound) and time.monotonic() < may_arrive_until
+            if not (isinstance(error, Unavailable) or may_arrive):
                 return
         if time.monotonic() < until:
-            self._start(self._settle(hold, request, until, passing, failures + 1))
+            self._start(self._settle(hold, request, until, may_arrive_until, failures + 1))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -133,7 +147,7 @@ class AsyncHeadroom:
             return self._answer_away(error)
 
     async def _call(self, request: Request) -> Answer:
-        end, failures, unsure = time.monotonic() + self._timeout, 0, False
+        end, failures = time.monotonic() + self._timeout, 0
         while True:
             seconds, request.sent = min(self._attempt_timeout, end - time.monotonic()), False
             endpoint = self._endpoints.choose()
@@ -142,7 +156,7 @@ class AsyncHeadroom:
                 answer = await asyncio.wait_for(endpoint.transport.send(request), seconds)
                 endpoint.answered(before)
                 # After a lost answer it repeats this call's own attempt, whose answer nobody has received.
-                is_own = unsure and answer.status == "repeated"
+                is_own = request.unsure and answer.status == "repeated"
                 return replace(answer, status="allowed", replayed=False) if is_own else answer
             except asyncio.TimeoutError:
                 error = request.lost(f"within {seconds:.1f} s")
@@ -150,12 +164,12 @@ class AsyncHeadroom:
                 error = caught
             if error.is_of_instance:
                 endpoint.failed(before)
-            unsure = unsure or isinstance(error, Unknown)
+            request.unsure = request.unsure or request.key is not None and isinstance(error, Unknown)
             pause = max(_backoff(failures), error.retry_seconds * random.uniform(1, 1.5))
             if self._endpoints.may_ask_another(error):
                 pause = 0
             if not isinstance(error, Unavailable) or time.monotonic() + pause >= end:
-                if unsure and isinstance(error, Unavailable):
+                if request.unsure and not error.is_about_key:
                     error = Unknown("UNKNOWN", f"an attempt was not answered; the last: {error}")
                 error.user, error.key = request.user, request.key
                 raise error
@@ -168,7 +182,7 @@ class AsyncHeadroom:
             raise error
         log.warning("a message was answered without Headroom: %s", error)
         if isinstance(verdict, Answer):
-            return verdict
+            return replace(verdict, degraded=True)
         text = "I couldn't check your usage right now"
         if verdict == "allow":
             return Answer("allowed", error.user, banner=f"{text} — don't worry, you can keep chatting.", degraded=True)
@@ -195,76 +209,3 @@ class AsyncHeadroom:
 def _backoff(failures: int) -> float:
     """Doubles up to a second. Random, so that clients that failed together do not retry together."""
     return min(0.025 * 2.0 ** min(failures, 10), 1) * random.uniform(0.5, 1)
-
-
-def _waiting(method: Callable[Concatenate[AsyncHeadroom, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Headroom, P], T]:
-    @functools.wraps(method)
-    def call(self: Headroom, /, *arguments: P.args, **options: P.kwargs) -> T:
-        return self._wait(method(self._ready(), *arguments, **options))
-
-    return call
-
-
-class Headroom:
-    """`AsyncHeadroom` for any number of threads. All of them wait for one that runs it, so every wait has its time limit."""
-
-    def __init__(
-        self, url: str | Sequence[str], token: str | None = None, *, timeout: float = 3.0, attempt_timeout: float = 1.0,
-        spread: bool = False, when_away: Away | Callable[[HeadroomError], Away] = "raise", **options: Any,
-    ) -> None:  # fmt: skip
-        """As of `AsyncHeadroom`."""
-        self._make: Callable[[], AsyncHeadroom] = lambda: AsyncHeadroom(
-            url, token, timeout=timeout, attempt_timeout=attempt_timeout, spread=spread, when_away=when_away, **options
-        )
-        self._lock, self._process = threading.Lock(), 0
-        self._ready()
-
-    consume = _waiting(AsyncHeadroom.consume)
-    check = _waiting(AsyncHeadroom.check)
-    reserve = _waiting(AsyncHeadroom.reserve)
-    commit = _waiting(AsyncHeadroom.commit)
-    release = _waiting(AsyncHeadroom.release)
-    usage = _waiting(AsyncHeadroom.usage)
-
-    @contextmanager
-    def hold(self, user: Name, n: int = 1, *, key: Name | None = None, ttl: int = 120, lang: str | None = None) -> Iterator[Hold]:
-        """As of `AsyncHeadroom`."""
-        held = self._ready().hold(user, n, key=key, ttl=ttl, lang=lang)
-        hold = self._wait(held.__aenter__())
-        try:
-            yield hold
-        except BaseException as error:
-            self._wait(held.__aexit__(type(error), error, error.__traceback__))
-            raise
-        self._wait(held.__aexit__(None, None, None))
-
-    def close(self) -> None:
-        """Waits for holds without an outcome, for `timeout` seconds at most, and closes the connections."""
-        self._wait(self._ready().aclose())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._process = 0  # a later call begins anew
-
-    def __enter__(self) -> Headroom:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _ready(self) -> AsyncHeadroom:
-        with self._lock:
-            if self._process != os.getpid():  # at the start, and in the child of a fork, which has no threads
-                self._client, self._loop, self._process = self._make(), asyncio.new_event_loop(), os.getpid()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="headroom", daemon=True)
-                self._thread.start()
-        return self._client
-
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        if threading.current_thread() is self._thread:
-            work.close()
-            raise RuntimeError("`when_away` was called by the client, and cannot call it")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()  # if the wait was interrupted
-            raise

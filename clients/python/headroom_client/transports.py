@@ -24,6 +24,7 @@ class Request:
     lang: str | None = None
     period: str | None = None
     sent: bool = False  # whether this attempt may have reached the service
+    unsure: bool = False  # whether an earlier one may have taken effect
 
     def __post_init__(self) -> None:
         # Drivers of databases and web frameworks have UUIDs. Anything else must not be taken for a service that is away.
