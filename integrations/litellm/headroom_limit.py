@@ -25,6 +25,9 @@ COUNTED = {
 }  # fmt: skip
 """The call types that are messages. Embeddings, images, files and the like are not counted."""
 
+LONGEST_ANSWER = 86_400
+"""Seconds. An answer that comes after its hold has expired is counted all the same."""
+
 HOLD_KEY = "headroom_key"
 """In the request's metadata, which LiteLLM passes to each hook, also if another callback has copied the request."""
 
@@ -106,8 +109,8 @@ class HeadroomLimit(CustomLogger):
             log.error("Headroom does not answer this proxy, so it refuses every message: %s", error)
             raise HTTPException(500, f"Headroom: {error.code}; the proxy's log says more") from error
         metadata(data)[HOLD_KEY] = hold.key
-        # If LiteLLM calls no further hook, the hold expires, and nothing is left of it here either.
-        expiry = asyncio.get_running_loop().call_later(self.settings.hold_seconds + 60, self._held.pop, hold.key, None)
+        # If LiteLLM calls no further hook, the hold expires, and in the end nothing is left of it here either.
+        expiry = asyncio.get_running_loop().call_later(max(self.settings.hold_seconds, LONGEST_ANSWER), self._held.pop, hold.key, None)
         self._held[hold.key] = Held(user, hold, context, expiry)
         return data
 
@@ -126,6 +129,8 @@ class HeadroomLimit(CustomLogger):
     ) -> AsyncIterator[Any]:
         """A streamed answer counts as soon as it has begun, if it ends well or the client hangs up. It does not if the model fails."""
         is_answered, used = False, None
+        if held := self._held.get(metadata(request_data).get(HOLD_KEY, "")):
+            held.expiry.cancel()  # this hook will end the hold, however long the client takes to read
         try:
             async for chunk in response:
                 is_answered, used = True, tokens(chunk) or used

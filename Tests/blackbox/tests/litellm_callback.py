@@ -71,6 +71,30 @@ class Callback(Case):
         self.assertEqual(self.count(user), 700)
         self.assertNotIn(" held=", self.send_command(f"USAGE {user}"))
 
+    def test_an_answer_that_is_read_for_longer_than_its_hold_is_counted(self):
+        user = self.subscriber(used=700)
+
+        async def read_slowly(limit, data):
+            async def chunks():
+                for number in range(3):
+                    yield {"number": number}
+
+            async for chunk in limit.async_post_call_streaming_iterator_hook(None, chunks(), data):
+                if chunk["number"] == 0:
+                    (held,) = limit._held.values()
+                    self.assertTrue(held.expiry.cancelled(), "nothing forgets the hold while the client reads")
+
+        async def send():
+            limit, data = self.limit(), {"user": user}
+            await limit.async_pre_call_hook(None, None, data, "acompletion")
+            (held,) = limit._held.values()
+            self.assertGreaterEqual(held.expiry.when() - asyncio.get_running_loop().time(), 86_000)
+            await read_slowly(limit, data)
+            self.assertEqual(limit._held, {})
+
+        asyncio.run(send())
+        self.assertEqual(self.count(user), 701)
+
     def test_a_key_that_is_no_uuid_is_an_error_of_the_operator_and_the_log_names_the_setting(self):
         key = type("Key", (), {"api_key": "0123456789abcdef" * 4})
 
