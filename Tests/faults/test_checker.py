@@ -235,11 +235,11 @@ class PlantedBugs(unittest.TestCase):
         history.event(t="deadlocks", count=2, lock_timeouts=0)
         self.assertEqual(history.violated(), {"I13"})
 
-    def test_lock_timeouts_on_a_machine_that_is_fast_enough(self) -> None:
-        for lag_ms, expected in ((0, {"I13"}), (249, {"I13"}), (250, set())):
-            with self.subTest(lag_ms=lag_ms):
+    def test_lock_timeouts_that_the_slack_of_a_busy_machine_does_not_explain(self) -> None:
+        for lag_ms, slack_ms, expected in ((0, 2000, {"I13"}), (249, 2000, {"I13"}), (250, 2000, set()), (250, 0, {"I13"})):
+            with self.subTest(lag_ms=lag_ms, slack_ms=slack_ms):
                 history = HistoryBuilder()
-                history.event(t="meta", lag_ms=lag_ms)
+                history.event(t="meta", lag_ms=lag_ms, slack_ms=slack_ms)
                 history.event(t="deadlocks", count=0, lock_timeouts=1)
                 self.assertEqual(history.violated(), expected)
 
