@@ -51,6 +51,8 @@ struct ReceivedNotification: Codable, Sendable {
         var user: String?
         var tier: String?
         var used: Int?
+        /// Messages that are being answered.
+        var held: Int?
         var limit: Int?
     }
 

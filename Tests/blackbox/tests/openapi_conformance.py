@@ -9,7 +9,7 @@ import sys
 from support import citus, processes, settings
 from support.case import Case
 from support.service import command, environment
-from support.waiting import wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 
 class OpenAPIConformance(Case):
@@ -52,7 +52,7 @@ class OpenAPIConformance(Case):
                 "--generation-database", "none", "--header", f"Authorization: Bearer {token}",
                 "--continue-on-failure", "--no-color", *flags,
             ],
-            capture_output=True, text=True, timeout=300, cwd=processes.directory(),
+            capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=processes.directory(),
             env=environment(COLUMNS="200", SCHEMATHESIS_HOOKS="support.openapi_hooks", PYTHONPATH=os.environ["PYTHONPATH"]),
         )  # fmt: skip
         self.assertEqual(ran.returncode, 0, ran.stdout.replace(token, "TOKEN") + ran.stderr)
