@@ -245,7 +245,8 @@ struct ConnectionTests {
         }
     }
 
-    @Test("an error after a commit does not say that the transaction was rolled back") func errorAfterCommit() async throws {
+    @Test("an error after a commit does not say that the transaction was rolled back")
+    func errorAfterCommit() async throws {
         try await connected { connection in
             _ = expectError(.connectionLost) {
                 try connection.execute("begin; commit; select 1 / 0", deadline: soon)

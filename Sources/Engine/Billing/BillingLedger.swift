@@ -95,8 +95,8 @@ package struct BillingLedger {
         return (try committed.firstRow.text("answer"), false)
     }
 
-    /// The commit may have succeeded with a warning: no standby confirmed it. The event may be lost with the primary, so
-    /// its sender has to send it again.
+    /// The commit may have succeeded with a warning: no standby confirmed it. The event may be lost with the primary,
+    /// so its sender has to send it again.
     private func requireReplicated(_ commit: QueryResult) throws(PostgresError) {
         guard !commit.isUnreplicated else { throw PostgresError(.timedOut, "no standby confirmed the event") }
     }

@@ -95,7 +95,9 @@ struct UnconfirmedCommitTests {
         let session = try await Session.open(primary.conninfo)
         try await session.execute("set synchronous_commit = on; set client_min_messages = warning")
         try await primary.requireStandby("nobody")
-        func event(_ number: Int) -> StoreEvent { StoreEvent("purchased", "2026-11-01", ["plan": "paid"], id: "\(number)") }
+        func event(_ number: Int) -> StoreEvent {
+            StoreEvent("purchased", "2026-11-01", ["plan": "paid"], id: "\(number)")
+        }
         // The setting takes effect shortly after the reload; earlier events are answered at once.
         var number = 0
         try await waitUntil("an event waits for the standby") {
