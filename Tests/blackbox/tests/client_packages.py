@@ -97,21 +97,27 @@ class InstalledPackage(Case):
                 yield programs, block.text, output
 
     def run_page(self, page, directory, environment, install):
-        """Runs a page from its first command to its last, as a reader does, with new users."""
+        """Runs a page from its first command to its last, as a reader does. On a busy machine an attempt may take longer than the
+        client's second, and the outputs differ; the page is then run again."""
+        for _ in range(3):
+            outputs = list(self.outputs_of_page(page, directory, environment, install))
+            self.assertEqual(len(outputs), 2, "the first refusal, and what happens when Headroom is away")
+            if all(printed == expected for _, printed, expected in outputs):
+                break
+        for command, printed, expected in outputs:
+            self.assertEqual(printed, expected, command)
+
+    def outputs_of_page(self, page, directory, environment, install):
+        """What each of its commands prints, and what is on the page; with new users."""
         users = {}
-        checked = 0
         for programs, command, output in self.programs(page):
             for file, content in programs.items():
                 (directory / file).write_text(content)
             if output is None:
                 install(command)
                 continue
-            printed = run(
-                ["bash", "-euc", USER.sub(lambda user: users.setdefault(user[0], new_user()), command)], directory, environment
-            )
-            self.assertEqual(printed, output, command)
-            checked += 1
-        self.assertEqual(checked, 2, "the first refusal, and what happens when Headroom is away")
+            mine = USER.sub(lambda user: users.setdefault(user[0], new_user()), command)
+            yield command, run(["bash", "-euc", mine], directory, environment), output
 
     def test_python_from_an_empty_environment_to_the_first_refusal(self):
         (wheel,) = self.built.glob("*.whl")
@@ -136,7 +142,7 @@ class InstalledPackage(Case):
         else:
             # What npm does with a package without dependencies.
             target = directory / "node_modules/headroom-client"
-            target.mkdir(parents=True)
+            target.mkdir(parents=True, exist_ok=True)
             run(["tar", "-xzf", tarball, "--strip-components=1", "-C", target], directory)
 
     def test_node_from_an_empty_folder_to_the_first_refusal(self):
