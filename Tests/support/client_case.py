@@ -1,6 +1,7 @@
 """The base class of tests that each client of clients/ must pass, over TCP and over HTTP."""
 
 import json
+import re
 import shutil
 
 from .case import MID_MONTH, Case
@@ -54,6 +55,11 @@ class ClientCase(Case):
     def url(driver, *ports):
         hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
         return f"{'http' if driver.is_http else 'headroom'}://{hosts}"
+
+    def held(self, user):
+        """The messages that are held for a user."""
+        found = re.search(r" held=(\d+) ", self.send_command(f"USAGE {user}"))
+        return int(found[1]) if found else 0
 
     def failure(self, work, *arguments, **options):
         with self.assertRaises(Failed) as raised:

@@ -106,15 +106,7 @@ export class Headroom {
 
   async consume(user, options = {}) {
     const { n, key = crypto.randomUUID(), lang } = given(options);
-    const request = { verb: "consume", user, key, body: { n, lang } };
-    try {
-      return await this.#call(request);
-    } catch (error) {
-      const answer = this.#answerAway(error);
-      // Otherwise a user who tries again would pay twice.
-      if (options.key === undefined && error instanceof Unknown && !answer.allowed) this.#giveBack(user, key);
-      return answer;
-    }
+    return this.#decide({ verb: "consume", user, key, body: { n, lang } }, options.key === undefined);
   }
   async check(user, options = {}) {
     const { n, lang } = given(options);
@@ -197,11 +189,14 @@ export class Headroom {
     this.#options.waitUntil(task);
   }
 
-  async #decide(request) {
+  async #decide(request, isKeyOwn = false) {
     try {
       return await this.#call(request);
     } catch (error) {
-      return this.#answerAway(error);
+      const answer = this.#answerAway(error);
+      // Otherwise a user who tries again would pay twice.
+      if (isKeyOwn && error instanceof Unknown && !answer.allowed) this.#giveBack(request.user, request.key);
+      return answer;
     }
   }
 

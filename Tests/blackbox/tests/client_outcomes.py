@@ -5,15 +5,12 @@ import threading
 
 from support.client_case import NOT_NOW, SILENT, ClientCase
 from support.faulty_port import LOST, http_answer
-from support.packaged_clients import NodeSession, Session
+from support.packaged_clients import NodeSession, headroom_client
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
 
 class AfterALostAnswer(ClientCase):
     SHARED = True
-
-    def is_held(self, user):
-        return " held=" in self.send_command(f"USAGE {user}")
 
     def test_an_error_is_an_unknown_outcome_unless_it_is_about_the_key(self):
         def check(client):
@@ -42,7 +39,7 @@ class AfterALostAnswer(ClientCase):
                 # The service holds the messages at the first attempt, and the last one says nothing of it.
                 self.line.faults = [("RESERVE", LOST), *(("RESERVE", self.instead(code, "later")) for code in codes)]
                 self.assertEqual(self.failure(client.hold, user, ttl=60).name, "Unknown")
-                wait_until(lambda: not self.is_held(user), "the messages are given back")  # noqa: B023
+                wait_until(lambda: self.held(user) == 0, "the messages are given back")  # noqa: B023
                 self.assertEqual(self.count(user), 700)
 
         self.each(check)
@@ -53,7 +50,7 @@ class AfterALostAnswer(ClientCase):
             self.line.faults = [("RESERVE", LOST), ("RESERVE", self.answering(user, degraded=True))]
             held = client.hold(user, ttl=60)
             self.assertEqual((held["answer"]["status"], held["answer"]["degraded"]), ("allowed", True))
-            wait_until(lambda: "RELEASE" in self.line.verbs and not self.is_held(user), "the messages are given back")
+            wait_until(lambda: "RELEASE" in self.line.verbs and self.held(user) == 0, "the messages are given back")
             self.assertNotIn("COMMIT", self.line.verbs)
             self.assertEqual(self.count(user), 700)
 
@@ -104,11 +101,11 @@ class Closing(ClientCase):
     SHARED = True
 
     def in_threads(self, check, **options):
-        def only_python(client):
-            if isinstance(client, Session) and hasattr(client.client, "close") and not hasattr(client.client, "aclose"):
+        def only_of_threads(client):
+            if isinstance(getattr(client, "client", None), headroom_client.Headroom):
                 check(client.client)
 
-        self.each(only_python, **options)
+        self.each(only_of_threads, **options)
 
     def test_a_thread_that_waits_gets_an_end(self):
         def check(headroom):
@@ -136,9 +133,6 @@ class Closing(ClientCase):
             with self.assertLogs("headroom_client", "WARNING"), headroom.hold(user, ttl=60) as hold:
                 headroom.close()
             self.assertEqual((hold.error.code, hold.outcome), ("UNKNOWN", None))
-            self.assertEqual((headroom.consume(user).used, self.is_held(user)), (701, True))
+            self.assertEqual((headroom.consume(user).used, self.held(user)), (701, 1))
 
         self.in_threads(check)
-
-    def is_held(self, user):
-        return " held=1 " in self.send_command(f"USAGE {user}")

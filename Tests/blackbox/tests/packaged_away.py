@@ -89,7 +89,7 @@ class ServiceAway(ClientCase):
             self.line.faults = [("RESERVE", LOST)] * 1_000
             self.assertEqual(self.failure(client.hold, user).name, "Unknown")
             self.line.faults = []
-            wait_until(lambda: " held=" not in self.send_command(f"USAGE {user}"), "it is given back")
+            wait_until(lambda: self.held(user) == 0, "it is given back")
             self.assertIn("RELEASE", self.line.verbs)
 
         self.each(check, **SILENT)

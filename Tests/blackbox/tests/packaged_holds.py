@@ -105,7 +105,7 @@ class OnlyInPython(ClientCase):
     SHARED = True
 
     def is_idle(self, user):
-        return " held=" not in self.send_command(f"USAGE {user}") and self.count(user) == 10
+        return self.held(user) == 0 and self.count(user) == 10
 
     def test_a_stream_that_is_closed_gives_its_messages_back(self):
         user = self.subscriber(used=10)

@@ -50,14 +50,7 @@ class AsyncHeadroom:
     async def consume(self, user: Name, n: int = 1, *, key: Name | None = None, lang: str | None = None) -> Answer:
         """Counts n messages if they fit, all or none. Calls with the same key count once; without one, each call counts."""
         request = Request("CONSUME", user, n, uuid.uuid4().hex if key is None else key, lang=lang)
-        try:
-            return await self._call(request)
-        except Unavailable as error:
-            answer = self._answer_away(error)
-            # Otherwise a user who tries again would pay twice.
-            if key is None and isinstance(error, Unknown) and not answer.allowed:
-                self._give_back(request)
-            return answer
+        return await self._decide(request, is_key_own=key is None)
 
     async def check(self, user: Name, n: int = 1, *, lang: str | None = None) -> Answer:
         """What `consume` would answer now; counts nothing."""
@@ -140,11 +133,15 @@ class AsyncHeadroom:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _decide(self, request: Request) -> Answer:
+    async def _decide(self, request: Request, is_key_own: bool = False) -> Answer:
         try:
             return await self._call(request)
         except Unavailable as error:
-            return self._answer_away(error)
+            answer = self._answer_away(error)
+            # Otherwise a user who tries again would pay twice.
+            if is_key_own and isinstance(error, Unknown) and not answer.allowed:
+                self._give_back(request)
+            return answer
 
     async def _call(self, request: Request) -> Answer:
         end, failures = time.monotonic() + self._timeout, 0
