@@ -63,24 +63,17 @@ struct ActionResult: Equatable, Sendable {
         case .done: done(newLimit)
         case .repeated:
             Notice(.good, "Already granted.", "The form was sent twice; it counts once.\(newLimit)", isOutcome: true)
-        case .unknown:
-            Notice(
-                .warning,
-                "The outcome is unknown.",
-                "The database did not answer in time. Check the changes below before you try again.",
-                isOutcome: true
-            )
-        case .failed:
-            // The change may have been made, and only its answer be impossible.
-            Notice(
-                .warning,
-                "The outcome is unknown.",
-                "The service’s log has the reason. Check the changes below before you try again.",
-                isOutcome: true
-            )
+        case .unknown: unknown("The database did not answer in time.")
+        // The change may have been made, and only its answer be impossible.
+        case .failed: unknown("The service’s log has the reason.")
         case .unavailable, .overloaded, .notFound, .conflict, .refused:
             Notice(.bad, "Nothing was changed.", reason, isOutcome: true)
         }
+    }
+
+    private func unknown(_ cause: String) -> Notice {
+        let text = "\(cause) Check the changes below before you try again."
+        return Notice(.warning, "The outcome is unknown.", text, isOutcome: true)
     }
 
     private func done(_ newLimit: String) -> Notice {
