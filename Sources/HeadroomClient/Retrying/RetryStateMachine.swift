@@ -88,7 +88,6 @@ struct RetryStateMachine: Sendable {
             return .fail(error)
         case .refused(let error):
             // The error says that nothing was counted, which is true for this attempt only.
-            guard mayHaveTakenEffect, repeatability != .reading else { return .fail(error) }
             lastFailure = error
             return .fail(failure)
         }
