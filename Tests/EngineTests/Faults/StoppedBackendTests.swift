@@ -32,6 +32,17 @@ struct StoppedBackendTests {
         return pid_t(try #require(number))
     }
 
+    private func withStoppedBackend(
+        _ body: @Sendable (TestDatabase, Proxy, EngineHarness, pid_t) async throws -> Void
+    ) async throws {
+        try await withStore { database, proxy, harness in
+            let process = try await backend(database)
+            kill(process, SIGSTOP)
+            defer { kill(process, SIGCONT) }
+            try await body(database, proxy, harness, process)
+        }
+    }
+
     private func goOn(_ process: pid_t, _ database: TestDatabase) async throws {
         kill(process, SIGCONT)
         try await waitUntil("the backend ends") {
@@ -41,10 +52,7 @@ struct StoppedBackendTests {
 
     @Test("changes nothing when its batch was sent again on another connection")
     func resent() async throws {
-        try await withStore { database, proxy, harness in
-            let process = try await backend(database)
-            kill(process, SIGSTOP)
-            defer { kill(process, SIGCONT) }
+        try await withStoppedBackend { database, proxy, harness, process in
             proxy.arm(.abandon("count_batch"))
             let outcomes = try await harness.execute([(user(1), .consume(2)), (user(1), .consume(3))])
             #expect(outcomes.map { $0.answer?.snapshot.used } == [3, 6])
@@ -57,10 +65,7 @@ struct StoppedBackendTests {
 
     @Test("is waited for until the deadline, after which the outcome is unknown")
     func silent() async throws {
-        try await withStore { database, _, harness in
-            let process = try await backend(database)
-            kill(process, SIGSTOP)
-            defer { kill(process, SIGCONT) }
+        try await withStoppedBackend { database, _, harness, process in
             let start = ContinuousClock.now
             let outcomes = try await harness.execute([(user(1), .consume(2)), (user(1), .usage)], within: .seconds(2))
             // Answered while the backend is stopped, so only because of the deadline.
@@ -77,10 +82,7 @@ struct StoppedBackendTests {
 
     @Test("and loses its connection before it has written, so that a request that was answered as late never counts")
     func lateRequest() async throws {
-        try await withStore { database, proxy, harness in
-            let process = try await backend(database)
-            kill(process, SIGSTOP)
-            defer { kill(process, SIGCONT) }
+        try await withStoppedBackend { database, proxy, harness, process in
             // Two keys of each user: their batch locks and reads before it writes.
             func keyed(_ user: UserID, within timeout: Duration) -> [(UserID, EngineOperation, timeout: Duration)] {
                 ["a", "b"].map { (user, .consume(2, key: messageKey($0)), timeout: timeout) }
