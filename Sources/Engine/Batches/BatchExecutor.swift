@@ -12,14 +12,16 @@ struct BatchExecutor {
     private let readPath: ReadPath
     private let slowPath: SlowPath
     private var users: UserCache
+    /// Requests of the present batch that had no effect, because another session has locked their users' rows.
+    private var locked: [BatchedRequest] = []
 
     private enum Path {
         case count, read, slow
     }
 
-    init(sender: ExactlyOnceSender, errors: DatabaseErrors, configuration: EngineConfiguration) {
+    init(sender: ExactlyOnceSender, errors: DatabaseErrors, locks: RowLocks, configuration: EngineConfiguration) {
         laneConnection = sender.laneConnection
-        let isolation = RowErrorIsolation(sender: sender, errors: errors)
+        let isolation = RowErrorIsolation(sender: sender, errors: errors, locks: locks)
         readPath = ReadPath(sender: sender, isolation: isolation, configuration: configuration)
         countPath = CountPath(sender: sender, isolation: isolation, readPath: readPath)
         slowPath = SlowPath(sender: sender, isolation: isolation, readPath: readPath, configuration: configuration)
@@ -30,7 +32,17 @@ struct BatchExecutor {
     }
 
     /// Answers every request, in one batch for each bucket.
-    mutating func execute(_ requests: [BatchedRequest]) {
+    ///
+    /// - Returns: those that it does not answer. They had no effect, because another session has locked their users'
+    ///   rows. Each user's are in their order.
+    mutating func execute(_ requests: [BatchedRequest]) -> [BatchedRequest] {
+        executeAll(requests)
+        guard !locked.isEmpty else { return [] }
+        defer { locked = [] }
+        return locked
+    }
+
+    private mutating func executeAll(_ requests: [BatchedRequest]) {
         if let now = laneConnection.takeObservedInstant() { users.observe(now) }
         let map = laneConnection.buckets
         for (bucket, requests) in map.divide(requests) {
@@ -75,6 +87,7 @@ struct BatchExecutor {
     }
 
     private mutating func executeNewBatches(_ rest: Remainder) {
-        if !rest.forNewBatch.isEmpty { execute(rest.forNewBatch) }
+        if !rest.locked.isEmpty { locked += rest.locked }
+        if !rest.forNewBatch.isEmpty { executeAll(rest.forNewBatch) }
     }
 }

@@ -168,6 +168,15 @@ struct ExactlyOnceSender {
             } catch {
                 rollBack(current.connection)
                 switch StatementEffect(of: error) {
+                case .unknown where current.connection !== connection:
+                    // The lane does not wait for another server.
+                    delivery.fail(requests, .unknown)
+                    laneConnection.abandonReceipt(in: bucket)
+                    return .allExpired
+                case .unavailableServer where current.connection !== connection:
+                    delivery.fail(requests, EngineError(withoutSession: error))
+                    laneConnection.takeBack(number, in: bucket)
+                    return .allExpired
                 case .unknown:
                     losses += 1
                     mayBeCommitted = mayBeCommitted || current.canCommit
@@ -214,7 +223,7 @@ struct ExactlyOnceSender {
         do throws(PostgresError) {
             try connection.rollBack(deadline: .now + .seconds(1))
         } catch {
-            laneConnection.drop(error)
+            if connection === laneConnection.connection { laneConnection.drop(error) }
         }
     }
 

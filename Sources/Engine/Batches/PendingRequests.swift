@@ -75,11 +75,14 @@ struct Remainder {
     /// Requests that are to be executed as batches of their own: their statement was not executed, because others in it
     /// had expired, or because users have moved to other buckets.
     var forNewBatch: [BatchedRequest] = []
+    /// Requests that had no effect, because another session has locked their users' rows.
+    var locked: [BatchedRequest] = []
 
     static func + (lhs: Remainder, rhs: Remainder) -> Remainder {
         Remainder(
             forNextPath: lhs.forNextPath + rhs.forNextPath,
-            forNewBatch: lhs.forNewBatch + rhs.forNewBatch
+            forNewBatch: lhs.forNewBatch + rhs.forNewBatch,
+            locked: lhs.locked + rhs.locked
         )
     }
 

@@ -134,7 +134,7 @@ struct ReadPath {
             delivery.fail(part, .unknown)
             return Remainder()
         case .rejected(let error):
-            return isolation.isolate(part, error) {
+            return isolation.isolateRead(part, error) {
                 readSnapshots($0, afterEffect: afterEffect, &users, answer: answer)
             }
         }

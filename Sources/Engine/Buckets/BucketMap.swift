@@ -80,6 +80,11 @@ struct BucketMap: Equatable, Sendable {
         return slot(of: user).map { ordinals[$0] } ?? 0
     }
 
+    /// As `ordinal(of:)`, of all buckets that users of one of the units of `LaneRoutes` may be in.
+    func ordinals(ofUnit unit: Int) -> Set<Int> {
+        Set([ordinals[unit & (buckets.count - 1)]] + (isSettled ? [] : [0]))
+    }
+
     /// Nil for a user who is still in bucket 0.
     private func slot(of user: UserID) -> Int? {
         let hash = user.hash

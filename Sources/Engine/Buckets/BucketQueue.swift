@@ -78,6 +78,15 @@ struct BucketQueue {
         [next.first?.deadline, connections.nextDeadline].compactMap(\.self).min()
     }
 
+    /// Removes some requests. Those of each connection are returned in their order.
+    mutating func remove(where leaves: (Request) -> Bool) -> [Request] {
+        var removed: [Request] = []
+        for request in removeAll() {
+            if leaves(request) { removed.append(request) } else { _ = append(request) }
+        }
+        return removed
+    }
+
     /// Removes all requests. Those of each connection are returned in their order.
     mutating func removeAll() -> [Request] {
         defer { next.removeAll() }

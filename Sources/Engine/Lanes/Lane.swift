@@ -52,7 +52,8 @@ final class Lane: Sendable {
             LaneQueue(
                 capacity: configuration.queueCapacity / configuration.lanes,
                 batchMaximum: configuration.batchMaximum,
-                waitMaximum: configuration.queueWaitMaximum
+                waitMaximum: configuration.queueWaitMaximum,
+                requestTimeout: configuration.requestTimeout
             )
         )
         var logger = logger
@@ -82,6 +83,11 @@ final class Lane: Sendable {
         }
     }
 
+    /// Ends handing over before it is done. These requests, which were to be passed on, stay in this lane.
+    func keep(_ requests: [Request]) {
+        queue.withLock { $0.keep(requests) }
+    }
+
     /// Takes over requests that another lane has accepted. False if this lane has finished.
     func takeOver(_ requests: [Request]) -> Bool {
         let action = queue.withLock { $0.takeOver(requests) }
@@ -95,7 +101,8 @@ final class Lane: Sendable {
 
     // MARK: The thread
 
-    var queueDepth: Int { queue.withLock { $0.count } }
+    /// Requests that wait, also for locked rows.
+    var queueDepth: Int { queue.withLock { $0.count + $0.lockedCount } }
     var currentGauges: Gauges { gauges.withLock { $0 } }
 
     /// Accepts nothing more; `run` returns when every accepted request is answered.
@@ -113,6 +120,7 @@ final class Lane: Sendable {
             buckets: buckets,
             placements: placements,
             lane: index,
+            requestTimeout: configuration.requestTimeout,
             wake: wake,
             logger: logger
         )
@@ -130,11 +138,17 @@ final class Lane: Sendable {
             sleep: { [wake] in _ = wake.sleep(orUntilReadable: -1, until: $0) }
         )
         let errors = DatabaseErrors(laneConnection: laneConnection, invalidValues: invalidValues, logger: logger)
-        var executor = BatchExecutor(sender: sender, errors: errors, configuration: configuration)
-        let unbatched = UnbatchedExecutor(
-            sender: sender,
-            errors: errors,
-            unknownUsersPolicy: configuration.unknownUsersPolicy
+        let locks = RowLocks(laneConnection: laneConnection, logger: logger)
+        var work = LaneWork(
+            batches: BatchExecutor(sender: sender, errors: errors, locks: locks, configuration: configuration),
+            unbatched: UnbatchedExecutor(
+                sender: sender,
+                errors: errors,
+                locks: locks,
+                unknownUsersPolicy: configuration.unknownUsersPolicy
+            ),
+            locks: locks,
+            trace: trace
         )
         var users = LaneUsers(router)
         while true {
@@ -159,28 +173,52 @@ final class Lane: Sendable {
                 continue
             }
             queue.withLock { $0.reopen() }
-            switch takeWork() {
-            case .batch(let requests):
-                record(requests)
-                trace?.begin(requests)
-                executor.execute(requests)
-                trace?.end()
-            case .unbatched(let request):
-                trace?.begin(request)
-                unbatched.execute(request)
-                trace?.end()
-            case nil:
-                if queue.withLock({ $0.finishIfDrained() }) {
-                    laneConnection.close()
-                    return
-                }
-                // An idle connection is readable only when it is closing: find out now, not with the next request.
-                if wake.sleep(orUntilReadable: connection.socket, until: nil) {
-                    checkIdle(connection, laneConnection)
-                }
+            if let next = takeWork() {
+                execute(next, &work, laneConnection)
+                continue
+            }
+            if queue.withLock({ $0.finishIfDrained() }) { break }
+            // An idle connection is readable only when it is closing: find out now, not with the next request.
+            if wake.sleep(orUntilReadable: connection.socket, until: queue.withLock { $0.nextLook }) {
+                checkIdle(connection, laneConnection)
             }
         }
         laneConnection.close()
+    }
+
+    /// What executes a lane's work.
+    private struct LaneWork {
+        var batches: BatchExecutor
+        let unbatched: UnbatchedExecutor
+        let locks: RowLocks
+        let trace: LaneTrace?
+    }
+
+    private func execute(_ next: LaneQueue.Work, _ work: inout LaneWork, _ laneConnection: LaneConnection) {
+        switch next {
+        case .batch(let requests):
+            record(requests)
+            work.trace?.begin(requests)
+            let locked = work.batches.execute(requests)
+            work.trace?.end()
+            guard !locked.isEmpty else { return }
+            queue.withLock { $0.addLocked(locked.map { Request($0) }, .busy) }
+        case .unbatched(let request):
+            work.trace?.begin(request)
+            let delay = work.unbatched.execute(request)
+            work.trace?.end()
+            guard let delay else { return }
+            queue.withLock { $0.addLocked([Request(request)], delay) }
+        case .apart(let next):
+            laneConnection.waitBriefly { execute(next, &work, laneConnection) }
+        case .look(let users):
+            // Also the look waits for whoever has locked the whole table.
+            laneConnection.waitBriefly {
+                // If it fails, they are looked at again.
+                let locked = work.locks.locked(among: users) ?? Set(users)
+                queue.withLock { $0.note(users, stillLocked: locked) }
+            }
+        }
     }
 
     /// By what a lane knows its users.
@@ -225,7 +263,12 @@ final class Lane: Sendable {
     }
 
     private func expireWaiting(_ laneConnection: LaneConnection, _ trace: LaneTrace?) {
-        let expired = queue.withLock { $0.expire(at: Deadline(.now)) }
+        let now = Deadline(.now)
+        let (expired, locked) = queue.withLock { ($0.expire(at: now), $0.expireLocked(at: now)) }
+        if !locked.isEmpty {
+            trace?.expired(locked.count, .busy)
+            mailboxes.deliver(locked)
+        }
         guard !expired.isEmpty else { return }
         // With a connection they waited for the batches before them.
         let error = laneConnection.connection == nil ? laneConnection.failure : .late

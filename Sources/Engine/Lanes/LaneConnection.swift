@@ -6,6 +6,8 @@ import Usage
 /// the lane's thread alone.
 final class LaneConnection {
     private let session: ReconnectingSession<Setup>
+    /// On the coordinator, while a change needs one.
+    private var coordinatorSession: ReconnectingSession<Void>?
     private var options: ConnectionOptions
     private let placements: CurrentPlacements
     /// Of the placements by which the lane has its home.
@@ -16,6 +18,8 @@ final class LaneConnection {
     private let words: CurrentWords
     private let currentBuckets: CurrentBuckets
     private let lane: Int
+    private let requestTimeout: Duration
+    private let wake: WakePipe
     /// The revision of the words that the newest statement has seen, where it is another than that of `words`.
     private var outdatedWords: Int32?
     /// The database's clock when the connection was opened. Nil once `takeObservedInstant` has returned it.
@@ -38,14 +42,17 @@ final class LaneConnection {
         buckets: CurrentBuckets = CurrentBuckets(),
         placements: CurrentPlacements? = nil,
         lane: Int = 0,
+        requestTimeout: Duration = .seconds(2),
         wake: WakePipe,
         logger: Logger
     ) {
         self.options = options
+        self.wake = wake
         self.placements = placements ?? CurrentPlacements(options.database)
         self.words = words
         currentBuckets = buckets
         self.lane = lane
+        self.requestTimeout = requestTimeout
         lease = PrimaryLease(length: primaryLease)
         session = ReconnectingSession(
             options: options,
@@ -106,14 +113,38 @@ final class LaneConnection {
         refreshWords(seen: nil)
     }
 
-    /// A session on the coordinator, for a change of tables that are there alone; nil if the lane's session is there.
-    func openCoordinator() throws(PostgresError) -> Connection? {
-        guard options.database !== placements.database else { return nil }
+    // MARK: The coordinator
+
+    /// The session for a change of tables that are on the coordinator alone.
+    enum Coordinator {
+        /// The lane's own.
+        case own
+        /// Until `closeCoordinator`.
+        case open(Connection)
+        /// The lane is woken when it is open.
+        case opening
+        case failed(PostgresError)
+    }
+
+    /// Opens the session in the background. Never waits.
+    func coordinator() -> Coordinator {
+        guard options.database !== placements.database else { return .own }
         var options = options
         options.database = placements.database
-        let connection = try Connection.connect(options)
-        try connection.requireDurableCommits(deadline: .now + options.connectTimeout)
-        return connection
+        let session = coordinatorSession ?? ReconnectingSession<Void>(options: options, wake: wake, logger: logger)
+        coordinatorSession = session
+        session.advance { connection, deadline throws(PostgresError) in
+            try connection.requireDurableCommits(deadline: deadline)
+        }
+        if let connection = session.connection { return .open(connection) }
+        guard let failure = session.lastFailure else { return .opening }
+        closeCoordinator()
+        return .failed(failure)
+    }
+
+    func closeCoordinator() {
+        coordinatorSession?.close()
+        coordinatorSession = nil
     }
 
     /// Closes the session if the lane's buckets are at another server by now.
@@ -180,6 +211,41 @@ final class LaneConnection {
     /// - Parameter sentAt: when a commit was sent that succeeded without the warning that no standby has confirmed it.
     func confirmPrimary(sentAt: ContinuousClock.Instant) {
         lease.confirm(sentAt: sentAt)
+    }
+
+    // MARK: Locks
+
+    /// Whether statements wait only briefly for a lock.
+    private(set) var waitsBriefly = false
+    private var briefWaits = 0
+    /// Together they take as long as one that is not brief.
+    private static let briefWaitsMaximum = 10
+
+    /// Whether so few brief waits were in vain that another may follow.
+    func mayWaitAgain() -> Bool {
+        briefWaits += 1
+        return briefWaits < LaneConnection.briefWaitsMaximum
+    }
+
+    /// Executes `work` with statements that wait only briefly for a lock. If the connection is lost meanwhile, those
+    /// over the next one wait as usual.
+    func waitBriefly(_ work: () -> Void) {
+        setLockTimeout(LaneSettings.briefLockTimeout(requestTimeout))
+        (waitsBriefly, briefWaits) = (true, 0)
+        work()
+        waitsBriefly = false
+        setLockTimeout(LaneSettings.lockTimeout(requestTimeout))
+    }
+
+    private func setLockTimeout(_ timeout: Duration) {
+        guard let connection else { return }
+        do throws(PostgresError) {
+            // At least 1, because 0 is no timeout.
+            let milliseconds = max(1, timeout.milliseconds)
+            try connection.execute("set lock_timeout = \(milliseconds)", deadline: .now + requestTimeout / 4)
+        } catch {
+            drop(error)
+        }
     }
 
     /// Closes a connection that broke or cannot be trusted any more. `advance` opens the next one.
@@ -262,10 +328,15 @@ final class LaneConnection {
         session.close()
     }
 
-    /// Gives up a statement of unknown outcome, with its receipt and its connection. If the statement is committed
-    /// later, it only changes an unused receipt.
-    func abandon(in bucket: Bucket) {
+    /// Gives up a statement of unknown outcome that another connection has sent, with its receipt. If the statement is
+    /// committed later, it only changes an unused receipt.
+    func abandonReceipt(in bucket: Bucket) {
         receipts[bucket] = nil
+    }
+
+    /// As `abandonReceipt`, of a statement of the lane's connection, which is given up, too.
+    func abandon(in bucket: Bucket) {
+        abandonReceipt(in: bucket)
         drop(PostgresError(.timedOut, "no answer within the deadline; the connection was given up"))
     }
 
@@ -326,6 +397,7 @@ final class LaneConnection {
     }
 
     func close() {
+        closeCoordinator()
         session.close()
     }
 }

@@ -1,15 +1,22 @@
+import Usage
+
 /// The requests that wait for one lane. No I/O: the lane and the event loops share it under a lock, and act on what it
 /// returns outside of the lock.
 ///
 /// Each bucket has a queue of its own (`BucketQueue`), because a batch is about one bucket, and the buckets take turns
 /// (`BucketTurns`). A request that would wait too long is refused at once; connections with many waiting requests are
-/// refused first. These limits hold for all buckets together.
+/// refused first. These limits hold for all buckets together. Requests of users whose rows are locked wait apart
+/// (`LockedUsers`), and take turns with all others.
 struct LaneQueue {
     /// What the lane executes next.
     enum Work: Equatable {
         /// Requests that one statement executes together.
         case batch([BatchedRequest])
         case unbatched(UnbatchedRequest)
+        /// Work that may wait only briefly for a lock.
+        indirect case apart(Work)
+        /// The lane finds out whether the rows of these users are still locked.
+        case look([UserID])
     }
 
     private enum State: Equatable {
@@ -28,9 +35,14 @@ struct LaneQueue {
     /// By the bucket's ordinal.
     private var queues: [BucketQueue]
     private var turns = BucketTurns()
+    /// Requests that wait, without those of `lockedUsers`.
     private(set) var count = 0
+    private var lockedUsers: LockedUsers
+    private var lastWasApart = false
     /// Which lane each unit of users was handed over to; nil for those of this lane. Empty if none ever was.
     private var forwards: [Int?] = []
+    /// The units of users that are leaving, and their requests that have arrived since the queue was searched for them.
+    private var leaving: (lanes: [Int?], requests: [Request])?
     private var rate: DrainRate
     /// Beyond this many waiting requests, only connections below their share may add more.
     private var countBeforeShares: Int
@@ -45,10 +57,12 @@ struct LaneQueue {
     ///   - capacity: how many requests may wait; further ones are refused as overload.
     ///   - batchMaximum: requests in one batch at most.
     ///   - waitMaximum: requests that would wait longer are refused as overload.
+    ///   - requestTimeout: between a request's arrival and its deadline.
     init(
         capacity: Int,
         batchMaximum: Int = 512,
         waitMaximum: Duration = .seconds(60),
+        requestTimeout: Duration = .seconds(2),
         map: BucketMap = .undivided
     ) {
         self.capacity = capacity
@@ -57,6 +71,7 @@ struct LaneQueue {
         queues = Array(repeating: BucketQueue(batchMaximum: batchMaximum), count: map.bucketCount)
         waitMaximumSeconds = waitMaximum / .seconds(1)
         rate = DrainRate(batchMaximum: batchMaximum)
+        lockedUsers = LockedUsers(countMaximum: capacity / 4, requestTimeout: requestTimeout)
         countBeforeShares = LaneQueue.countBeforeShares(capacity)
     }
 
@@ -104,7 +119,7 @@ struct LaneQueue {
         }
         var refused: [Request] = []
         let allMayWait = count + requests.count <= min(batchMaximum, capacity)
-        guard !allMayWait || !map.isSingle else {
+        guard !allMayWait || !map.isSingle || leaving != nil else {
             if queues[0].append(requests), !requests.isEmpty { turns.append(0) }
             count += requests.count
             return Enqueued(action: wakeLane())
@@ -116,9 +131,13 @@ struct LaneQueue {
     }
 
     private mutating func append(_ request: Request) {
+        count += 1
+        guard leaving?.lanes[LaneRoutes.unit(of: request.user)] == nil else {
+            leaving?.requests.append(request)
+            return
+        }
         let bucket = map.ordinal(of: request.user)
         if queues[bucket].append(request) { turns.append(bucket) }
-        count += 1
     }
 
     private mutating func wakeLane() -> EnqueueAction {
@@ -147,8 +166,38 @@ struct LaneQueue {
 
     // MARK: The lane executes them
 
-    /// The next work, or nil, after which the lane sleeps until it is woken.
+    /// The next work, or nil, after which the lane sleeps until it is woken, and until `nextLook` at most.
     mutating func take(atMost limit: Int, at now: ContinuousClock.Instant = .now) -> Work? {
+        lockedUsers.isEmpty ? takeNext(atMost: limit, at: now) : takeInTurn(atMost: limit, at: now)
+    }
+
+    private mutating func takeInTurn(atMost limit: Int, at now: ContinuousClock.Instant) -> Work? {
+        if !lastWasApart, let work = takeApart(atMost: limit, at: now) { return work }
+        lastWasApart = false
+        while let work = takeNext(atMost: limit, at: now) {
+            if let work = withoutLockedUsers(work) { return work }
+        }
+        return takeApart(atMost: limit, at: now)
+    }
+
+    private mutating func takeApart(atMost limit: Int, at now: ContinuousClock.Instant) -> Work? {
+        guard let work = lockedUsers.take(atMost: limit, at: now) else { return nil }
+        (lastWasApart, laneSleeps) = (true, false)
+        return work
+    }
+
+    /// The work without requests of users whose rows are locked, which wait. Nil if nothing is left.
+    private mutating func withoutLockedUsers(_ work: Work) -> Work? {
+        switch work {
+        case .batch(let requests):
+            let batch = requests.filter { lockedUsers.allows(Request($0)) }
+            return batch.isEmpty ? nil : .batch(batch)
+        case .unbatched(let request): return lockedUsers.allows(Request(request)) ? work : nil
+        case .apart, .look: return work
+        }
+    }
+
+    private mutating func takeNext(atMost limit: Int, at now: ContinuousClock.Instant) -> Work? {
         guard let bucket = turns.takeNext(among: queues), let work = queues[bucket].take(atMost: limit) else {
             laneSleeps = true
             rest()
@@ -178,6 +227,29 @@ struct LaneQueue {
         countBeforeShares = LaneQueue.countBeforeShares(capacity)
     }
 
+    // MARK: Locked users
+
+    /// Requests that had no effect, because a session has locked their users' rows. They wait, and so do later ones.
+    ///
+    /// - Parameter reason: the answer to those whose deadline passes.
+    mutating func addLocked(_ requests: [Request], _ reason: EngineError, at now: ContinuousClock.Instant = .now) {
+        lockedUsers.add(requests, reason, at: now)
+    }
+
+    mutating func note(_ seen: [UserID], stillLocked: Set<UserID>, at now: ContinuousClock.Instant = .now) {
+        lockedUsers.note(seen, stillLocked: stillLocked, at: now)
+    }
+
+    /// When a lane without other work looks at locked rows, or a request's deadline passes; nil if none wait.
+    var nextLook: ContinuousClock.Instant? {
+        [lockedUsers.nextInstant, lockedUsers.nextDeadline?.instant].compactMap(\.self).min()
+    }
+
+    /// How many requests of locked users wait.
+    var lockedCount: Int { lockedUsers.count }
+
+    // MARK: Deadlines
+
     /// Removes the requests whose deadline has passed, and returns where their outcomes are delivered.
     mutating func expire(at now: Deadline) -> [ReturnAddress] {
         var expired: [ReturnAddress] = []
@@ -189,9 +261,15 @@ struct LaneQueue {
         return expired
     }
 
+    /// As `expire`, of requests that wait for a lock. Returns their outcomes.
+    mutating func expireLocked(at now: Deadline) -> [Completion] {
+        lockedUsers.isEmpty ? [] : lockedUsers.expire(at: now)
+    }
+
     /// The earliest deadline of a waiting request.
     var nextDeadline: Deadline? {
-        turns.buckets.compactMap { queues[$0].nextDeadline }.min()
+        let deadline = turns.buckets.compactMap { queues[$0].nextDeadline }.min()
+        return lockedUsers.isEmpty ? deadline : [deadline, lockedUsers.nextDeadline].compactMap(\.self).min()
     }
 
     // MARK: Users move
@@ -222,19 +300,47 @@ struct LaneQueue {
         case closed
     }
 
-    /// Takes the waiting requests of units of users that leave the lane.
+    /// Takes the waiting requests of units of users that leave the lane. The first call searches the queues of their
+    /// buckets; those that arrive from then on are kept apart, so that further calls cost as much as what they return.
+    /// The caller calls it until it returns `done` or `closed`, or calls `keep`.
     ///
-    /// - Parameter lanes: where each unit goes; nil for those that stay.
+    /// - Parameter lanes: where each unit goes; nil for those that stay. The same with each call.
     mutating func handOver(to lanes: [Int?]) -> HandOver {
-        guard isOpen else { return .closed }
-        var leaving: [Request] = []
-        for request in removeAll() {
-            if lanes[LaneRoutes.unit(of: request.user)] == nil { append(request) } else { leaving.append(request) }
+        guard isOpen else {
+            keep([])
+            return .closed
         }
-        guard leaving.isEmpty else { return .waiting(leaving) }
+        let requests = leaving?.requests ?? removeLeaving(to: lanes)
+        count -= requests.count
+        guard requests.isEmpty else {
+            leaving = (lanes, [])
+            return .waiting(requests)
+        }
+        leaving = nil
         if forwards.isEmpty { forwards = Array(repeating: nil, count: LaneRoutes.units) }
         for (unit, lane) in lanes.enumerated() where lane != nil { forwards[unit] = lane }
         return .done
+    }
+
+    private mutating func removeLeaving(to lanes: [Int?]) -> [Request] {
+        // Those of locked users have arrived before the others.
+        var requests = lockedUsers.remove { lanes[LaneRoutes.unit(of: $0)] != nil }
+        count += requests.count
+        let buckets = Set(lanes.indices.filter { lanes[$0] != nil }.flatMap { map.ordinals(ofUnit: $0) })
+        for bucket in Array(turns.buckets) where buckets.contains(bucket) {
+            requests += queues[bucket].remove { lanes[LaneRoutes.unit(of: $0.user)] != nil }
+            if queues[bucket].isEmpty { turns.remove(bucket) }
+        }
+        return requests
+    }
+
+    /// The requests of these units stay in the lane after all: those that were passed on in vain, and those that have
+    /// arrived since.
+    mutating func keep(_ requests: [Request]) {
+        let kept = requests + (leaving?.requests ?? [])
+        count -= leaving?.requests.count ?? 0
+        leaving = nil
+        for request in kept { append(request) }
     }
 
     /// These units of users come back, or come for the first time. Not before the lane that had them forwards requests:
@@ -272,7 +378,7 @@ struct LaneQueue {
 
     /// Whether it is closed, and every accepted request has been taken. Nothing can be added from then on.
     mutating func finishIfDrained() -> Bool {
-        if state == .closed, count == 0 { state = .finished }
+        if state == .closed, count == 0, !lockedUsers.hasRequests { state = .finished }
         return state == .finished
     }
 }

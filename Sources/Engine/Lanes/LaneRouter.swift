@@ -109,7 +109,7 @@ final class LaneRouter: Sendable {
                 let refused = Dictionary(grouping: requests) { routes.lane(of: $0.user) }
                     .filter { !lanes[$0].takeOver($1) }
                 guard refused.isEmpty else {
-                    for requests in refused.values { _ = lane.takeOver(requests) }
+                    lane.keep(refused.values.flatMap(\.self))
                     return false
                 }
             }

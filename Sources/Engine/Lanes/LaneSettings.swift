@@ -18,12 +18,18 @@ enum LaneSettings {
             ("plan_cache_mode", "force_generic_plan"),
             // Disabled plan types cost 10^10 each, which looks worth compiling to the planner and never is.
             ("jit", "off"),
-            ("lock_timeout", "\((requestTimeout / 4).milliseconds)"),
+            ("lock_timeout", "\(lockTimeout(requestTimeout).milliseconds)"),
             ("statement_timeout", "\((requestTimeout * 3 / 4).milliseconds)"),
             ("idle_in_transaction_session_timeout", "\((requestTimeout * 2).milliseconds)"),
             ("headroom.unknown_users", unknownUsersPolicy.rawValue),
         ]
     }
+
+    /// How long a statement waits for a lock.
+    static func lockTimeout(_ requestTimeout: Duration) -> Duration { requestTimeout / 4 }
+
+    /// How long one waits whose users had rows that were locked a moment ago, so that others wait hardly longer.
+    static func briefLockTimeout(_ requestTimeout: Duration) -> Duration { requestTimeout / 40 }
 
     /// In a database with Citus, which cannot plan most statements without the value of the bucket. Those for which it
     /// can get a generic plan by themselves, after five executions.

@@ -14,6 +14,8 @@ final class LaneMetrics: Sendable {
         case messages
         /// Requests answered with `unknown`.
         case unknown
+        /// Statements that waited in vain for a lock of another session.
+        case lockTimeouts
     }
 
     func add(_ amount: Int, to counter: Counter) {
@@ -78,6 +80,8 @@ public struct EngineMetrics: Sendable {
     public var messagesCounted: UInt64 = 0
     public var requestsBlocked: [(reason: DenialReason, requests: UInt64)] = []
     public var outcomesUnknown: UInt64 = 0
+    /// Statements that waited in vain for a lock of another session.
+    public var lockTimeouts: UInt64 = 0
     /// Waiting requests now, by lane.
     public var queueDepths: [Int] = []
 
@@ -95,6 +99,7 @@ public struct EngineMetrics: Sendable {
             (reason, metrics.reduce(0) { $0 &+ $1.blocked(reason) })
         }
         outcomesUnknown = sum(.unknown)
+        lockTimeouts = sum(.lockTimeouts)
         queueDepths = lanes.map(\.queueDepth)
     }
 }

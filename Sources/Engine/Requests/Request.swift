@@ -152,6 +152,17 @@ extension Request {
     }
 }
 
+extension Request {
+    init(_ request: UnbatchedRequest) {
+        self.init(
+            user: request.user,
+            operation: .unbatched(request.operation),
+            returnAddress: request.returnAddress,
+            deadline: request.deadline
+        )
+    }
+}
+
 /// A request that its lane executes alone.
 struct UnbatchedRequest: Sendable, Equatable {
     var user: UserID

@@ -7,15 +7,26 @@ struct UnbatchedExecutor {
     private let sender: ExactlyOnceSender
     private let unknownUsersPolicy: UnknownUsersPolicy
     private let errors: DatabaseErrors
+    private let locks: RowLocks
 
-    init(sender: ExactlyOnceSender, errors: DatabaseErrors, unknownUsersPolicy: UnknownUsersPolicy) {
+    init(
+        sender: ExactlyOnceSender,
+        errors: DatabaseErrors,
+        locks: RowLocks,
+        unknownUsersPolicy: UnknownUsersPolicy
+    ) {
         self.sender = sender
         self.errors = errors
+        self.locks = locks
         self.unknownUsersPolicy = unknownUsersPolicy
         laneConnection = sender.laneConnection
     }
 
-    func execute(_ request: UnbatchedRequest) {
+    /// Answers the request.
+    ///
+    /// - Returns: nil; or, if the request had no effect and is to be executed later, the answer to it if its deadline
+    ///   passes before.
+    func execute(_ request: UnbatchedRequest) -> EngineError? {
         let pending = PendingUnbatchedRequest(request)
         let user = request.user
         let deadline = request.deadline.instant
@@ -35,8 +46,9 @@ struct UnbatchedExecutor {
                 author: author,
                 unknownUsersPolicy: unknownUsersPolicy
             )
-            make(statement, for: pending, deadline: deadline)
+            return make(statement, for: pending, deadline: deadline)
         }
+        return nil
     }
 
     private func deliver(_ outcome: Outcome, to pending: PendingUnbatchedRequest) {
@@ -72,16 +84,21 @@ struct UnbatchedExecutor {
         _ statement: ChangeStatement,
         for pending: PendingUnbatchedRequest,
         deadline: ContinuousClock.Instant
-    ) {
+    ) -> EngineError? {
         // The function that makes the change finds the user's rows itself, so the bucket is only that of the receipt.
         let bucket = bucket(of: pending)
-        let coordinator: Connection?
-        do throws(PostgresError) {
-            coordinator = statement.needsCoordinator ? try laneConnection.openCoordinator() : nil
-        } catch {
-            return deliver(.failure(EngineError(withoutSession: error)), to: pending)
+        var coordinator: Connection?
+        if statement.needsCoordinator {
+            switch laneConnection.coordinator() {
+            case .own: break
+            case .open(let connection): coordinator = connection
+            case .opening: return .unreachable
+            case .failed(let error):
+                deliver(.failure(EngineError(withoutSession: error)), to: pending)
+                return nil
+            }
         }
-        defer { coordinator?.close() }
+        defer { if coordinator != nil { laneConnection.closeCoordinator() } }
         let made = sender.executeOnce(nil, in: bucket, pending) { attempt throws(PostgresError) in
             if let coordinator { attempt.connection = coordinator }
             let (isRepeated, commit) = try statement.execute(attempt, deadline: deadline)
@@ -93,8 +110,17 @@ struct UnbatchedExecutor {
         case .allExpired, .someExpired:
             break
         case .rejected(let error):
+            if isLocked(pending.request.user, error) { return .busy }
             deliver(.failure(errors.engineError(for: error, refusing: statement.change)), to: pending)
         }
+        return nil
+    }
+
+    /// Whether a change was refused because another session has locked the user's rows.
+    private func isLocked(_ user: UserID, _ error: PostgresError) -> Bool {
+        guard error.kind == .server(.lockNotAvailable) else { return false }
+        sender.metrics.add(1, to: .lockTimeouts)
+        return laneConnection.waitsBriefly || locks.locked(among: [user])?.contains(user) == true
     }
 
     private func answerChange(

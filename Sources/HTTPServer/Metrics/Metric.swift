@@ -29,7 +29,7 @@ extension Metric {
     ]
     private static let engine = [
         lanes, lanesConnected, nodeLanes, nodeBuckets, laneQueue, queueWait, batchRequests, statementDuration,
-        reconnects, outcomesUnknown,
+        reconnects, outcomesUnknown, lockTimeouts,
         messagesCounted, requestsBlocked,
     ]
     private static let database = [
@@ -157,6 +157,11 @@ extension Metric {
         "headroom_database_reconnects_total",
         .counter,
         "Reconnects of lanes after a lost connection."
+    )
+    static let lockTimeouts = Metric(
+        "headroom_lock_timeouts_total",
+        .counter,
+        "Statements of lanes that waited in vain for a lock of another session."
     )
     static let outcomesUnknown = Metric(
         "headroom_outcomes_unknown_total",

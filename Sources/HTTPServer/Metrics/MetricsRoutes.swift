@@ -98,6 +98,7 @@ struct MetricsRoutes: RouteProvider {
         encoder.write(.statementDuration, .microseconds, metrics.statements.map { ([$0.kind.label], $0.times) })
         encoder.write(.reconnects, .init(snapshot.reconnects))
         encoder.write(.outcomesUnknown, .init(metrics.outcomesUnknown))
+        encoder.write(.lockTimeouts, .init(metrics.lockTimeouts))
         encoder.write(.messagesCounted, .init(metrics.messagesCounted))
         encoder.write(.requestsBlocked, metrics.requestsBlocked.map { ([$0.reason.rawValue], .init($0.requests)) })
     }

@@ -35,7 +35,7 @@ struct BucketTurnsTests {
             #expect(buckets.count == 1, "a batch is about one bucket")
             return buckets.first.map { ($0, batch.count) }
         case .unbatched(let request): return (map.bucket(of: request.user), 1)
-        case nil: return nil
+        case .apart, .look, nil: return nil
         }
     }
 
@@ -100,6 +100,7 @@ struct BucketTurnsTests {
             switch work {
             case .batch(let batch): slots += batch.map(\.returnAddress.slot)
             case .unbatched(let request): slots.append(request.returnAddress.slot)
+            case .apart, .look: Issue.record("no user was locked")
             }
         }
         #expect(slots.filter { $0 < 9 } == [0, 1, 2])
@@ -145,6 +146,7 @@ struct BucketTurnsTests {
                 #expect(Set(batch.map { map.bucket(of: $0.user) }).count == 1)
                 for request in batch { slots[request.user, default: []].append(request.returnAddress.slot) }
             case .unbatched(let request): slots[request.user, default: []].append(request.returnAddress.slot)
+            case .apart, .look: Issue.record("no user was locked")
             }
         }
         for (user, own) in slots {

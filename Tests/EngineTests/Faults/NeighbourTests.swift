@@ -8,16 +8,6 @@ import Usage
 struct NeighbourTests {
     private let users = (0..<16).map { user($0) }
 
-    /// - Parameter requestTimeout: the lane waits a quarter of it for a locked row.
-    private func withStore(
-        requestTimeout: Duration = .seconds(12),
-        _ body: @Sendable (TestDatabase, EngineHarness) async throws -> Void
-    ) async throws {
-        let database = try await TestDatabase.fresh()
-        let harness = EngineHarness(database.conninfo, lanes: 1, requestTimeout: requestTimeout)
-        try await harness.running { try await body(database, harness) }
-    }
-
     private func expectCounted(_ outcomes: [Outcome], used: Int, except troubled: Set<Int>) {
         for (index, outcome) in outcomes.enumerated() where !troubled.contains(index) {
             #expect(outcome.isAllowed, "user \(index): \(outcome)")
@@ -27,7 +17,9 @@ struct NeighbourTests {
 
     @Test("whose row the database refuses fails only this user's requests", arguments: [false, true])
     func badRow(isKnown: Bool) async throws {
-        try await withStore(requestTimeout: waitLimit) { database, harness in
+        let database = try await TestDatabase.fresh()
+        let harness = EngineHarness(database.conninfo, lanes: 1)
+        try await harness.running {
             if isKnown { _ = try await harness.execute(users.map { ($0, .consume(1)) }) }
             try await database.psql.execute(
                 """
@@ -49,43 +41,6 @@ struct NeighbourTests {
             let after = try await harness.execute(users.map { ($0, .consume(1)) })
             expectCounted(after, used: isKnown ? 4 : 3, except: [5, 11])
             #expect(after[5].answer?.snapshot.used == (isKnown ? 2 : 1))
-        }
-    }
-
-    @Test(
-        "whose row another session has locked fails only this user's requests, at once"
-    )
-    func lockedRow() async throws {
-        try await withStore { database, harness in
-            _ = try await harness.execute(users.map { ($0, .consume(1)) })
-            let other = try await Session.open(database.conninfo)
-            try await other.execute(
-                "begin; select from message_usage where user_id in ('\(user(5))', '\(user(11))') for update"
-            )
-            let outcomes = try await harness.execute(users.map { ($0, .consume(2)) })
-            expectCounted(outcomes, used: 3, except: [5, 11])
-            #expect(outcomes[5].failure?.code == .unavailable)
-            #expect(outcomes[11].failure?.code == .unavailable)
-            try await other.execute("commit")
-            let after = try await harness.execute(users.map { ($0, .consume(1)) })
-            expectCounted(after, used: 4, except: [5, 11])
-            #expect(after[5].answer?.snapshot.used == 2, "what was refused as unavailable was not counted")
-        }
-    }
-
-    @Test("with an uncommitted change of plan does not fail other new users")
-    func lockedSubscriber() async throws {
-        try await withStore { database, harness in
-            try await database.psql.execute("select set_plan('\(user(5))', 'pro')")
-            let other = try await Session.open(database.conninfo)
-            try await other.execute("begin; select set_plan('\(user(5))', 'paid')")
-            let outcomes = try await harness.execute(users.map { ($0, .consume(2)) })
-            expectCounted(outcomes, used: 2, except: [5])
-            #expect(outcomes[5].failure?.code == .unavailable)
-            try await other.execute("commit")
-            let after = try await harness.execute(user(5), .consume(1)).answer
-            #expect(after?.snapshot.plan.name == "paid")
-            #expect(after?.snapshot.used == 1)
         }
     }
 

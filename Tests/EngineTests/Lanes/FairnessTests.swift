@@ -34,7 +34,7 @@ struct FairnessTests {
         switch queue.take(atMost: 10, at: start) {
         case .batch(let requests): requests.map { Request($0) }
         case .unbatched(let request): [Request(request)]
-        case nil: []
+        case .apart, .look, nil: []
         }
     }
 
