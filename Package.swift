@@ -295,6 +295,7 @@ let package = Package(
                 "Billing", "Engine", "HTTPServer", "LineProtocol", "Postgres", "ServiceCore", "StoreEvents",
                 "TestSupport", "Usage", crypto, httpTypes, hummingbird, inMemoryTracing, logging, nioCore, nioEmbedded,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 asn1, tracing, x509,
             ]

@@ -15,6 +15,7 @@ public struct FuzzTarget: Sendable {
         FuzzTarget(name: "decoding", check: DecodingTarget.check),
         FuzzTarget(name: "framing", check: FramingTarget.check),
         FuzzTarget(name: "commands", check: CommandTarget.check),
+        FuzzTarget(name: "names", check: NameTarget.check, bytesMaximum: 300),
         FuzzTarget(name: "replies", check: ReplyTarget.check),
         FuzzTarget(name: "reading", check: ReadingTarget.check),
         FuzzTarget(name: "connection", check: ConnectionTarget.check),

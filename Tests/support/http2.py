@@ -21,6 +21,8 @@ class Stream:
         self.headers = Message()
         self.body = b""
         self.is_complete = False
+        self.is_continued = False
+        """100 Continue came."""
         self.reset = None
         """The error code with which the peer reset it."""
 
@@ -140,6 +142,8 @@ class HTTP2Connection:
                     stream.status = int(value)
                 else:
                     stream.headers[name] = value
+        elif isinstance(event, h2.events.InformationalResponseReceived):
+            stream.is_continued = True
         elif isinstance(event, h2.events.DataReceived):
             stream.body += event.data
             if self.reads:

@@ -111,3 +111,9 @@ extension Connection {
         }
     }
 }
+
+extension PostgresError {
+    /// The request has a value that is refused, or is about an unknown user. It is not logged, because an operator can
+    /// do nothing about it.
+    package var isAboutRequest: Bool { sqlState?.isClass("22") == true || sqlState == .unknownUser }
+}

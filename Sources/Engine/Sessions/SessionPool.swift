@@ -199,11 +199,9 @@ package final class SessionPool: Sendable {
     }
 
     private func log(_ error: PostgresError) {
-        // Errors of class 22 and unknown users are the request's; an operator can do nothing about them.
-        let isAboutRequest = error.sqlState?.isClass("22") == true || error.sqlState == .unknownUser
         if error.isAboutInvalidValue {
             invalidValues.record(error)
-        } else if !error.isTransient, !isAboutRequest {
+        } else if !error.isTransient, !error.isAboutRequest {
             logger.error("work in a session failed", metadata: ["pool": "\(name)", "error": "\(error)"])
         }
     }

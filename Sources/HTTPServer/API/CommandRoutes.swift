@@ -75,7 +75,8 @@ struct CommandRoutes: RouteProvider {
                 var response = CommandRoutes.response(JSON.encode(UncountedBody(answer)))
                 vocabulary.writeFields(to: &response)
                 return response
-            case .failure(let error): throw Problem(error)
+            case .failure(let reply):
+                throw purpose == .other ? Problem(reply) : Problem(reply, for: error, in: vocabulary)
             }
         case .periodUsages, .report, .subscribed, .periods: throw Problem(EngineError.unexpectedOutcome)
         }

@@ -1,4 +1,3 @@
-import Foundation
 import HTTPTypes
 import Hummingbird
 import LineProtocol
@@ -11,12 +10,17 @@ struct QueryParameters {
     /// - Throws: 400 for a parameter that is unknown or repeated.
     init(_ request: Request, allowing names: String...) throws(Problem) {
         var values: [String: String] = [:]
-        for (name, value) in request.uri.queryParameters {
-            guard names.contains(String(name)) else {
+        // Nearly no request has a query.
+        for pair in (request.uri.query ?? "").utf8.split(separator: UInt8(ascii: "&")) {
+            let halves = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = PercentDecoding.text(halves[0]), names.contains(name) else {
                 let known = names.isEmpty ? "none" : names.joined(separator: ", ")
                 throw .badArgument("unknown parameter; this path takes \(known)")
             }
-            guard values.updateValue(String(value), forKey: String(name)) == nil else {
+            guard let value = PercentDecoding.text(halves.count == 2 ? halves[1] : pair.suffix(0)) else {
+                throw .badArgument("the parameter \(name) must be percent-encoded UTF-8")
+            }
+            guard values.updateValue(value, forKey: name) == nil else {
                 throw .badArgument("the parameter \(name) is given twice; give it once")
             }
         }
@@ -53,9 +57,9 @@ struct QueryParameters {
 }
 
 extension HTTPContext {
-    /// The path's value for `{name}`, percent-decoded.
+    /// The path's value for `{name}`, percent-decoded; nil for one that is malformed.
     func pathParameter(_ name: String) -> String? {
-        parameters.get(name)?.removingPercentEncoding
+        parameters.get(name).flatMap { PercentDecoding.text($0.utf8) }
     }
 
     /// The user in the path.
@@ -68,8 +72,7 @@ extension HTTPContext {
 
     /// The user in the path, for pages; nil for a text that is none.
     func pathUser(in namespace: UserNamespace?) -> UserID? {
-        // Nearly always a UUID, which has nothing to decode.
-        parameters.get("user").flatMap { UserID($0) } ?? pathParameter("user").flatMap { UserID($0, in: namespace) }
+        parameters.get("user").flatMap { UserID(percentEncoded: $0, in: namespace) }
     }
 }
 

@@ -42,11 +42,10 @@ struct UsageRoutes: RouteProvider {
         let outcome = await engine.perform(period.map { .usageInPeriod($0) } ?? .usage, for: user)
         let vocabulary = words.current.vocabulary(for: request, named: language)
         if case .failure(let error) = outcome {
-            var problem = Problem(
-                ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary)
-            )
-            // Only then is its text a sentence for users.
-            if error.isTransient { vocabulary.writeFields(to: &problem.headers) }
+            let reply = ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary)
+            var problem = Problem(reply, for: error, in: vocabulary)
+            // The text is a sentence for users then.
+            if error.isTransient { problem.banner = reply.text }
             throw problem
         }
         guard case .answer(let answer) = outcome else { throw Problem(outcome) }

@@ -5,14 +5,16 @@ import ServiceCore
 /// when the limiter evicts it. Stands before TLS, because TLS waits for the peer before it closes a connection.
 ///
 /// The other handlers are added with the first byte, so that silent connections are cheap.
-final class ConnectionLimitHandler: ChannelInboundHandler {
+final class ConnectionLimitHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
+    typealias OutboundIn = IOData
     /// Adds the other handlers of a connection.
     typealias Build = (ConnectionLimitHandler, any Channel) throws -> Void
 
     private let limiter: ConnectionLimiter
     private let build: Build
     private var isBuilt = false
+    private(set) var isInputStopped = false
     private var timeouts: RequestTimeoutStateMachine
     /// Nil before the connection is registered and after it is released.
     private var id: Int?
@@ -52,6 +54,7 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if isInputStopped { return }
         timeouts.bytesReceived(at: context.eventLoop.now)
         schedule()
         if !isBuilt {
@@ -65,6 +68,10 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
             }
         }
         context.fireChannelRead(data)
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if !isInputStopped { context.read() }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -180,6 +187,12 @@ final class ConnectionLimitHandler: ChannelInboundHandler {
     var outputTimeout: TimeAmount { limiter.timeouts.output }
 
     // MARK: Closing
+
+    /// Reads nothing more, after an error of the peer that ends the connection: until it is closed, the peer could send
+    /// any amount, which handlers would process or keep.
+    func stopInput() {
+        isInputStopped = true
+    }
 
     /// Closes at once and discards unsent data.
     func close() {

@@ -23,6 +23,8 @@ final class RequestAdmissionHandler: ChannelDuplexHandler {
     private let hummingbird: HummingbirdConnection
     private var isStarted = false
     private var isRefused = false
+    /// A head was received, and nothing after it.
+    private var awaitsBody = false
     /// A health check whose head has been received; it is answered when the request ends.
     private var pending: (check: HealthCheck, head: HTTPRequestHead, startedAt: ContinuousClock.Instant)?
 
@@ -39,9 +41,15 @@ final class RequestAdmissionHandler: ChannelDuplexHandler {
         // Input after a refused request is discarded.
         if isRefused { return }
         switch unwrapInboundIn(data) {
-        case .head(let head): begin(context, head, data)
-        case .body: if pending == nil { context.fireChannelRead(data) }
-        case .end: end(context, data)
+        case .head(let head):
+            awaitsBody = head.version != .http1_0
+            begin(context, head, data)
+        case .body:
+            awaitsBody = false
+            if pending == nil { context.fireChannelRead(data) }
+        case .end:
+            awaitsBody = false
+            end(context, data)
         }
     }
 
@@ -93,6 +101,15 @@ final class RequestAdmissionHandler: ChannelDuplexHandler {
         context.write(data, promise: sent)
     }
 
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is BodyRequest else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        if awaitsBody {
+            let head = HTTPResponseHead(version: .http1_1, status: .continue)
+            context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+        }
+        promise?.succeed()
+    }
+
     // MARK: Closing
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -104,6 +121,8 @@ final class RequestAdmissionHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // What follows is no HTTP.
+        if error is HTTPParserError { connection.stopInput() }
         if isRefused { return }
         if isStarted {
             context.fireErrorCaught(error)

@@ -36,6 +36,8 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
     private let start: (any Channel) throws -> Bool
     private var state = State.idle
     private var isComplete = false
+    /// A head was received, and nothing after it.
+    private var awaitsBody = false
     private var isEndUnsent = false
     private var outputTimer: Scheduled<Void>?
 
@@ -55,12 +57,15 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
         switch (unwrapInboundIn(data), state) {
         case (.head(let head), .idle):
             connection.streamHeadReceived()
+            awaitsBody = true
             state = .held(head)
         case (.body, .held), (.body, .started), (.body, .answered):
+            awaitsBody = false
             admit(context, hasBody: true)
             if case .started = state { context.fireChannelRead(data) }
         case (.end, .held), (.end, .started), (.end, .answered):
             isComplete = true
+            awaitsBody = false
             connection.requestEnded()
             admit(context, hasBody: false)
             if case .started = state { context.fireChannelRead(data) }
@@ -142,6 +147,7 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
         case .head(var head):
             // RFC 9113, 8.2.2: a field of HTTP/1.1 only.
             head.headerFields[.connection] = nil
+            head.headerFields.avoidIndexing()
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body:
             context.write(data, promise: promise)
@@ -157,6 +163,14 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
             }
             context.write(data, promise: sent)
         }
+    }
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is BodyRequest else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        if awaitsBody {
+            context.writeAndFlush(wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
+        }
+        promise?.succeed()
     }
 
     private func endSent(_ context: ChannelHandlerContext) {
@@ -216,17 +230,19 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
     }
 }
 
-extension HealthCheck {
-    /// - Parameter head: of a request without a body.
-    fileprivate init?(_ head: HTTPRequest) {
-        self.init(
-            method: head.method.rawValue,
-            path: head.path ?? "",
-            hasBody: head.headerFields[.contentLength] != nil
-        )
+extension HTTPFields {
+    /// The peer chooses how large the library's table of fields grows that were sent before (RFC 9113, 6.5.2). Only
+    /// those with few different values may enter it.
+    fileprivate mutating func avoidIndexing() {
+        for index in indices where !HTTPField.Name.fewValued.contains(self[index].name) {
+            self[index].indexingStrategy = .avoid
+        }
     }
 }
 
 extension HTTPField.Name {
+    fileprivate static let fewValued: Set = [
+        contentType, cacheControl, xContentTypeOptions, vary, contentLanguage, contentSecurityPolicy, wwwAuthenticate,
+    ]
     fileprivate static let host = HTTPField.Name("Host")!
 }

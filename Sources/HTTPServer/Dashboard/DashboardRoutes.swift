@@ -196,6 +196,10 @@ struct DashboardRoutes: RouteProvider {
 
     @Sendable
     private func problemPage(_ problem: Problem, _ request: Request, _ context: HTTPContext) -> Response {
+        if problem.status == .internalServerError {
+            // The page says that the log has more.
+            context.logger.error("a page could not be shown", metadata: ["error": "\(problem.detail)"])
+        }
         let viewer = authenticator.viewer(request, context)
         var frame = authenticator.frame(problem.heading, viewer)
         // Under an unknown host name, every link would be refused as well.

@@ -17,7 +17,13 @@ enum HealthCheck: String, CaseIterable {
         self.init(method: head.method.rawValue, path: head.uri, hasBody: hasBody)
     }
 
-    init?(method: String, path: String, hasBody: Bool) {
+    /// - Parameter head: of a request of HTTP/2 without a body.
+    init?(_ head: HTTPRequest) {
+        let hasBody = head.headerFields[.contentLength] != nil
+        self.init(method: head.method.rawValue, path: head.path ?? "", hasBody: hasBody)
+    }
+
+    private init?(method: String, path: String, hasBody: Bool) {
         guard method == "GET" || method == "HEAD", !hasBody else { return nil }
         self.init(rawValue: String(path.prefix { $0 != "?" }))
     }

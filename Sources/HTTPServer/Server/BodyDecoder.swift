@@ -25,6 +25,7 @@ struct BodyDecoder: Sendable {
         }
         // A message without options has no body: waiting for none with a timer costs as much as counting it.
         if !request.hasBody { return ByteBuffer() }
+        if request.expectsContinue { context.channel?.triggerUserOutboundEvent(BodyRequest(), promise: nil) }
         let (body, maximum, timeout) = (request.body, bytesMaximum, timeout)
         do {
             return try await withThrowingTaskGroup(of: ByteBuffer?.self) { tasks in
@@ -76,5 +77,18 @@ struct BodyDecoder: Sendable {
 
     private var tooSlow: Problem {
         Problem(.requestTimeout, code: "TIMEOUT", "the body was not complete in time; send it again")
+    }
+}
+
+/// An outbound event: the peer is asked for the body of its request with 100 Continue, unless it has begun to send it.
+struct BodyRequest {}
+
+extension Request {
+    /// Whether the peer waits for 100 Continue before it sends the body (RFC 9110, 10.1.1). Other expectations are
+    /// ignored.
+    fileprivate var expectsContinue: Bool {
+        headers[values: .expect].contains { expectations in
+            expectations.lowercased().split(separator: ",").contains { $0.trimmingSpaces == "100-continue" }
+        }
     }
 }

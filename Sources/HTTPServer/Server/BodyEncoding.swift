@@ -42,7 +42,7 @@ enum BodyEncoding {
 }
 
 extension Substring {
-    fileprivate var trimmingSpaces: String {
+    var trimmingSpaces: String {
         let isSpace = { (character: Character) in character == " " || character == "\t" }
         guard let first = firstIndex(where: { !isSpace($0) }), let last = lastIndex(where: { !isSpace($0) }) else {
             return ""

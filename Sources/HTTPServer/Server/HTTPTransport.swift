@@ -136,7 +136,7 @@ struct HTTPTransport: Sendable {
         HTTP2Setting(parameter: .maxHeaderListSize, value: HTTPTransport.headerListBytesMaximum),
     ]
 
-    private func buildHTTP2(
+    func buildHTTP2(
         _ limitHandler: ConnectionLimitHandler,
         _ channel: any Channel,
         _ accepted: AsyncStream<Accepted>.Continuation
@@ -149,6 +149,8 @@ struct HTTPTransport: Sendable {
         )
         var configuration = NIOHTTP2Handler.ConnectionConfiguration()
         configuration.initialSettings = HTTPTransport.http2Settings
+        // Each of at most 100 streams has the head of an answer here, while the peer does not read.
+        configuration.maximumBufferedControlFrames = 1_000
         let bound = NIOLoopBound(limitHandler, eventLoop: eventLoop)
         let handler = NIOHTTP2Handler(
             mode: .server,
@@ -168,7 +170,12 @@ struct HTTPTransport: Sendable {
                 )
             }
         }
-        try channel.pipeline.syncOperations.addHandlers(handler, management, MultiplexedErrorHandler())
+        try channel.pipeline.syncOperations.addHandlers(
+            FrameInputHandler(limitHandler),
+            handler,
+            management,
+            MultiplexedErrorHandler(limitHandler)
+        )
         limitHandler.multiplexed()
     }
 

@@ -4,6 +4,7 @@ import Hummingbird
 import LineProtocol
 import NIOCore
 import ServiceCore
+import Usage
 
 /// An error response: `application/problem+json`, RFC 9457.
 struct Problem: Error, Sendable, Equatable {
@@ -12,6 +13,8 @@ struct Problem: Error, Sendable, Equatable {
     var code: String
     /// The cause and what to do. Never repeats input.
     var detail: String
+    /// A sentence for the user, if usage could not be checked.
+    var banner: String?
     var headers: HTTPFields = [:]
 
     init(_ status: HTTPResponse.Status, code: String, _ detail: String, headers: HTTPFields = [:]) {
@@ -50,6 +53,18 @@ extension Problem {
         self.init(ReplyError(error))
     }
 
+    /// For a request about a user's messages.
+    ///
+    /// - Parameters:
+    ///   - reply: to the same request over the line protocol.
+    ///   - error: if the engine did not carry it out in time, the problem has a banner.
+    init(_ reply: ReplyError, for error: EngineError, in vocabulary: Vocabulary) {
+        self.init(reply)
+        guard error.isTransient || error.code == .unknown else { return }
+        banner = Phrase(.unreadable).text(in: vocabulary)
+        vocabulary.writeFields(to: &headers)
+    }
+
     init(_ failure: SessionPool.Failure) {
         switch failure {
         case .closed, .cancelled:
@@ -78,6 +93,7 @@ extension Problem: HTTPResponseError {
         var status: Int
         var detail: String
         var code: String
+        var banner: String?
     }
 
     func response(from request: Request, context: some RequestContext) -> Response {
@@ -87,7 +103,7 @@ extension Problem: HTTPResponseError {
 
     /// The header fields and the body.
     var message: (fields: HTTPFields, body: ByteBuffer) {
-        let body = Body(title: status.reasonPhrase, status: status.code, detail: detail, code: code)
+        let body = Body(title: status.reasonPhrase, status: status.code, detail: detail, code: code, banner: banner)
         var headers = headers
         headers[.contentType] = "application/problem+json"
         headers[.cacheControl] = "no-store"

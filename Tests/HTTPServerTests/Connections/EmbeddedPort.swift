@@ -38,10 +38,20 @@ final class EmbeddedPort {
 
     func connect(from address: String = "192.0.2.1") throws -> EmbeddedChannel {
         let handler = ConnectionLimitHandler(limiter) { [self] handler, channel in try build(handler, channel) }
+        return try connect(handler, from: address)
+    }
+
+    func connect(_ handler: ConnectionLimitHandler, from address: String = "192.0.2.1") throws -> EmbeddedChannel {
         let channel = EmbeddedChannel(handler: handler, loop: loop)
         channel.remoteAddress = try SocketAddress(ipAddress: address, port: 1_000)
         channel.connect(to: try SocketAddress(ipAddress: address, port: 1_000), promise: nil)
         return channel
+    }
+
+    var health: HealthResponder {
+        HealthResponder(metrics: httpMetrics, draining: draining) {
+            Readiness(.init(lanesConnected: 0, databaseAnswers: true, tokensProblem: nil, isDraining: false))
+        }
     }
 
     private func build(_ connection: ConnectionLimitHandler, _ channel: any Channel) throws {
@@ -52,11 +62,6 @@ final class EmbeddedPort {
         try pipeline.addHandler(pacing)
         try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: false)
         let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-        let health = HealthResponder(metrics: httpMetrics, draining: draining) {
-            Readiness(
-                .init(lanesConnected: 0, databaseAnswers: true, tokensProblem: nil, isDraining: false)
-            )
-        }
         let hummingbird = RequestAdmissionHandler.HummingbirdConnection { [self] in
             guard acceptsMore else { return false }
             accepted.append(connection)
@@ -102,6 +107,7 @@ enum Sent {
     static let metrics = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
     static let health = "HEAD /healthz?a HTTP/1.1\r\nHost: x\r\n\r\n"
     static let readiness = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
+    static let chunked = "POST /v1/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     static let post = "POST /v1/x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
 }
 

@@ -21,10 +21,7 @@ private struct MultiplexedConnection {
     }
 
     func stream(starts: @escaping () -> Bool = { true }) throws -> EmbeddedChannel {
-        let health = HealthResponder(metrics: port.httpMetrics, draining: DrainingFlag()) {
-            Readiness(.init(lanesConnected: 0, databaseAnswers: true, tokensProblem: nil, isDraining: false))
-        }
-        let admission = StreamAdmissionHandler(handler, health: health) { _ in starts() }
+        let admission = StreamAdmissionHandler(handler, health: port.health) { _ in starts() }
         let stream = EmbeddedChannel(handler: admission, loop: port.loop)
         stream.connect(to: try SocketAddress(ipAddress: "192.0.2.1", port: 1_000), promise: nil)
         return stream
@@ -160,6 +157,36 @@ struct StreamAdmissionTests {
         connection.port.loop.advanceTime(by: .seconds(1))
         #expect(!stream.isActive && connection.channel.isActive)
         #expect(connection.port.metrics.snapshot.rejections == [.outputTimeout: 1])
+    }
+
+    @Test("only fields with few values enter the table of fields, whose size the peer chooses")
+    func indexing() throws {
+        let connection = try MultiplexedConnection(EmbeddedPort())
+        let stream = try connection.stream()
+        try stream.receive(MultiplexedConnection.head("/healthz"), .end(nil))
+        let fields = try #require(try stream.response()).headerFields
+        let indexed = fields.filter { $0.indexingStrategy == .automatic }.map(\.name.canonicalName)
+        #expect(indexed == ["content-type", "cache-control", "x-content-type-options"] && fields[.date] != nil)
+    }
+
+    @Test("a body is asked for once it is wanted, if nothing of it has come")
+    func expectations() throws {
+        let connection = try MultiplexedConnection(EmbeddedPort())
+        let waiting = try connection.stream()
+        try waiting.receive(MultiplexedConnection.head("/v1/x"))
+        waiting.triggerUserOutboundEvent(BodyRequest(), promise: nil)
+        #expect(try waiting.response()?.status == .continue)
+        let begun = try connection.stream()
+        try begun.receive(MultiplexedConnection.head("/v1/x"), .body(ByteBuffer(string: "x")))
+        begun.triggerUserOutboundEvent(BodyRequest(), promise: nil)
+        #expect(try begun.response() == nil)
+        let channel = try connection.port.connect()
+        try channel.send(Sent.post)
+        channel.triggerUserOutboundEvent(BodyRequest(), promise: nil)
+        #expect(try channel.sent() == "HTTP/1.1 100 Continue\r\n\r\n")
+        try channel.send("n")
+        channel.triggerUserOutboundEvent(BodyRequest(), promise: nil)
+        #expect(try channel.sent() == "")
     }
 
     @Test("the end of a stream before that of its request is an error for the task")

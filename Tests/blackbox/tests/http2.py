@@ -245,6 +245,19 @@ class Streams(WithTLS, Case):
         wait_until(lambda: self.figure(other, busy) == 1, "their tasks have ended")
         self.assertEqual(self.count(user), 0)
 
+    def test_a_peer_that_waits_for_100_continue_gets_it(self):
+        user, connection = self.user(), self.connect()
+        for reads in (True, False):
+            stream = self.consume(connection, user, headers={"Expect": "100-continue"}, ends=False)
+            if reads:
+                connection.read_until(lambda: connection.streams[stream].is_continued)
+            connection.send(stream, b'{"n": 2}')
+            self.assertEqual(connection.answer(stream).json["allowed"], True)
+        self.assertEqual(self.count(user), 4)
+        refused = connection.open("POST", "/v1/nothing", {"Expect": "100-continue"}, ends=False)
+        self.assertEqual(connection.answer(refused).status, 404)
+        self.assertFalse(connection.streams[refused].is_continued)
+
     def test_health_checks_need_no_place(self):
         service = self.serve_tls("--http-connections-maximum", "2")
         user = self.subscriber()

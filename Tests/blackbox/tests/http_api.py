@@ -329,6 +329,7 @@ class Health(Case):
             # Of a user's usage a person reads it, as on the line.
             words = "I couldn't check your usage right now. Let's try again in a moment."
             self.assertEqual(answer.json["detail"] == words, path.startswith("/v1/usage"), answer.json["detail"])
+            self.assertEqual(answer.json.get("banner"), words if path.startswith("/v1/usage") else None, path)
             self.assertEqual("Content-Language" in answer.headers, path.startswith("/v1/usage"), path)
         # In the language of the request, also where another one is the most preferred.
         for language, words_in_it in (("de", "Ich konnte"), ("fr", "Je n’ai pas pu")):
@@ -337,6 +338,16 @@ class Health(Case):
             self.assertIn(words_in_it, answer.json["detail"])
             self.assertEqual(answer.headers["Content-Language"], language)
             self.assertEqual(answer.headers["Vary"], "Accept-Language")
+            for verb in ("consume", "check", "reserve", "commit", "release"):
+                headers = {"Accept-Language": language} | ({} if verb == "check" else {"Idempotency-Key": "a"})
+                answer = self.service.http("POST", f"/v1/usage/{user}/{verb}", headers=headers)
+                self.assertEqual((answer.status, answer.json["code"]), (503, "UNAVAILABLE"), verb)
+                self.assertIn(words_in_it, answer.json["banner"], verb)
+                self.assertIn("database", answer.json["detail"], "what a developer reads is in English")
+                self.assertEqual(answer.headers["Content-Language"], language)
+        named = self.service.http("POST", f"/v1/usage/{user}/consume", '{"lang": "de"}', headers={"Accept-Language": "fr"})
+        self.assertIn("Ich konnte", named.json["banner"])
+        self.assertNotIn("banner", self.service.http("POST", f"/v1/users/{user}/reset").json)
         self.assertRegex(self.send_command(f"USAGE {user}"), rf"^-UNAVAILABLE retry_ms=\d+ {words}$")
         self.assertEqual(self.service.http("GET", "/metrics").status, 200)
         self.cluster.start()

@@ -132,3 +132,38 @@ class HTTPBodies(Webhooks):
         stored = [self.events(event["event"]["id"]) for event in (begun, waiting, last)]
         self.assertEqual(stored, [1, 0, 1])
         self.assertEqual(self.events(direct["id"]), 0)
+
+    def test_a_peer_that_waits_for_100_continue_gets_it_when_its_body_is_wanted(self):
+        user, body = self.user(), b'{"n": 2}'
+        path, wanted = f"/v1/usage/{user}/consume", b"HTTP/1.1 100 Continue\r\n\r\n"
+        for expectation in ("100-continue", "100-Continue", "other, 100-continue"):
+            with self.open(path, JSON_TYPE | {"Expect": expectation}, b"", len(body)) as connection:
+                received = connection.makefile("rb")
+                self.assertEqual(received.read(len(wanted)), wanted)
+                # Two requests of one connection, the second with its body at once.
+                connection.sendall(body + b"POST %s HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n" % path.encode())
+                connection.sendall(b"Content-Length: 2\r\nConnection: close\r\n\r\n{}")
+                rest = received.read()
+                self.assertEqual(rest.count(b"HTTP/1.1 200 OK"), 2, rest)
+                self.assertNotIn(b"100 Continue", rest)
+        usage = self.service.http("GET", f"/v1/usage/{user}").json
+        self.assertEqual(usage["used"], 9)
+        for path, headers in PATHS.items():
+            with self.subTest(path=path), self.open(path, headers | {"Expect": "100-continue"}, b"", 2) as connection:
+                self.assertEqual(connection.makefile("rb").read(len(wanted)), wanted)
+
+    def test_a_refusal_comes_in_place_of_100_continue(self):
+        expecting = JSON_TYPE | {"Expect": "100-continue"}
+        consume = f"/v1/usage/{self.user()}/consume"
+        service = self.serve("--authentication", "required")
+        for to, path, headers, status in (
+            (self.service, "/webhooks/stripe", expecting, b"401"), (self.service, "/v1/nothing", expecting, b"404"),
+            (self.service, consume, expecting | {"Content-Encoding": "gzip"}, b"415"), (service, consume, expecting, b"401"),
+        ):  # fmt: skip
+            with self.subTest(path=path, status=status):
+                self.assertRegex(self.answer_without_body(path, headers, to), rb"\AHTTP/1\.1 %s " % status)
+        with self.open(consume, expecting, b"", 99_999_999) as connection:
+            self.assertRegex(connection.recv(20), rb"\AHTTP/1\.1 413 ")
+        # Another expectation is ignored.
+        answer = self.service.http("POST", consume, "{}", headers=JSON_TYPE | {"Expect": "200-maybe"})
+        self.assertEqual(answer.status, 200)

@@ -1,6 +1,7 @@
 """user-namespace: ids that are no UUIDs, such as Auth0's, stand for the UUID of version 5 of the id in the namespace."""
 
 import json
+import socket
 import uuid
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ from support.case import Case
 from support.postgres import SQLError
 from support.service import command
 from support.stores import STRIPE_SECRET, compact, revenuecat, stripe_checkout, stripe_signature, stripe_subscription
+from support.waiting import TIMEOUT_SECONDS
 from support.webhooks import WEBHOOK_SETTINGS, post_event
 from support.wire import Answer
 
@@ -18,6 +20,8 @@ NAMESPACE = "0b1f2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
 NAMES = [
     "auth0|507f1f77bcf86cd799439011", "user_2abCDeFGhijKLMnop", "Xk3bTz9QpYc1RwVnLm5oJd7EaHs2", "ann+test@example.com", "42",
     "MTIzNDU=", "ключ-é-名前", "x" * 255, "-", "a:b/c?d#e%f&g",
+    # Which decoders drop, put in place of other bytes, or take for the same.
+    "\ufeffann", "ann\ufeff", "\ufffeann", "\ufffdann", "ann", "e\u0301", "\u00e9", "\u00a0ann", "a+b", "%41",
 ]
 BAD_NAMES = ["x" * 256, "é" * 128, "a\u007fb", "a\u0085b"]
 
@@ -130,8 +134,31 @@ class Names(Case):
             self.assertEqual((consumed.status, consumed.json["user"]), (200, id_of(name)), name)
             self.assertEqual(self.service.http("GET", f"/v1/usage/{path}").json["user"], id_of(name))
             self.assertEqual(self.service.http("GET", f"/v1/history/{path}").json["user"], id_of(name))
+        # Neither is a text; a library may replace bytes that are none.
+        for path in ("ann%00", "ann%FF", "%ED%A0%80", "ann%", "ann%4", "ann%zz"):
+            refused = self.service.http("GET", f"/v1/usage/{path}")
+            self.assertEqual((refused.status, refused.json["code"]), (400, "BADARG"), path)
+        self.assertEqual(self.raw_status(b"/v1/usage/ann\xff"), 400)
+        self.assertEqual(self.raw_status("/v1/usage/\u00e9".encode()), 200)
         planned = self.service.http("PUT", "/v1/users/auth0%7Cplanned/plan", json.dumps({"plan": "paid"}))
         self.assertEqual((planned.status, planned.json["user"]), (200, id_of("auth0|planned")))
+
+    def raw_status(self, path):
+        """The status for a path with these bytes, which clients would encode."""
+        with socket.create_connection(("127.0.0.1", self.service.http_port), timeout=TIMEOUT_SECONDS) as connection:
+            connection.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return int(connection.makefile("rb").readline().split()[1])
+
+    def test_pages_of_the_dashboard_are_those_of_the_name(self):
+        for name in ("\ufeffann", "ann\ufeff", "ann", "\ufffdann"):
+            encoded = quote(name, safe="")
+            found = self.service.http("GET", f"/dashboard/users?user={encoded}")
+            self.assertEqual((found.status, found.headers["Location"]), (303, f"/dashboard/users/{id_of(name)}"), name)
+            self.assertIn(id_of(name), self.service.http("GET", f"/dashboard/users/{encoded}").text, name)
+        for path in ("users?user=ann%00", "event?source=a%00&id=b", "event?source=a&id=%ED%A0%80", "list?plan=a%00", "?period=%00"):
+            page = self.service.http("GET", f"/dashboard/{path}")
+            self.assertLess(page.status, 500, path)
+        self.assertNotIn("level=error", self.service.log())
 
     def test_the_dashboard_finds_a_name(self):
         name = "auth0|dashboard"

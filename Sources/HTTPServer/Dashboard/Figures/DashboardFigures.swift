@@ -246,6 +246,8 @@ extension EngineError {
             case .closed, .cancelled: EngineError(.unavailable, "this instance is shutting down; ask another one")
             case .tooLate: EngineError(.unavailable, "the database is too busy; try again")
             case .database(let error) where error.isTransient: .databaseIsAway
+            case .database(let error) where error.isAboutRequest:
+                EngineError(.badArgument, "the database refuses a value of the request; check what it was given")
             case .database: EngineError(.internal, "the database refused a statement; the service's log says why")
             }
     }

@@ -1,9 +1,11 @@
+import LineProtocol
+
 /// Decodes `application/x-www-form-urlencoded`, the encoding of forms, and encodes links.
 enum FormFields {
     /// More than any form here has.
     private static let maximum = 16
 
-    /// - Returns: nil if it is malformed or not UTF-8, repeats a field, or has too many fields.
+    /// - Returns: nil if it is malformed or not UTF-8, has a zero byte, repeats a field, or has too many fields.
     static func parse(_ body: some Collection<UInt8>) -> [String: String]? {
         var fields: [String: String] = [:]
         guard !body.isEmpty else { return fields }
@@ -11,11 +13,12 @@ enum FormFields {
         guard pairs.count <= maximum else { return nil }
         for pair in pairs {
             let halves = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            guard halves.count == 2, let name = decoded(halves[0]), let value = decoded(halves[1]), fields[name] == nil
+            guard halves.count == 2, let name = PercentDecoding.text(halves[0], plusIsSpace: true),
+                let value = PercentDecoding.text(halves[1], plusIsSpace: true),
+                fields.updateValue(value, forKey: name) == nil
             else {
                 return nil
             }
-            fields[name] = value
         }
         return fields
     }
@@ -37,32 +40,6 @@ enum FormFields {
                 text.unicodeScalars.append(Unicode.Scalar(byte))
             default: text += "%" + RandomIdentifier.hexadecimal([byte]).uppercased()
             }
-        }
-    }
-
-    private static func decoded(_ bytes: some Sequence<UInt8>) -> String? {
-        var result: [UInt8] = []
-        var iterator = bytes.makeIterator()
-        while let byte = iterator.next() {
-            switch byte {
-            case UInt8(ascii: "+"): result.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                guard let high = iterator.next().flatMap(digit), let low = iterator.next().flatMap(digit) else {
-                    return nil
-                }
-                result.append(high << 4 | low)
-            default: result.append(byte)
-            }
-        }
-        return String(validating: result, as: UTF8.self)
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
         }
     }
 }
