@@ -1,2 +1,2 @@
 -- Records notifications of users who are at a tier. $1 uuid[]: users.
-select headroom.record_notifications($1::uuid[]) as recorded;
+select headroom.record_notifications($1::uuid[], 'p') as recorded;

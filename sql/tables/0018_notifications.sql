@@ -19,14 +19,14 @@ create table headroom.notifications (
     -- Prevents a second notification of the same tier.
     primary key (user_id, billing_period, plan, tier),
     constraint tier_is_gentle_prominent_or_blocked check (tier in ('gentle', 'prominent', 'blocked')),
-    constraint status_is_pending_delivered_or_failed check (status in ('p', 'd', 'f')),
+    constraint status_is_known check (status in ('p', 'd', 'f', 's')),
     constraint delivered_at_is_of_a_delivered_one check ((status = 'd') = (delivered_at is not null)),
     constraint attempts_are_not_negative check (attempts >= 0)
 );
 comment on table headroom.notifications is
     'Notifications of users who have reached a tier: once for each billing period, plan and tier.';
 comment on column headroom.notifications.body is 'The body of the request, in JSON, the same in each attempt.';
-comment on column headroom.notifications.status is 'p: pending, d: delivered, f: failed; not tried again';
+comment on column headroom.notifications.status is 'p: pending, d: delivered, f: failed; not tried again, s: skipped, because the tier came with an import';
 comment on column headroom.notifications.problem is 'Why the last attempt failed.';
 comment on column headroom.notifications.period_ends_at is
     'When the billing period ends, as of created_at. Null if it never does.';

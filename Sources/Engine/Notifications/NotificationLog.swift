@@ -21,7 +21,7 @@ public struct NotificationLog: ~Copyable {
     }
 
     public enum Status: String, Sendable, CaseIterable {
-        case pending, delivered, failed
+        case pending, delivered, failed, skipped
 
         /// As `headroom.notifications` has it.
         fileprivate var letter: String { String(rawValue.prefix(1)) }

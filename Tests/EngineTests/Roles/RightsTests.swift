@@ -187,7 +187,7 @@ struct RightsTests {
         Right("select * from headroom.notifications", .service, .operator),
         Right("update headroom.notifications set attempts = 0", .service),
         Right("delete from headroom.notifications", .service),
-        Right("select headroom.record_notifications('{}')", .service),
+        Right("select headroom.record_notifications('{}', 'p')", .service),
         Right("select headroom.lock_delivery()", .service),
         Right("select headroom.write_attempts('{}', '{}', '{}', '{}')", .service),
         Right("select headroom.replay_notifications(null)", .service, .operator),

@@ -125,6 +125,25 @@ class Notifications(WithReceiver):
         (held,) = self.receiver.wait_for(holder)
         self.assertEqual([held.json["data"][name] for name in ("used", "held", "remaining")], [1, 640, 159])
 
+    def test_an_imported_tier_is_not_sent_and_a_higher_one_is(self):
+        users = {used: str(uuid.uuid4()) for used in (0, 639, 640, 760, 800)}
+        path = Path(processes.directory()) / "tiers.csv"
+        path.write_text("user,plan,used\n" + "".join(f"{user},paid,{used}\n" for used, user in users.items()))
+        ran = command("import", str(path), database_url=self.database_url)
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        for used, tiers in {0: [], 639: [], 640: ["gentle"], 760: ["prominent"], 800: ["blocked"]}.items():
+            self.assertEqual(self.stored(users[used]), [[tier, "s", "0", ""] for tier in tiers])
+        # What the sweep calls for each user at a tier.
+        ids = ",".join(users.values())
+        self.assertEqual(self.psql.number(f"select headroom.record_notifications('{{{ids}}}', 'p')"), 0)
+        self.assertIn(" crossed=prominent", self.send_command(f"CONSUME {users[640]} 120"))
+        (sent,) = self.receiver.wait_for(users[640])
+        self.assertEqual(sent.json["data"]["tier"], "prominent")
+        (skipped,) = self.lines("list", "--user", users[800])
+        self.assertEqual((skipped["status"], skipped["next_attempt_at"]), ("skipped", None))
+        command("notifications", "replay", skipped["id"], database_url=self.database_url)
+        self.receiver.wait_for(users[800])
+
     def test_over_http_too(self):
         user = self.subscriber(used=639)
         self.assertEqual(self.service.http("POST", f"/v1/usage/{user}/consume", {}).json["crossed"], "gentle")

@@ -4,6 +4,7 @@
 --
 -- p_from, p_through: the rows of the file that were done before the batch, and after it. p_rows: those of the file that
 -- are valid, in its order. p_adds: whether counts are added to what Headroom has counted. p_checks: changes nothing.
+-- Tiers that come with the counts cause no notification.
 --
 -- One part after the other of one bucket, in each of which a user has one row: the users of a part are locked together.
 create or replace function headroom.import_batch(
@@ -22,6 +23,7 @@ declare
     v_later bigint := 0;
     v_plans_kept bigint := 0;
     v_messages bigint := 0;
+    v_imported_users uuid[] := '{}';
 begin
     if not p_checks then
         select one.done, one.file into v_done, v_file from headroom.imports as one
@@ -61,11 +63,13 @@ begin
             v_plans_kept := v_plans_kept + keeps_plan::integer;
             if outcome = 'imported' then
                 v_messages := v_messages + (p_rows[ordinal]).used;
+                v_imported_users := v_imported_users || (p_rows[ordinal]).user_id;
             end if;
             return next;
         end loop;
     end loop;
     if not p_checks then
+        perform headroom.record_notifications(v_imported_users, 's');
         update headroom.imports as one
         set done = p_through, imported = one.imported + v_imported,
             imported_before = one.imported_before + v_imported_before, counted = one.counted + v_counted,

@@ -3,7 +3,9 @@
 --
 -- It reads the users' usage as it is now, so a tier that a user has left since is not recorded. A window's limit has no
 -- effect: it can be reached several times a day.
-create or replace function headroom.record_notifications(p_users uuid[]) returns bigint
+--
+-- p_status: p for those that are to be sent; s for those of tiers that came with an import.
+create or replace function headroom.record_notifications(p_users uuid[], p_status "char") returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -34,9 +36,9 @@ begin
         loop
             continue when v_row.tier = 'silent';
             insert into headroom.notifications
-                (user_id, billing_period, plan, tier, body, created_at, next_attempt_at, period_ends_at)
+                (user_id, billing_period, plan, tier, status, body, created_at, next_attempt_at, period_ends_at)
             select
-                v_row.user_id, v_row.billing_period, v_row.plan, v_row.tier,
+                v_row.user_id, v_row.billing_period, v_row.plan, v_row.tier, p_status,
                 headroom.notification_body(
                     v_row.user_id, v_row.billing_period, v_row.plan, v_row.state, v_row.tier, v_row.used, v_row.held,
                     v_row."limit", v_row.resets_at
