@@ -1,6 +1,9 @@
-/// Splits a CSV file into records, by RFC 4180: fields between commas, in double quotes where they contain a comma, a
-/// quote or a line end; a quote within them is doubled. Lines end with CRLF or LF. A byte order mark is skipped, and so
-/// are empty lines.
+/// Splits a CSV file into records, by RFC 4180: fields between separators, in double quotes where they contain a
+/// separator, a quote or a line end; a quote within them is doubled. Lines end with CRLF or LF.
+///
+/// The separator is the first comma, semicolon or tab of the first line: spreadsheets write semicolons where the comma is
+/// part of numbers. Blanks around a field do not belong to it, a byte order mark is skipped, and so are lines without a
+/// value.
 ///
 /// Reads as much as one record needs, and holds one piece of the file.
 public struct CSVReader {
@@ -33,7 +36,7 @@ public struct CSVReader {
     private var position = 0
     private var line = 1
     private var isAtEnd = false
-    private var hasBegun = false
+    private var separator: UInt8?
 
     /// - Parameter read: the next piece of the file, of any size; empty at its end.
     public init(_ read: @escaping () throws -> [UInt8]) {
@@ -44,9 +47,9 @@ public struct CSVReader {
     ///
     /// - Throws: `Failure`, or an error of `read`.
     public mutating func next() throws -> Record? {
-        try skipByteOrderMark()
+        let separator = try separator ?? begin()
         while true {
-            var scan = RecordScan(begin: position, line: line)
+            var scan = RecordScan(begin: position, line: line, separator: separator)
             while !scan.run(buffer, isAtEnd: isAtEnd) {
                 guard scan.position - position <= CSVReader.recordBytesMaximum else {
                     throw Failure(
@@ -66,7 +69,7 @@ public struct CSVReader {
             if scan.isUnclosed {
                 throw Failure(line: scan.line, text: "the quotes of a field are not closed before the end of the file")
             }
-            if bytes.isEmpty { continue }
+            if scan.problem == nil, scan.fields.allSatisfy(\.isEmpty) { continue }
             return Record(line: scan.line, fields: scan.fields, bytes: bytes, problem: scan.problem)
         }
     }
@@ -79,11 +82,16 @@ public struct CSVReader {
         buffer += more
     }
 
-    private mutating func skipByteOrderMark() throws {
-        guard !hasBegun else { return }
-        hasBegun = true
-        while buffer.count < 3, !isAtEnd { try readMore() }
+    /// Skips the byte order mark and chooses the separator.
+    private mutating func begin() throws -> UInt8 {
+        let separators = [RecordScan.comma, UInt8(ascii: ";"), RecordScan.tab]
+        while !isAtEnd, buffer.count <= CSVReader.recordBytesMaximum, !buffer.contains(RecordScan.lineFeed) {
+            try readMore()
+        }
         if buffer.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+        let first = buffer.prefix { $0 != RecordScan.lineFeed }.first { separators.contains($0) } ?? RecordScan.comma
+        separator = first
+        return first
     }
 }
 
@@ -92,22 +100,25 @@ private struct RecordScan {
     private enum State {
         /// At the first byte of a field. Can transition to: plain, quoted, and at the end of a record to done.
         case fieldBegin
-        /// In a field without quotes. Can transition to: fieldBegin, malformed, done.
+        /// In a field without quotes. Can transition to: quoted if there were only blanks, fieldBegin, malformed, done.
         case plain
         /// Between the quotes of a field. Can transition to: quote.
         case quoted
-        /// After a quote in a quoted field, which closes it unless another follows. Can transition to: quoted,
+        /// After a quote in a quoted field, which closes it unless another follows. Can transition to: quoted, closed,
         /// fieldBegin, malformed, done.
         case quote
+        /// After a closed field and a blank. Can transition to: fieldBegin, malformed, done.
+        case closed
         /// The form is wrong: up to the end of the line. Can transition to: done.
         case malformed
         case done
     }
 
-    private static let comma = UInt8(ascii: ","), quote = UInt8(ascii: "\"")
-    private static let lineFeed = UInt8(ascii: "\n"), carriageReturn = UInt8(ascii: "\r")
+    static let comma = UInt8(ascii: ","), tab = UInt8(ascii: "\t"), lineFeed = UInt8(ascii: "\n")
+    private static let quote = UInt8(ascii: "\""), carriageReturn = UInt8(ascii: "\r")
 
     let line: Int
+    private let separator: UInt8
     private(set) var fields: [String] = []
     private(set) var problem: String?
     private(set) var lineEnds = 0
@@ -120,8 +131,8 @@ private struct RecordScan {
     private var state = State.fieldBegin
     private var field: [UInt8] = []
 
-    init(begin: Int, line: Int) {
-        (position, end, self.line) = (begin, begin, line)
+    init(begin: Int, line: Int, separator: UInt8) {
+        (position, end, self.line, self.separator) = (begin, begin, line, separator)
     }
 
     /// The buffer lost bytes at its beginning.
@@ -159,31 +170,28 @@ private struct RecordScan {
 
     private mutating func take(_ byte: UInt8) {
         switch state {
-        case .fieldBegin:
-            if byte == RecordScan.quote {
-                state = .quoted
-            } else if byte == RecordScan.comma {
+        case .fieldBegin, .plain:
+            if byte == separator {
                 endField()
-            } else {
+            } else if byte != RecordScan.quote {
                 state = .plain
                 field.append(byte)
-            }
-        case .plain:
-            if byte == RecordScan.comma {
-                endField()
-            } else if byte == RecordScan.quote {
-                fail("a quote stands within a field; put the whole field into quotes, and double the quote")
+            } else if field.allSatisfy(RecordScan.isBlank) {
+                state = .quoted
+                field.removeAll(keepingCapacity: true)
             } else {
-                field.append(byte)
+                fail("a quote stands within a field; put the whole field into quotes, and double the quote")
             }
         case .quoted:
             if byte == RecordScan.quote { state = .quote } else { field.append(byte) }
-        case .quote:
-            if byte == RecordScan.quote {
+        case .quote, .closed:
+            if byte == separator {
+                endField()
+            } else if RecordScan.isBlank(byte) {
+                state = .closed
+            } else if byte == RecordScan.quote, state == .quote {
                 field.append(byte)
                 state = .quoted
-            } else if byte == RecordScan.comma {
-                endField()
             } else {
                 fail("something follows the closing quote of a field; double a quote that belongs to the field")
             }
@@ -191,8 +199,14 @@ private struct RecordScan {
         }
     }
 
+    /// A tab is a blank only where it is not the separator, which callers compare first.
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == tab
+    }
+
     private mutating func endField() {
-        guard let text = String(validating: field, as: UTF8.self) else {
+        let end = field.lastIndex { !RecordScan.isBlank($0) } ?? -1
+        guard let text = String(validating: field[...end].drop(while: RecordScan.isBlank), as: UTF8.self) else {
             return fail("field \(fields.count + 1) is not UTF-8; save the file as UTF-8")
         }
         fields.append(text)

@@ -41,7 +41,7 @@ struct ImportColumns {
         if let problem = header.problem { throw ImportProblem(line: header.line, problem) }
         var positions: [ImportColumn: Int] = [:]
         for (position, name) in header.fields.enumerated() {
-            guard let column = ImportColumn(rawValue: name) else {
+            guard let column = ImportColumn(rawValue: name.lowercased()) else {
                 throw ImportProblem(
                     line: header.line,
                     column: name,

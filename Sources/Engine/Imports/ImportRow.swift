@@ -96,8 +96,19 @@ struct ImportRowDecoder {
             return UserID(high: 0, low: 0)
         }
 
+        /// Nil where there is no value, or one that exports write for none.
+        private mutating func value(_ column: ImportColumn) -> String? {
+            guard let text = columns.value(column, record) else { return nil }
+            guard !ExportedText.missing.contains(text.lowercased()) else {
+                let advice = "COPY does with (format csv), and pandas' to_csv without na_rep"
+                report(column, "has a word for a missing value; export an empty field instead, as \(advice)")
+                return nil
+            }
+            return text
+        }
+
         mutating func plan(among plans: [String: PlanKind]) -> String? {
-            guard let name = columns.value(.plan, record) else { return nil }
+            guard let name = value(.plan) else { return nil }
             guard plans[name] != nil else {
                 let names = plans.keys.sorted().joined(separator: ", ")
                 report(.plan, "there is no such plan; add it to headroom.plans, or name one of \(names)")
@@ -107,7 +118,7 @@ struct ImportRowDecoder {
         }
 
         mutating func state(of kind: PlanKind, plan: String) -> String? {
-            guard let state = columns.value(.state, record) else { return nil }
+            guard let state = value(.state) else { return nil }
             if !kind.states.contains(state) {
                 report(.state, "plan \(plan) has the states \(kind.states.joined(separator: ", "))")
             }
@@ -115,36 +126,34 @@ struct ImportRowDecoder {
         }
 
         mutating func number(_ column: ImportColumn, in range: ClosedRange<Int32>) -> Int32? {
-            guard let text = columns.value(column, record) else { return nil }
-            if text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let number = Int32(text),
-                range.contains(number)
-            {
-                return number
-            }
-            report(column, "must be a number from \(range.lowerBound) to \(range.upperBound), or empty")
+            guard let text = value(column) else { return nil }
+            if let number = ExportedText.number(text), range.contains(number) { return number }
+            report(column, "must be a whole number from \(range.lowerBound) to \(range.upperBound), or empty")
             return nil
         }
 
         mutating func limit() -> ImportRow.Limit {
-            guard let text = columns.value(.limit, record) else { return .ofPlan }
+            guard let text = value(.limit) else { return .ofPlan }
             if text == "unlimited" { return .set(nil) }
-            guard let limit = Int32(text), limit >= 0, text.first != "+" else {
-                report(.limit, "must be a number from 0 to \(Int32.max), unlimited, or empty for the plan's own limit")
+            guard let limit = ExportedText.number(text) else {
+                let range = "a whole number from 0 to \(Int32.max)"
+                report(.limit, "must be \(range), unlimited, or empty for the plan's own limit")
                 return .ofPlan
             }
             return .set(limit)
         }
 
         mutating func instant(_ column: ImportColumn) -> Int64? {
-            guard let text = columns.value(column, record) else { return nil }
-            guard let instant = Instant(text) else {
-                report(
-                    column,
-                    "must be a date or an instant in the years 2000 to 9999: 2026-11-24 or 2026-11-24T09:30:00Z"
-                )
-                return nil
-            }
-            return instant.microsecondsSince1970
+            guard let text = value(column) else { return nil }
+            if let instant = ExportedText.instant(text) { return instant.microsecondsSince1970 }
+            let form = "2026-11-24 or 2026-11-24T09:30:00Z"
+            report(
+                column,
+                ExportedText.instant(text + "Z") == nil
+                    ? "must be a date or an instant in the years 2000 to 9999: \(form)"
+                    : "has no time zone; export an offset or Z: \(form)"
+            )
+            return nil
         }
     }
 }

@@ -31,7 +31,7 @@ struct CSVReaderTests {
         #expect(try fields("a,b\nc,d\n") == [["a", "b"], ["c", "d"]])
         #expect(try fields("a,b\r\nc,d\r\n") == [["a", "b"], ["c", "d"]])
         #expect(try fields("a,b\nc,d") == [["a", "b"], ["c", "d"]])
-        #expect(try fields("a,,\n,") == [["a", "", ""], ["", ""]])
+        #expect(try fields("a,,\n,b") == [["a", "", ""], ["", "b"]])
         #expect(try fields("ä,日\n") == [["ä", "日"]])
         #expect(try fields("a\rb,c\n") == [["a\rb", "c"]])
         #expect(try fields("") == [])
@@ -45,8 +45,21 @@ struct CSVReaderTests {
         #expect(try fields("a,\"b\"") == [["a", "b"]])
     }
 
-    @Test("may begin with a byte order mark, and have empty lines")
+    @Test("are separated by what separates the names of the first line")
+    func separators() throws {
+        #expect(try fields("a;b\n1,5;c\n") == [["a", "b"], ["1,5", "c"]])
+        #expect(try fields("\u{FEFF}\"a\"\tb\r\n\tc;,d\r\n") == [["a", "b"], ["", "c;,d"]])
+        #expect(try fields("a\n1;2\n") == [["a"], ["1;2"]])
+    }
+
+    @Test("have fields without the blanks around them")
+    func blanks() throws {
+        #expect(try fields("a , b\n c,\t\"d, e\" \t,f g \n") == [["a", "b"], ["c", "d, e", "f g"]])
+    }
+
+    @Test("may begin with a byte order mark, and have lines without a value")
     func skipped() throws {
+        #expect(try fields("a,b\n,\n , \n\"\",\nc,d") == [["a", "b"], ["c", "d"]])
         #expect(try fields("\u{FEFF}a,b\n\n\r\nc,d\n\n") == [["a", "b"], ["c", "d"]])
         #expect(try fields("\u{FEFF}") == [])
     }
@@ -60,7 +73,7 @@ struct CSVReaderTests {
 
     @Test("have problems of single records, after which the next one is read")
     func problems() throws {
-        for text in ["a\"b,c\n", "\"a\"b,c\n"] {
+        for text in ["a\"b,c\n", "\"a\"b,c\n", "\"a\" \"b\",c\n"] {
             let found = try records(text + "d,e\n", pieces: 1)
             #expect(found.map(\.fields) == [[], ["d", "e"]])
             #expect(found[0].problem?.contains("quote") == true)

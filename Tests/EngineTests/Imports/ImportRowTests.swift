@@ -75,7 +75,9 @@ struct ImportRowTests {
     @Test("are refused with the column of each bad value")
     func problems() throws {
         let id = Self.id
-        for used in ["-1", "1.5", " 1", "+1", "2147483648", "0x1", "many"] {
+        for used in [
+            "-1", "1.5", "1.", ".0", "1.0.0", "1e3", "+1", "2147483648", "0x1", "many", "\\N", "NULL", "NaN",
+        ] {
             #expect(try columns("user,used", "\(id),\(used)") == ["used"], "\(used)")
         }
         for limit in ["-1", "none", "+5", "2147483648"] {
@@ -93,10 +95,46 @@ struct ImportRowTests {
         #expect(try columns("user,plan,used", "\(id),paid") == [nil])
     }
 
+    @Test("may have the forms in which programs export numbers and instants")
+    func exportedForms() throws {
+        let header = "User,Plan,USED,limit,started,expires"
+        for (number, expected) in [("412.0", 412), ("412.00", 412), ("0.0", 0), ("007", 7)] as [(String, Int32)] {
+            let row = try decoder(header).row(record("\(Self.id),paid,\(number),\(number),,")).row
+            #expect(row?.used == expected && row?.limit == .set(expected), "\(number)")
+        }
+        for (text, expected) in [
+            ("2026-03-05 09:30:00+00", "2026-03-05T09:30:00Z"),
+            ("2026-03-05 09:30:00.123456+00", "2026-03-05T09:30:00.123456Z"),
+            ("2026-03-05 10:30:00+0100", "2026-03-05T09:30:00Z"), ("2026-03-05T06:00:00-03:30", "2026-03-05T09:30:00Z"),
+            ("2026-03-05 09:30:00 UTC", "2026-03-05T09:30:00Z"), ("2026-03-05 09:30:00Z", "2026-03-05T09:30:00Z"),
+        ] {
+            let row = try decoder(header).row(record("\(Self.id),paid,,,\(text),\(text)")).row
+            let instant = try #require(Instant(expected)).microsecondsSince1970
+            #expect(row?.started == instant && row?.expires == instant, "\(text)")
+        }
+        for text in ["2026-03-05 09:30:00", "2026-03-05T09:30:00.5"] {
+            let problems = try decoder(header).row(record("\(Self.id),paid,,,\(text),")).problems
+            #expect(problems.map(\.text) == ["has no time zone; export an offset or Z: 2026-11-24 or 2026-11-24T09:30:00Z"])
+        }
+        for text in ["2026-03-05  09:30:00+00", "2026-03-05 09:30:00+1", "2026-03-05 09:30:00+00 UTC", "2026-03-05 UTC"] {
+            #expect(try columns(header, "\(Self.id),paid,,,\(text),") == ["started"], "\(text)")
+        }
+    }
+
+    @Test("are refused with an advice where an export has a word for a missing value")
+    func missingValues() throws {
+        for word in ["\\N", "NULL", "null", "None", "NaN"] {
+            let (row, problems) = try decoder("user,plan,used,limit").row(record("\(Self.id),\(word),\(word),\(word)"))
+            #expect(row == nil)
+            #expect(problems.map(\.column) == ["plan", "used", "limit"], "\(word)")
+            #expect(problems.allSatisfy { $0.text.contains("export an empty field") })
+        }
+    }
+
     @Test("need a first line that names the columns")
     func headers() throws {
         for (header, text) in [
-            ("user,count", "there is no such column"), ("user;plan", "there is no such column"),
+            ("user,count", "there is no such column"), ("user plan", "there is no such column"),
             ("user,plan,plan", "named twice"), ("plan,used", "user is missing"), ("user,period", "nothing to import"),
             (Self.id + ",paid", "there is no such column"),
         ] {
