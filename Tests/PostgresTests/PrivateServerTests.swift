@@ -209,6 +209,56 @@ struct PrivateServerTests {
         #expect(FileManager.default.fileExists(atPath: precious))
     }
 
+    @Test("nothing is read through a link, a pipe or a hard link in place of a file of the cluster")
+    func replacedFiles() async throws {
+        let directory = try TemporaryDirectory()
+        let first = server(directory.path)
+        _ = try await first.start()
+        await first.stop()
+        let cluster = directory.path + "/postgres"
+        let secret = directory.path + "/secret"
+        try Data("secret".utf8).write(to: URL(filePath: secret))
+        chmod(secret, 0o600)
+        // Only the service of root reads with more rights than the cluster's owner.
+        let replacements: [(String) -> Int32] =
+            [{ symlink(secret, $0) }, { mkfifo($0, 0o600) }] + (getuid() == 0 ? [{ link(secret, $0) }] : [])
+        for name in ["postgresql.conf", "PG_VERSION", "postmaster.pid"] {
+            let (path, kept) = (cluster + "/" + name, directory.path + "/kept")
+            let isThere = rename(path, kept) == 0
+            for replace in replacements {
+                #expect(replace(path) == 0)
+                let error = await #expect(throws: PrivateServerError.self) { _ = try await first.start() }
+                #expect(error?.code == .directoryUnusable && error?.message.contains(name) == true)
+                unlink(path)
+            }
+            if isThere { rename(kept, path) }
+        }
+        for case let file as String in try #require(FileManager.default.enumerator(atPath: cluster)) {
+            let text = try? String(contentsOfFile: cluster + "/" + file, encoding: .utf8)
+            #expect(text?.contains("secret") != true, "\(file)")
+        }
+        #expect(try await !first.start().wasAdopted)
+        await first.stop()
+    }
+
+    @Test("an unfinished cluster is removed without what a link in it leads to") func unfinishedCluster() async throws {
+        let directory = try TemporaryDirectory()
+        let (precious, unfinished) = (directory.path + "/precious", directory.path + "/postgres.initializing")
+        for path in [precious, unfinished + "/base"] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+        try Data("x".utf8).write(to: URL(filePath: precious + "/file"))
+        #expect(symlink(precious, unfinished + "/base/link") == 0)
+        if getuid() == 0, let owner = getpwnam("postgres")?.pointee.pw_uid {
+            for path in [unfinished, unfinished + "/base"] { chown(path, owner, 0) }
+        }
+        let first = server(directory.path)
+        _ = try await first.start()
+        await first.stop()
+        #expect(FileManager.default.fileExists(atPath: precious + "/file"))
+        #expect(!FileManager.default.fileExists(atPath: unfinished))
+    }
+
     @Test("the error of a failed start has the reason from the log") func failedStart() async throws {
         let directory = try TemporaryDirectory()
         let first = server(directory.path)

@@ -5,7 +5,10 @@ from (
         'id', notifications.id, 'created_at', headroom.instant_text(notifications.created_at),
         'user', notifications.user_id, 'period', notifications.billing_period, 'plan', notifications.plan,
         'tier', notifications.tier,
-        'status', case notifications.status when 'p' then 'pending' when 'd' then 'delivered' when 's' then 'skipped' else 'failed' end,
+        'status',
+        case notifications.status
+            when 'p' then 'pending' when 'd' then 'delivered' when 's' then 'skipped' else 'failed'
+        end,
         'attempts', notifications.attempts, 'problem', notifications.problem,
         'next_attempt_at',
         case notifications.status when 'p' then headroom.instant_text(notifications.next_attempt_at) end,

@@ -10,7 +10,7 @@ struct ClusterInitialization {
     /// Requires the start lock.
     func run() async throws {
         let target = directory.unfinishedCluster
-        try FileSystem.remove(target)  // left by an interrupted start
+        try await FileSystem.removeDirectory(target)  // left by an interrupted start
         try FileSystem.makePrivateDirectory(target, for: directory.account)
         let outcome = try await ProgramRunner(account: directory.account).run(programs.initdb, arguments(target))
         guard outcome.succeeded else {
@@ -19,7 +19,7 @@ struct ClusterInitialization {
                 "initdb failed in \(target); correct the error and start again: \(outcome.output)"
             )
         }
-        try ClusterInitialization.include(in: target, for: directory.account)
+        try ClusterInitialization.include(in: AccountDirectory(target), for: directory.account)
         try FileSystem.move(target, to: directory.cluster)
     }
 
@@ -41,13 +41,14 @@ struct ClusterInitialization {
     }
 
     /// Appends the include line to postgresql.conf, so that headroom.conf overrides initdb's settings.
-    static func include(in cluster: String, for account: ServiceAccount) throws(PrivateServerError) {
-        let path = cluster + "/postgresql.conf"
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw FileSystem.failed("read", path)
-        }
+    static func include(
+        in cluster: borrowing AccountDirectory,
+        for account: ServiceAccount
+    ) throws(PrivateServerError) {
+        let name = "postgresql.conf"
+        let text = try cluster.text(of: name) ?? ""
         let isIncluded = text.split(separator: "\n").contains { $0 == ClusterSettings.includeLine }
         guard !isIncluded else { return }
-        try FileSystem.replace(path, with: text + "\n" + ClusterSettings.includeLine + "\n", for: account)
+        try cluster.replace(name, with: text + "\n" + ClusterSettings.includeLine + "\n", for: account)
     }
 }

@@ -9,7 +9,7 @@ struct ClusterProcesses: Sendable {
     /// Without symbolic links.
     let cluster: String
 
-    var pidFile: String { cluster + "/postmaster.pid" }
+    private static let pidFile = "postmaster.pid"
 
     enum State: Equatable {
         case running(pid_t)
@@ -18,15 +18,16 @@ struct ClusterProcesses: Sendable {
         case absent
     }
 
-    var state: State {
-        guard let number = recordedNumber else { return .absent }
+    /// - Throws: `.directoryUnusable`.
+    func state() throws(PrivateServerError) -> State {
+        guard let number = try recordedNumber() else { return .absent }
         guard belongs(abs(number)) else { return .absent }
         return number > 0 ? .running(number) : .standalone(-number)
     }
 
-    private var recordedNumber: pid_t? {
-        guard let text = try? String(contentsOfFile: pidFile, encoding: .utf8) else { return nil }
-        return text.split(separator: "\n").first.flatMap { pid_t($0) }
+    private func recordedNumber() throws(PrivateServerError) -> pid_t? {
+        let text = try AccountDirectory(cluster).text(of: ClusterProcesses.pidFile)
+        return text?.split(separator: "\n").first.flatMap { pid_t($0) }
     }
 
     #if os(Linux)
@@ -85,8 +86,8 @@ struct ClusterProcesses: Sendable {
         // PostgreSQL itself replaces a stale file unless a process has the number; `state` showed that such a process
         // is not the cluster's. The data stays protected by PostgreSQL's check of shared memory, which does not need
         // the file.
-        if let number = recordedNumber, kill(number, 0) == 0 || errno == EPERM {
-            try FileSystem.remove(pidFile)
+        if let number = try recordedNumber(), kill(number, 0) == 0 || errno == EPERM {
+            try AccountDirectory(cluster).remove(ClusterProcesses.pidFile)
         }
     }
 

@@ -39,10 +39,12 @@ struct DataDirectory: Sendable {
         return isUsable && !nearby.contains(",") ? nearby : "/tmp/headroom-" + DataDirectory.digest(home)
     }
 
-    /// The cluster's major version of PostgreSQL; nil without a cluster.
-    var clusterVersion: Int? {
-        guard let text = try? String(contentsOfFile: cluster + "/PG_VERSION", encoding: .utf8) else { return nil }
-        return Int(text.prefix { $0.isNumber })
+    /// Reads the cluster's major version of PostgreSQL; nil without a cluster.
+    ///
+    /// - Throws: `.directoryUnusable`.
+    func clusterVersion() throws(PrivateServerError) -> Int? {
+        guard FileSystem.kind(cluster) != nil else { return nil }
+        return try AccountDirectory(cluster).text(of: "PG_VERSION").flatMap { Int($0.prefix { $0.isNumber }) }
     }
 
     /// Changes nothing.
@@ -128,7 +130,7 @@ struct DataDirectory: Sendable {
             try FileSystem.move(log, to: log + ".1")
         }
         // Created here, because the account may not create files beside its cluster.
-        let file = open(log, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let file = open(log, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard file >= 0 else { throw FileSystem.failed("open", log) }
         defer { close(file) }
         guard !account.isOther || fchown(file, account.user, account.group) == 0 else {

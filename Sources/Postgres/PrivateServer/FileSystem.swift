@@ -6,7 +6,6 @@ enum FileSystem {
         let isDirectory: Bool
         let isSymbolicLink: Bool
         let owner: uid_t
-        let permissions: mode_t
     }
 
     /// - Returns: nil if nothing exists at the path. Does not follow a symbolic link at its end.
@@ -16,8 +15,7 @@ enum FileSystem {
         return Kind(
             isDirectory: status.st_mode & S_IFMT == S_IFDIR,
             isSymbolicLink: status.st_mode & S_IFMT == S_IFLNK,
-            owner: status.st_uid,
-            permissions: status.st_mode & 0o7777
+            owner: status.st_uid
         )
     }
 
@@ -40,22 +38,27 @@ enum FileSystem {
     static func makePrivateDirectory(_ path: String, for account: ServiceAccount) throws(PrivateServerError) {
         if mkdir(path, 0o700) != 0 && errno != EEXIST { throw failed("create", path) }
         // In /tmp another user may have created it first, or a link in its place.
-        guard let kind = kind(path), kind.isDirectory else {
+        let directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        var status = stat()
+        guard directory >= 0, fstat(directory, &status) == 0 else {
             throw PrivateServerError(
                 .directoryUnusable,
-                "\(path) is not a directory: remove it, or choose another data-dir"
+                "\(path) is not a directory that can be opened: remove it, or choose another data-dir"
             )
         }
-        if kind.owner != account.user {
-            guard account.isOther && kind.owner == getuid() else {
+        defer { close(directory) }
+        if status.st_uid != account.user {
+            guard account.isOther && status.st_uid == getuid() else {
                 throw PrivateServerError(
                     .directoryUnusable,
                     "\(path) belongs to another user: remove it, or choose another data-dir"
                 )
             }
-            if lchown(path, account.user, account.group) != 0 { throw failed("give away", path) }
+            if fchown(directory, account.user, account.group) != 0 { throw failed("give away", path) }
         }
-        if kind.permissions != 0o700, chmod(path, 0o700) != 0 { throw failed("set the permissions of", path) }
+        if status.st_mode & 0o7777 != 0o700, fchmod(directory, 0o700) != 0 {
+            throw failed("set the permissions of", path)
+        }
     }
 
     /// Creates the directory and its parents, unless they exist.
@@ -80,21 +83,6 @@ enum FileSystem {
         }
     }
 
-    /// Replaces the file atomically and durably: after a power loss it has the old or the new text.
-    static func replace(_ path: String, with text: String, for account: ServiceAccount) throws(PrivateServerError) {
-        let temporary = path + ".new"
-        unlink(temporary)
-        let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { throw failed("write", temporary) }
-        defer { close(file) }
-        var text = text
-        let isWritten = text.withUTF8 { write(file, $0.baseAddress, $0.count) == $0.count }
-        guard isWritten, !account.isOther || fchown(file, account.user, account.group) == 0, fsync(file) == 0 else {
-            throw failed("write", temporary)
-        }
-        try move(temporary, to: path)
-    }
-
     static func move(_ path: String, to target: String) throws(PrivateServerError) {
         guard rename(path, target) == 0 else { throw failed("rename to \(target)", path) }
         let directory = open((target as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -103,19 +91,23 @@ enum FileSystem {
         close(directory)
     }
 
-    static func remove(_ path: String) throws(PrivateServerError) {
-        guard kind(path) != nil else { return }
-        do {
-            try FileManager.default.removeItem(atPath: path)
-        } catch {
-            throw PrivateServerError(.directoryUnusable, "cannot remove \(path): \(error.localizedDescription)")
+    /// Removes a directory with what is in it, unless nothing exists there. Runs as its owner, who may put links into it
+    /// meanwhile.
+    static func removeDirectory(_ path: String) async throws {
+        guard let kind = kind(path), rmdir(path) != 0 else { return }
+        let owner = try ServiceAccount.choose(clusterOwner: kind.owner)
+        // It may not remove the directory itself.
+        let outcome = try await ProgramRunner(account: owner).run("/bin/rm", ["-rf", "--", path])
+        guard rmdir(path) == 0 || errno == ENOENT else {
+            throw PrivateServerError(.directoryUnusable, "cannot remove \(path); remove it: \(outcome.output)")
         }
     }
 
     /// At most the last `limit` bytes, as whole lines.
     static func tail(_ path: String, limit: Int = 2_000) -> String {
-        guard let file = FileHandle(forReadingAtPath: path) else { return "" }
-        defer { try? file.close() }
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         guard let size = try? file.seekToEnd() else { return "" }
         let start = size > UInt64(limit) ? size - UInt64(limit) : 0
         guard (try? file.seek(toOffset: start)) != nil, let bytes = try? file.readToEnd() else { return "" }

@@ -78,7 +78,7 @@ public actor PrivateServer {
         // Read again: another start may have changed the directory before this one got the lock.
         let current = try await DataDirectory.prepare(dataDirectory)
         let programs = try await PostgresPrograms.find(
-            clusterVersion: current.clusterVersion,
+            clusterVersion: current.clusterVersion(),
             cluster: current.cluster
         )
         use = (usersLock, current, programs)
@@ -112,7 +112,7 @@ public actor PrivateServer {
     // MARK: With the start lock held
 
     private func startOrAdopt(_ directory: DataDirectory, _ programs: PostgresPrograms) async throws -> Running {
-        if directory.clusterVersion == nil {
+        if try directory.clusterVersion() == nil {
             guard FileSystem.kind(directory.cluster) == nil else {
                 throw PrivateServerError(
                     .directoryUnusable,
@@ -128,7 +128,7 @@ public actor PrivateServer {
         let processes = ClusterProcesses(cluster: directory.cluster)
         var wasAdopted = true
         while true {
-            switch processes.state {
+            switch try processes.state() {
             case .absent:
                 wasAdopted = false
                 try await processes.removeCrashed()
@@ -161,9 +161,9 @@ public actor PrivateServer {
             memoryBytes: MachineMemory.bytes,
             additional: additionalSettings
         )
-        let path = directory.cluster + "/" + ClusterSettings.fileName
-        try FileSystem.replace(path, with: settings.text, for: directory.account)
-        try ClusterInitialization.include(in: directory.cluster, for: directory.account)
+        let cluster = try AccountDirectory(directory.cluster)
+        try cluster.replace(ClusterSettings.fileName, with: settings.text, for: directory.account)
+        try ClusterInitialization.include(in: cluster, for: directory.account)
         let seconds = PrivateServer.startLimit.components.seconds
         // With -l the server writes to the log: otherwise it would keep the pipe to this process open for ever.
         let outcome = try await ProgramRunner(account: directory.account).run(
@@ -201,9 +201,9 @@ public actor PrivateServer {
         use = nil
         defer { lock.release() }
         let processes = ClusterProcesses(cluster: directory.cluster)
-        guard lock.tryExclusive(), case .running(let process) = processes.state else { return }
         let deadline = ContinuousClock.now + .seconds(stopLimitSeconds)
         do {
+            guard lock.tryExclusive(), case .running(let process) = try processes.state() else { return }
             let outcome = try await ProgramRunner(account: directory.account).run(
                 programs.pgCtl,
                 ["stop", "-D", directory.cluster, "-m", "fast", "-w", "-t", "\(stopLimitSeconds)", "-s"]

@@ -98,6 +98,7 @@ struct ImportRowTests {
     @Test("may have the forms in which programs export numbers and instants")
     func exportedForms() throws {
         let header = "User,Plan,USED,limit,started,expires"
+        let forms = "2026-11-24 or 2026-11-24T09:30:00Z"
         for (number, expected) in [("412.0", 412), ("412.00", 412), ("0.0", 0), ("007", 7)] as [(String, Int32)] {
             let row = try decoder(header).row(record("\(Self.id),paid,\(number),\(number),,")).row
             #expect(row?.used == expected && row?.limit == .set(expected), "\(number)")
@@ -114,9 +115,13 @@ struct ImportRowTests {
         }
         for text in ["2026-03-05 09:30:00", "2026-03-05T09:30:00.5"] {
             let problems = try decoder(header).row(record("\(Self.id),paid,,,\(text),")).problems
-            #expect(problems.map(\.text) == ["has no time zone; export an offset or Z: 2026-11-24 or 2026-11-24T09:30:00Z"])
+            #expect(
+                problems.map(\.text) == ["has no time zone; export an offset or Z: 2026-11-24 or 2026-11-24T09:30:00Z"]
+            )
         }
-        for text in ["2026-03-05  09:30:00+00", "2026-03-05 09:30:00+1", "2026-03-05 09:30:00+00 UTC", "2026-03-05 UTC"] {
+        for text in [
+            "2026-03-05  09:30:00+00", "2026-03-05 09:30:00+1", "2026-03-05 09:30:00+00 UTC", "2026-03-05 UTC",
+        ] {
             #expect(try columns(header, "\(Self.id),paid,,,\(text),") == ["started"], "\(text)")
         }
     }
