@@ -103,6 +103,27 @@ class AsAnOperator(Import):
         self.assertEqual((answers[2]["period"], answers[5]["period"]), ("2026-02", "trial"))
         self.assertEqual(answers[5]["plan"], "trial")
 
+    def test_files_are_accepted_as_copy_pandas_and_spreadsheets_write_them(self):
+        first, second = new_user(), new_user()
+        began, ends = "2026-03-05 09:30:00+00", "2026-04-05 09:30:00+00"
+        forms = {
+            "COPY": f"user,plan,used,started,expires\n{first},paid,412,{began},{ends}\n{second},paid,17,{began},\n",
+            "pandas": f"user,plan,used\n{first},paid,412.0\n{second},paid,17.0\n",
+            "Excel": f'\ufeffUser,Plan,Used\r\n"{first.upper()}","paid","412"\r\n{second},paid,17\r\n,,\r\n\r\n',
+            "Excel with semicolons": f"user;plan;used\r\n{first};paid;412\r\n{second};paid;17\r\n",
+            "blanks": f'user, plan, used\n{first}, paid, 412\n{second}, "paid" , 17\n',
+        }
+        for form, text in forms.items():
+            with self.subTest(form):
+                for user in (first, second):
+                    self.send_command(f"FORGET {user}")
+                self.assertEqual(
+                    self.run_import("-", text=text).stdout.splitlines(), ["imported 2 rows with 429 messages"]
+                )
+                self.assertEqual([self.usage(user).used for user in (first, second)], [412, 17])
+        refused = self.run_import("-", "--check", text=f"user,plan,used\n{first},paid,\\N\n", status=1)
+        self.assertIn("line 2, column used: has a word for a missing value", refused.stdout + refused.stderr)
+
     def test_earlier_periods_show_in_the_history(self):
         user = new_user()
         self.imported(
