@@ -10,7 +10,7 @@ public struct UserNamespace: Sendable, Hashable {
     }
 
     /// - Parameter name: as UTF-8.
-    /// - Returns: nil if the name is empty, too long, or has a space or a control character.
+    /// - Returns: nil for a text that is no name: see `isName`.
     public func user(named name: UnsafeRawBufferPointer) -> UserID? {
         guard UserNamespace.isName(name) else { return nil }
         var hash = SHA1()
@@ -26,15 +26,16 @@ public struct UserNamespace: Sendable, Hashable {
         )
     }
 
+    /// Whether the text has 1 to 255 bytes, and neither a space nor a control character: U+0000 to U+0020, U+007F to
+    /// U+009F. `.` and `..` are no names: in the path of a URL, however they are encoded, they stand for a folder.
     public static func isName(_ name: String) -> Bool {
         var name = name
         return name.withUTF8 { isName(UnsafeRawBufferPointer($0)) }
     }
 
-    /// Whether the text has 1 to 255 bytes, and neither a space nor a control character: U+0000 to U+0020, U+007F to
-    /// U+009F.
     private static func isName(_ name: UnsafeRawBufferPointer) -> Bool {
         guard (1...255).contains(name.count) else { return false }
+        if name.count <= 2, name.allSatisfy({ $0 == UInt8(ascii: ".") }) { return false }
         var previous: UInt8 = 0
         for byte in name {
             // U+0080 to U+009F are C2 80 to C2 9F in UTF-8.
@@ -52,7 +53,7 @@ extension UserNamespace {
     public static func rule(_ namespace: UserNamespace?) -> String {
         namespace == nil
             ? "user must be a UUID: 8-4-4-4-12 hexadecimal digits; other ids need the setting user-namespace"
-            : "user must be a UUID, or a text of 1 to 255 bytes without spaces and control characters"
+            : "user must be a UUID, or a text of 1 to 255 bytes without spaces and control characters, and not . or .."
     }
 }
 

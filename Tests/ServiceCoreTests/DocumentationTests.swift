@@ -120,6 +120,14 @@ struct DocumentationTests {
         }
     }
 
+    @Test("the beginnings that no user's name may have are the options of the line protocol")
+    func beginnings() throws {
+        let page = try page("docs/user-ids.md")
+        let rule = try #require(page.firstMatch(of: /a name must not begin with ([^.]+)\./)).1
+        let documented = rule.matches(of: /`(\w+)=`/).map { String($0.1) }
+        #expect(documented.sorted() == OptionName.allCases.map(\.rawValue).sorted())
+    }
+
     @Test("every public SQL function and view is named, with its first parameters")
     func sql() throws {
         let documented = try rows("name in SQL")

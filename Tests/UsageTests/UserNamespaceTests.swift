@@ -28,10 +28,10 @@ struct UserNamespaceTests {
     }
 
     @Test(
-        "has no names with spaces or control characters, and none that are empty or too long",
+        "has no names with spaces or control characters, and none that are empty, too long, or dots of a URL's path",
         arguments: [
-            "", " ", "a b", "a\tb", "a\u{0}", "a\u{7F}", "a\u{80}", "a\u{9F}b", String(repeating: "x", count: 256),
-            String(repeating: "é", count: 128),
+            "", ".", "..", " ", "a b", "a\tb", "a\u{0}", "a\u{7F}", "a\u{80}", "a\u{9F}b",
+            String(repeating: "x", count: 256), String(repeating: "é", count: 128),
         ]
     )
     func noName(name: String) {
@@ -41,7 +41,7 @@ struct UserNamespaceTests {
 
     @Test(
         "has names beyond ASCII",
-        arguments: ["\u{A0}", "é", "名前", "\u{2028}", String(repeating: "é", count: 127) + "x"]
+        arguments: ["...", ".a", "-", "\u{A0}", "é", "名前", "\u{2028}", String(repeating: "é", count: 127) + "x"]
     )
     func name(name: String) {
         #expect(UserID(name, in: namespace) != nil)

@@ -16,9 +16,10 @@ enum OpenAPIDocument {
             var schemas = components["schemas"] as? [String: Any]
         else { preconditionFailure("openapi.json is a part of the program") }
         schemas["User"] = [
-            "type": "string", "minLength": 1, "maxLength": 255, "pattern": #"^[^\u0000-\u0020\u007f-\u009f]+$"#,
+            "type": "string", "minLength": 1, "maxLength": 255,
+            "pattern": #"^(?![.]{1,2}$)[^\u0000-\u0020\u007f-\u009f]+$"#,
             "description": "A UUID, or a name, which stands for the UUID of version 5 of it in the setting "
-                + "user-namespace: 1 to 255 bytes of UTF-8 without spaces and control characters.",
+                + "user-namespace: 1 to 255 bytes of UTF-8 without spaces and control characters, and not . or ..",
         ]
         components["schemas"] = schemas
         root["components"] = components

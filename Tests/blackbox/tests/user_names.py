@@ -19,11 +19,11 @@ NAMESPACE = "0b1f2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
 # Of Auth0, Clerk and Firebase; an e-mail address, a number, one with an equals sign, one beyond ASCII, the longest.
 NAMES = [
     "auth0|507f1f77bcf86cd799439011", "user_2abCDeFGhijKLMnop", "Xk3bTz9QpYc1RwVnLm5oJd7EaHs2", "ann+test@example.com", "42",
-    "MTIzNDU=", "ключ-é-名前", "x" * 255, "-", "a:b/c?d#e%f&g",
+    "MTIzNDU=", "ключ-é-名前", "x" * 255, "-", "...", "a:b/c?d#e%f&g",
     # Which decoders drop, put in place of other bytes, or take for the same.
     "\ufeffann", "ann\ufeff", "\ufffeann", "\ufffdann", "ann", "e\u0301", "\u00e9", "\u00a0ann", "a+b", "%41",
 ]
-BAD_NAMES = ["x" * 256, "é" * 128, "a\u007fb", "a\u0085b"]
+BAD_NAMES = [".", "..", "x" * 256, "é" * 128, "a\u007fb", "a\u0085b"]
 
 
 def id_of(name):
@@ -63,7 +63,7 @@ class Names(Case):
         self.assertNotIn("$ref", schemas["User"])
         for name in NAMES:
             self.assertRegex(name, schemas["User"]["pattern"])
-        for name in ("a b", "a\t", "\x85", ""):
+        for name in ("a b", "a\t", "\x85", "", ".", ".."):
             self.assertNotRegex(name, schemas["User"]["pattern"])
         self.assertEqual(schemas["UserID"]["format"], "uuid", "answers have UUIDs")
         for path, operations in description["paths"].items():
@@ -115,7 +115,8 @@ class Names(Case):
             for request in (f"CONSUME {name}", f"SUBSCRIBE usage:{name}"):
                 rule = "a text of 1 to 255 bytes without spaces and control characters|the request has a control character"
                 self.assertRegex(self.send_command(request), f"^-BADARG .*({rule})")
-            answer = self.service.http("GET", f"/v1/usage/{quote(name, safe='')}")
+            path = quote(name, safe="").replace(".", "%2E")
+            answer = self.service.http("GET", f"/v1/usage/{path}")
             self.assertEqual((answer.status, answer.json["code"]), (400, "BADARG"))
             with self.assertRaisesRegex(SQLError, "1 to 255 bytes"):
                 self.in_sql(name)

@@ -27,7 +27,7 @@ struct FindPage {
     static func invalidID(_ namespace: UserNamespace?) -> String {
         namespace == nil
             ? "This is not a user id. A user id is a UUID: 8-4-4-4-12 hexadecimal digits, separated by dashes."
-            : "This is not a user id. A user id has 1 to 255 bytes, and no spaces or control characters."
+            : "This is not a user id. A user id has 1 to 255 bytes, and no spaces or control characters. It is not . or .."
     }
 }
 

@@ -16,8 +16,9 @@ begin
         raise exception 'a user must be a UUID' using errcode = 'invalid_parameter_value',
             hint = 'To name users otherwise, start the service with the setting user-namespace.';
     elsif octet_length(convert_to(p_name, 'UTF8')) not between 1 and 255
-        or p_name ~ '[\u0001-\u0020\u007f-\u009f]' then
-        raise exception 'a user must be a UUID, or a text of 1 to 255 bytes without spaces and control characters'
+        or p_name in ('.', '..') or p_name ~ '[\u0001-\u0020\u007f-\u009f]' then
+        raise exception 'a user must be a UUID, or a text of 1 to 255 bytes without spaces and control characters, '
+            'and not . or ..'
             using errcode = 'invalid_parameter_value';
     end if;
     v_hash := substr(headroom.sha1(uuid_send(v_namespace) || convert_to(p_name, 'UTF8')), 1, 16);
