@@ -81,7 +81,7 @@ extension HeadroomClient {
     ) async throws(HeadroomError) -> Decision {
         let command = Command.commit(user: user, messages: messages, key: key)
         return try await admitted { () throws(HeadroomError) in
-            try decision(try await perform(command, .keyed, key: key, deadline: deadline), key)
+            try decision(try await perform(command, .keyed, key: key, deadline: deadline), to: command, key)
         }
     }
 
@@ -93,7 +93,7 @@ extension HeadroomClient {
     ) async throws(HeadroomError) -> Release {
         try await admitted { () throws(HeadroomError) in
             let reply = try await perform(.release(user: user, key: key), .keyed, key: key, deadline: deadline)
-            guard case .answer(let answer) = reply, let released = answer.released else {
+            guard case .answer(let answer) = reply, answer.status == .ok, let released = answer.released else {
                 throw .unexpected(reply, to: key)
             }
             return Release(messages: released, status: answer.usage)
@@ -127,18 +127,26 @@ extension HeadroomClient {
     ) async throws(HeadroomError) -> Decision {
         do {
             return try await admitted { () throws(HeadroomError) in
-                try decision(try await perform(command, repeatability, key: key, deadline: deadline), key)
+                try decision(try await perform(command, repeatability, key: key, deadline: deadline), to: command, key)
             }
         } catch let error where configuration.whenUnreachable == .allow && error.isUnanswered {
             return degraded(user, error)
         }
     }
 
-    func decision(_ reply: ReceivedReply, _ key: MessageKey?) throws(HeadroomError) -> Decision {
+    /// - Throws: for an answer to another request, such as `OK`: only `ALLOWED`, and of a reservation `HELD`, permits.
+    func decision(
+        _ reply: ReceivedReply,
+        to command: Command,
+        _ key: MessageKey?
+    ) throws(HeadroomError) -> Decision {
         guard case .answer(let answer) = reply else { throw .unexpected(reply, to: key) }
-        switch answer.status {
-        case .blocked(let reason): return .blocked(answer.usage, reason: reason)
-        case .allowed, .held, .ok: return answer.usage.isRepeated ? .repeated(answer.usage) : .allowed(answer.usage)
+        switch (command, answer.status) {
+        case (.consume, .blocked(let reason)), (.check, .blocked(let reason)), (.reserve, .blocked(let reason)):
+            return .blocked(answer.usage, reason: reason)
+        case (.consume, .allowed), (.check, .allowed), (.commit, .allowed), (.reserve, .held):
+            return answer.usage.isRepeated ? .repeated(answer.usage) : .allowed(answer.usage)
+        default: throw .unexpected(reply, to: key)
         }
     }
 
@@ -150,7 +158,7 @@ extension HeadroomClient {
     ) async throws(HeadroomError) -> UsageStatus {
         try await admitted { () throws(HeadroomError) in
             let reply = try await perform(command, repeatability, key: key, deadline: deadline)
-            guard case .answer(let answer) = reply else { throw .unexpected(reply, to: key) }
+            guard case .answer(let answer) = reply, answer.status == .ok else { throw .unexpected(reply, to: key) }
             return answer.usage
         }
     }

@@ -50,7 +50,8 @@ extension HeadroomClient {
     /// Deletes all data of the user except that a trial was started.
     public func forget(_ user: UserID, deadline: Duration? = nil) async throws(HeadroomError) {
         try await admitted { () throws(HeadroomError) in
-            _ = try await perform(.forget(user: user), .once, deadline: deadline)
+            let reply = try await perform(.forget(user: user), .once, deadline: deadline)
+            guard case .line("OK") = reply else { throw .unexpected(reply) }
         }
     }
 }

@@ -152,10 +152,21 @@ struct ReceivedReplyTests {
             "*1\r\n$1\r\nabc\r\n",
             "+ALLOWED user=\(userText)\r\n", "+BLOCKED user=\(userText) degraded=1\r\n", "+OK user=x\r\n",
             "+OK user=\(userText) used=-1\r\n", "+OK user=\(userText) tier=lofty\r\n", "+OK user=\(userText) used\r\n",
+            "+ALLOWED user=\(userText) degraded=2\r\n", "+ALLOWED user=\(userText) degraded=yes\r\n",
         ]
     )
     func malformed(text: String) {
         #expect(throws: MalformedReply.self) { try ReceivedReplyTests.receive(text) }
+    }
+
+    @Test(
+        "A yes that is not 1, and an incomplete window, are refused",
+        arguments: ["replayed=2", "replayed=0", "replayed=true", "shadow=yes", "window_limit=5", "window_used=x"]
+    )
+    func inexact(field: String) throws {
+        let line = encoded(.answer(Answer(user: user, status: .ok, snapshot: Example.paid(used: 1))))
+        let more = line.replacing("\r\n", with: " \(field)\r\n")
+        #expect(throws: MalformedReply.self) { try ReceivedReplyTests.receive(more) }
     }
 
     @Test("A line without an end is limited")

@@ -74,9 +74,9 @@ class ClientCase(Case):
         status = {"UNKNOWN": 504, "EXPIRED": 410}.get(code, 503)
         return http_answer(status, json.dumps({"status": status, "code": code, "detail": text}))
 
-    def answering(self, user, **fields):
+    def answering(self, user, word="ALLOWED", **fields):
         """An answer with these fields in place of the next one."""
         if self.line.is_http:
             return http_answer(200, json.dumps({"allowed": True, "user": user, **fields}))
         words = [f'{name}="{value}"' if isinstance(value, str) else f"{name}={int(value)}" for name, value in fields.items()]
-        return f"+ALLOWED user={user} {' '.join(words)}\r\n".encode()
+        return f"+{word} user={user} {' '.join(words)}\r\n".encode()

@@ -13,7 +13,7 @@ export interface Answer {
   resets?: string; expires?: string; renews?: string; graceUntil?: string; // ISO 8601 in UTC
   day?: number; days?: number; crossed?: string; reason?: string;
   retryAfter?: number; // seconds
-  released?: number; shadow?: number | boolean; replayed: boolean; previousPlan?: string; nextPlan?: string;
+  released?: number; shadow?: boolean; replayed: boolean; previousPlan?: string; nextPlan?: string;
   label?: string; stateLabel?: string; accessible?: string; price?: string; currency?: string; manage?: string; steps?: string;
   notice?: string; banner?: string;
   /** The service or its database was away. Nothing was counted, unless by an earlier attempt that was not answered. */

@@ -42,7 +42,26 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 // Doubles up to a second. Random, so that clients that failed together do not retry together.
 const backoff = (failures) => Math.min(25 * 2 ** Math.min(failures, 10), 1000) * (0.5 + Math.random() / 2);
 
-function answerOf({ allowed, unlimited, ...body }) {
+// The types of an answer's fields. Those of a later service may be anything.
+const NUMBER = /^(used|held|limit|remaining|window_(limit|used|remaining)|days?|retry_after|released)$/;
+const BOOLEAN = /^(shadow|replayed|degraded)$/;
+const TEXT = new RegExp("^((previous_|next_)?plan|state|tier|display|period|(window_)?resets|expires|renews|grace_until|crossed|reason|"
+  + "user|(state_)?label|accessible|price|currency|manage|steps|notice|banner)$");
+function isExact([name, value]) {
+  if (NUMBER.test(name)) return Number.isSafeInteger(value) && value >= 0 || value === null && /^(limit|remaining)$/.test(name);
+  return BOOLEAN.test(name) ? typeof value === "boolean" : !TEXT.test(name) || typeof value === "string";
+}
+function objectOf(text) {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+// Nothing for what the service cannot have answered: something between has.
+function answerOf(verb, { allowed, unlimited, ...body }) {
+  const type = verb === "release" || verb === "usage" ? "undefined" : "boolean";
+  if (typeof allowed !== type || !body.user || !Object.entries(body).every(isExact)) return undefined;
   const fields = Object.entries(body).map(([name, value]) => [name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()), value]);
   const yes = body.replayed ? "repeated" : "allowed";
   return decided(allowed === undefined ? "ok" : allowed ? yes : "blocked", Object.fromEntries(fields));
@@ -225,7 +244,8 @@ export class Headroom {
   }
 
   async #call(request) {
-    if (typeof request.user !== "string" || request.user === "") throw failure("BADARG", "a user is a text that is not empty");
+    // Dots would be lost in the path of the URL, so nobody is named so.
+    if (typeof request.user !== "string" || /^\.{0,2}$/.test(request.user)) throw failure("BADARG", "a user is a text, not empty, . or ..");
     const { timeout, attemptTimeout } = this.#options;
     const end = Date.now() + timeout;
     let unsure = false;
@@ -276,18 +296,13 @@ export class Headroom {
       const code = `${error.code ?? ""} ${error.cause?.code ?? ""}`;
       throw lost(`${error.message} ${code}`.trim(), !NOT_SENT.test(code));
     }
-    let answer;
-    try {
-      answer = JSON.parse(text);
-    } catch {
-      // As other JSON that is no answer.
-    }
-    if (typeof answer !== "object" || answer === null || (!response.ok && typeof answer.code !== "string")) {
-      // It was written by something between.
+    const json = objectOf(text);
+    const answer = response.ok ? answerOf(verb, json) : undefined;
+    if (answer) return answer;
+    if (response.ok || typeof json.code !== "string" || typeof json.detail !== "string") {
       const problem = `status ${response.status} without an answer of Headroom`;
       throw response.status >= 500 ? lost(problem) : failure("MALFORMED", problem);
     }
-    if (response.ok) return answerOf(answer);
-    throw failure(answer.code, answer.detail, Number(response.headers.get("Retry-After") ?? 0));
+    throw failure(json.code, json.detail, Number(/^\d{1,9}$/.exec(response.headers.get("Retry-After"))?.[0] ?? 0));
   }
 }

@@ -235,7 +235,7 @@ extension ChangesHub {
     private func read(_ user: UserID, _ reading: UInt64) async {
         do throws(HeadroomError) {
             let reply = try await reader.perform(.usage(user: user, period: nil), .reading)
-            guard case .answer(let answer) = reply else { throw HeadroomError.unexpected(reply) }
+            guard case .answer(let answer) = reply, answer.status == .ok else { throw HeadroomError.unexpected(reply) }
             handle { $0.readCompleted(answer.usage, reading: reading) }
         } catch let error where error.isRefusal {
             log(error)

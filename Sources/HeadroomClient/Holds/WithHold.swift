@@ -55,7 +55,7 @@ extension HeadroomClient {
         let seconds = Int(clamping: ttl.components.seconds)
         let command = Command.reserve(user: user, messages: messages, key: key, ttlSeconds: seconds)
         do {
-            return try decision(try await perform(command, .keyed, key: key, deadline: nil), key)
+            return try decision(try await perform(command, .keyed, key: key, deadline: nil), to: command, key)
         } catch {
             if error.mayHaveTakenEffect {
                 let end = NIODeadline.now() + TimeAmount(ttl)
@@ -75,7 +75,7 @@ extension HeadroomClient {
         let command = Command.commit(user: hold.user, messages: messages, key: hold.key)
         switch await settle(command, key: hold.key) {
         case .success(let reply):
-            guard case .answer(let answer) = reply else {
+            guard case .answer(let answer) = reply, answer.status == .allowed else {
                 return .uncommitted(result, .unexpected(reply, to: hold.key))
             }
             if reply.isDegraded { settleLater(command, key: hold.key, until: end) }

@@ -125,9 +125,9 @@ private struct AnswerFields {
         case .crossed: return AnswerFields.assign(&usage.crossed, Tier(rawValue: value.text))
         case .reason: return AnswerFields.assign(&usage.reason, DenialReason(rawValue: value.text))
         case .retryAfter: return AnswerFields.assign(&usage.retryAfter, value.bytes.plainNumber.map { .seconds($0) })
-        case .shadow: return AnswerFields.assign(&usage.isShadow, value.bytes.plainNumber.map { $0 == 1 })
+        case .shadow: return AnswerFields.assign(&usage.isShadow, value.flag)
         case .released: return AnswerFields.assign(&released, value.bytes.plainNumber)
-        case .replayed: return AnswerFields.assign(&usage.isRepeated, value.bytes.plainNumber.map { $0 == 1 })
+        case .replayed: return AnswerFields.assign(&usage.isRepeated, value.flag)
         case .previousPlan: return AnswerFields.assign(&usage.previousPlan, value.text)
         case .nextPlan: return AnswerFields.assign(&usage.nextPlan, value.text)
         case .label: return AnswerFields.assign(&usage.label, value.text)
@@ -139,7 +139,7 @@ private struct AnswerFields {
         case .steps: return AnswerFields.assign(&usage.steps, value.text)
         case .notice: return AnswerFields.assign(&usage.notice, value.text)
         case .banner: return AnswerFields.assign(&usage.banner, value.text)
-        case .degraded: return AnswerFields.assign(&isDegraded, value.bytes.plainNumber.map { $0 == 1 })
+        case .degraded: return AnswerFields.assign(&isDegraded, value.flag)
         }
     }
 
@@ -185,19 +185,25 @@ private struct AnswerFields {
         usage.limit = limit
         usage.remaining = remaining
         usage.period = period
-        if let windowLimit, let windowUsed, let windowRemaining {
+        switch (windowLimit, windowUsed, windowRemaining) {
+        case (nil, nil, nil): break
+        case (let windowLimit?, let windowUsed?, let windowRemaining?):
             usage.window = WindowStatus(
                 limit: windowLimit,
                 used: windowUsed,
                 remaining: windowRemaining,
                 resets: windowResets
             )
+        default: throw MalformedReply(.fieldLine)
         }
         return ReceivedAnswer(status: status, usage: usage, released: released)
     }
 }
 
 extension FieldText {
+    /// True for 1. A field that does not apply is absent, so any other value is invalid.
+    fileprivate var flag: Bool? { bytes.plainNumber == 1 ? true : nil }
+
     /// The value of `limit` or `remaining`. `unlimited` is `.some(nil)`; nil is an invalid value.
     fileprivate var allowance: Int?? {
         if bytes.isWord("UNLIMITED") { return .some(nil) }

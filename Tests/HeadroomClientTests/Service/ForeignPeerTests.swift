@@ -86,6 +86,30 @@ struct ForeignPeerTests {
         await service.close()
     }
 
+    @Test("An answer to another request permits nothing")
+    func otherRequest() async throws {
+        // A reservation is answered as a count, a count as a reservation, and anything else as usage.
+        let service = try await ScriptedService.start { line, _ in
+            let other = line.hasPrefix("RESERVE") ? "CONSUME" : line.hasPrefix("CONSUME") ? "RESERVE" : "USAGE"
+            return ScriptedService.allowed(line.replacing(/^\w+/, with: other))
+        }
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint))
+        let key: MessageKey = "message-1"
+        let errors = [
+            await #expect(throws: HeadroomError.self) { try await client.consume(.random) },
+            await #expect(throws: HeadroomError.self) { try await client.check(.random) },
+            await #expect(throws: HeadroomError.self) { try await client.reserve(.random, key: key) },
+            await #expect(throws: HeadroomError.self) { try await client.commit(.random, key: key) },
+            await #expect(throws: HeadroomError.self) { try await client.forget(.random) },
+            await #expect(throws: HeadroomError.self) {
+                try await client.withHold(.random) { _ in Issue.record("the body must not run") }
+            },
+        ]
+        #expect(errors.map { $0?.code } == Array(repeating: .malformedReply, count: errors.count))
+        await client.shutDown()
+        await service.close()
+    }
+
     @Test("An answer to a release without the number of messages is an error")
     func releaseWithoutNumber() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }

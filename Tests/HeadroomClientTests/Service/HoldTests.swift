@@ -182,7 +182,7 @@ struct HoldTests {
                 let uncounted = "user=\(user) degraded=1\r\n"
                 if line == "PING" { return .answer("+PONG\r\n") }
                 if line.hasPrefix("RESERVE") {
-                    return holds ? ScriptedService.allowed(line, status: "HELD") : .answer("+HELD \(uncounted)")
+                    return holds ? ScriptedService.allowed(line) : .answer("+HELD \(uncounted)")
                 }
                 return requests.next() < 3 ? .answer("+ALLOWED \(uncounted)") : ScriptedService.allowed(line)
             }

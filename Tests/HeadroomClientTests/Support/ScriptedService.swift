@@ -79,8 +79,15 @@ final class ScriptedService: Sendable {
     }
 
     /// The answer to an allowed message in the silent tier.
-    static func allowed(_ line: String, status: String = "ALLOWED") -> Answer {
-        let user = line.split(separator: " ").dropFirst().first ?? ""
+    static func allowed(_ line: String) -> Answer {
+        let words = line.split(separator: " ")
+        let user = words.dropFirst().first ?? ""
+        let status =
+            switch words.first {
+            case "RESERVE": "HELD"
+            case "CONSUME", "CHECK", "COMMIT": "ALLOWED"
+            default: "OK"
+            }
         return .answer(
             "+\(status) user=\(user) plan=pro state=active tier=silent display=hidden used=1 limit=unlimited"
                 + " remaining=unlimited period=2026-11\r\n"

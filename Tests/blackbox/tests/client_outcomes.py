@@ -47,7 +47,7 @@ class AfterALostAnswer(ClientCase):
     def test_a_hold_that_is_answered_without_the_database_is_given_back(self):
         def check(client):
             user = self.subscriber(used=700)
-            self.line.faults = [("RESERVE", LOST), ("RESERVE", self.answering(user, degraded=True))]
+            self.line.faults = [("RESERVE", LOST), ("RESERVE", self.answering(user, "HELD", degraded=True))]
             held = client.hold(user, ttl=60)
             self.assertEqual((held["answer"]["status"], held["answer"]["degraded"]), ("allowed", True))
             wait_until(lambda: "RELEASE" in self.line.verbs and self.held(user) == 0, "the messages are given back")

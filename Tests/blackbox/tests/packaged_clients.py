@@ -1,5 +1,6 @@
 """The clients of clients/python and clients/node against the service: each case for each client, over TCP and over HTTP."""
 
+import json
 import shutil
 import unittest
 import uuid
@@ -168,11 +169,69 @@ class Retries(ClientCase):
 
         self.each(check)
 
+    def test_an_answer_with_fields_of_other_types_permits_nothing(self):
+        def refuse(client, user, verb, answer):
+            if self.line.is_http:
+                answer = http_answer(200, json.dumps(answer))
+            self.line.faults = [(verb, answer if isinstance(answer, bytes) else f"{answer}\r\n".encode())]
+            key = {"key": "a"} if verb in ("RESERVE", "COMMIT", "RELEASE") else {}
+            error = self.failure(client.call, verb.lower(), user, **key)
+            self.assertEqual((error.name, error.code, self.line.faults), ("HeadroomError", "MALFORMED", []), answer)
+
+        def check(client):
+            user = self.subscriber(used=700)
+            if self.line.is_http:
+                allowed = {"allowed": True, "user": user}
+                for allows in ("no", "yes", "true", 0, 1, None, [], {}):
+                    for verb in ("CONSUME", "CHECK", "RESERVE", "COMMIT"):
+                        refuse(client, user, verb, {**allowed, "allowed": allows})
+                for fields in (
+                    {"user": None}, {"user": ""}, {"user": 1}, {"used": "1"}, {"used": True}, {"used": 1.5}, {"used": -1}, {"used": None},
+                    {"limit": "unlimited"}, {"replayed": "no"}, {"replayed": 1}, {"degraded": "false"}, {"shadow": 1}, {"retry_after": "5"},
+                    {"banner": {"text": "Hello"}}, {"tier": 1}, {"plan": None}, {"resets": 0},
+                ):  # fmt: skip
+                    refuse(client, user, "CONSUME", {**allowed, **fields})
+                for answer in ({"user": user}, {"allowed": True}, {}, [], [allowed], "allowed", True, None):
+                    refuse(client, user, "CONSUME", answer)
+                for verb in ("USAGE", "RELEASE"):
+                    refuse(client, user, verb, allowed)
+            else:
+                for fields in (
+                    "used=١", "used=+1", "used=1_0", "used=-1", "replayed=2", "replayed=yes", "degraded=true", "retry_after=soon",
+                    "resets=tomorrow", "resets=2026-04-01", "resets=2026-04-01T00:00:00", 'banner="Hel', "used", "used=1  held=1",
+                ):  # fmt: skip
+                    refuse(client, user, "CONSUME", f"+ALLOWED user={user} {fields}")
+                for verb, line in (
+                    ("CONSUME", "+ALLOWED"), ("CONSUME", "+OK user={}"), ("CONSUME", "+HELD user={}"), ("CONSUME", "+YES user={}"),
+                    ("CONSUME", ":1"), ("RESERVE", "+ALLOWED user={}"), ("CHECK", "+OK user={}"), ("COMMIT", "+OK user={}"),
+                    ("RELEASE", "+ALLOWED user={}"), ("USAGE", "+ALLOWED user={}"),
+                ):  # fmt: skip
+                    refuse(client, user, verb, line.format(user))
+            self.assertEqual(self.count(user), 700)
+
+        self.each(check)
+
+    def test_an_error_of_something_between_is_no_error_of_the_service(self):
+        def check(client):
+            if not self.line.is_http:
+                return
+            user = self.subscriber(used=700)
+            for problem in ({"code": 404, "detail": "no route"}, {"code": "NOAUTH"}, {"code": "NOAUTH", "detail": {}}, ["NOAUTH"], "no"):
+                self.line.faults = [("CONSUME", http_answer(404, json.dumps(problem)))]
+                self.assertEqual(self.failure(client.call, "consume", user).code, "MALFORMED", problem)
+            for advised in ("Wed, 21 Oct 2026 07:28:00 GMT", "nan", "-5", "inf"):
+                problem = json.dumps({"code": "UNAVAILABLE", "detail": "later"})
+                self.line.faults = [("CONSUME", http_answer(503, problem, Retry_After=advised))]
+                self.assertTrue(client.call("consume", user)["allowed"], advised)
+            self.assertEqual(self.count(user), 704)
+
+        self.each(check)
+
 
 class Arguments(ClientCase):
     def test_what_is_no_user_is_a_mistake_and_not_an_outage(self):
         def check(client):
-            for user in (None, "", 5):
+            for user in (None, "", 5, ".", ".."):
                 for method in ("consume", "check", "usage"):
                     self.assertEqual(self.failure(client.call, method, user).name, "BadArgument", (method, user))
 

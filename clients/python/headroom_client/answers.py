@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -54,22 +55,40 @@ class Answer:
 
     @classmethod
     def read(cls, allowed: bool | None, values: Mapping[str, Any]) -> Answer:
-        """From texts of the line protocol, or from JSON. `allowed` is None where nothing is decided."""
-        known = {name: _value(KINDS[name], value) for name, value in values.items() if name in KINDS}
+        """From JSON. `allowed` is None where nothing is decided. Raises ValueError if a field is missing or has another type, because
+        then something between has written it."""
+        known = {name: _value(name, value) for name, value in values.items() if name in KINDS}
+        if not known.get("user"):
+            raise ValueError("an answer names its user")
         more = {name: value for name, value in values.items() if name not in (*KINDS, "allowed", "unlimited")}
         yes: Any = "repeated" if known.get("replayed") else "allowed"
         return cls("ok" if allowed is None else yes if allowed else "blocked", more=more, **known)
 
 
-KINDS = {each.name: str(each.type) for each in fields(Answer) if each.name not in ("status", "more")}
+KINDS = {each.name: str(each.type).split(" ")[0] for each in fields(Answer) if each.name not in ("status", "more")}
+UNLIMITED = ("limit", "remaining")
+INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
-def _value(kind: str, value: Any) -> Any:
-    if kind.startswith("int"):
-        return None if value in ("unlimited", None) else int(value)
-    if kind.startswith("datetime"):
+def _value(name: str, value: Any) -> Any:
+    kind = KINDS[name]
+    if value is None and name in UNLIMITED:
+        return None
+    if kind == "datetime" and isinstance(value, str) and INSTANT.fullmatch(value):
         return datetime.fromisoformat(value.replace("Z", "+00:00"))
-    return value in ("1", True) if kind == "bool" else str(value)
+    if type(value).__name__ != kind or (kind == "int" and value < 0):
+        raise ValueError(f"the field {name} has another type")
+    return value
+
+
+def from_text(name: str, text: str) -> Any:
+    """What JSON has for a field's text in the line protocol. An invalid text stays as it is, and `Answer.read` refuses it."""
+    kind = KINDS.get(name)
+    if kind == "int" and text.isascii() and text.isdigit():
+        return int(text)
+    if text == "unlimited" and name in UNLIMITED:
+        return None
+    return True if kind == "bool" and text == "1" else text
 
 
 class HeadroomError(Exception):

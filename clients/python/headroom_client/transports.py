@@ -8,10 +8,11 @@ from typing import Any
 from urllib.parse import SplitResult, quote
 from uuid import UUID
 
-from .answers import Answer, BadArgument, HeadroomError, failure
+from .answers import Answer, BadArgument, HeadroomError, failure, from_text
 
 Name = str | UUID
-FIELD = re.compile(r' ([a-z_]+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
+FIELD = re.compile(r' ([a-z_]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s"\\]+))')
+LINE = re.compile(rf"([A-Z]+)(?:{FIELD.pattern})*")
 
 
 @dataclass
@@ -30,11 +31,18 @@ class Request:
         # Drivers of databases and web frameworks have UUIDs. Anything else must not be taken for a service that is away.
         self.user = str(self.user) if isinstance(self.user, UUID) else self.user
         self.key = str(self.key) if isinstance(self.key, UUID) else self.key
-        if not (isinstance(self.user, str) and self.user and isinstance(self.key, str | None)):
-            raise BadArgument("BADARG", "a user is a text that is not empty, or a UUID; a key is a text or a UUID")
+        # Dots would be lost in the path of a URL, so nobody is named so.
+        if not (isinstance(self.user, str) and self.user not in ("", ".", "..") and isinstance(self.key, str | None)):
+            raise BadArgument("BADARG", "a user is a UUID, or a text that is not empty, . or ..; a key is a text or a UUID")
 
     def given(self, *names: str) -> dict[str, Any]:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    def answer(self, allowed: Any, values: dict[str, Any]) -> Answer:
+        """Raises ValueError for what is no answer to this request."""
+        if type(allowed) is not (type(None) if self.verb in ("RELEASE", "USAGE") else bool):
+            raise ValueError(f"this does not answer {self.verb}")
+        return Answer.read(allowed, values)
 
     def lost(self, cause: object) -> HeadroomError:
         # A request without a key only reads.
@@ -71,7 +79,7 @@ class OverTCP:
         except (self._redis.AuthenticationError, self._redis.ResponseError) as error:
             is_in_step = True
             text = str(error) if isinstance(error, self._redis.ResponseError) else f"NOAUTH {error}"  # redis-py removes that code
-            code, advised, message = re.findall(r"^(\S+) ?(?:retry_ms=(\d+) ?)?(.*)", text)[0]
+            code, advised, message = re.findall(r"^(\S*) ?(?:retry_ms=(\d+) ?)?(.*)", text)[0]
             raise failure(code, message, int(advised or 0) / 1000) from error
         except (self._redis.RedisError, OSError) as error:
             raise request.lost(error) from error
@@ -81,9 +89,12 @@ class OverTCP:
                     await connection.disconnect(nowait=True)
                 await self._pool.release(connection)
         try:
-            values = {name: re.sub(r"\\(.)", r"\1", quoted) or bare for name, quoted, bare in FIELD.findall(line)}
-            return Answer.read({"ALLOWED": True, "HELD": True, "BLOCKED": False}.get(line.split(" ")[0]), values)
-        except (ValueError, TypeError) as error:
+            if not (found := LINE.fullmatch(line)):
+                raise ValueError("this is no line of fields")
+            values = {name: from_text(name, re.sub(r"\\(.)", r"\1", quoted) or bare) for name, quoted, bare in FIELD.findall(line)}
+            permission = "HELD" if request.verb == "RESERVE" else "ALLOWED"
+            return request.answer({permission: True, "BLOCKED": False, "OK": None}[found[1]], values)
+        except (ValueError, TypeError, KeyError) as error:
             raise HeadroomError("MALFORMED", f"this is no answer of Headroom: {error}") from error
 
     async def close(self) -> None:
@@ -121,8 +132,11 @@ class OverHTTP:
         try:
             body = response.json()
             if response.is_success:
-                return Answer.read(body.get("allowed"), body)
-            raise failure(body["code"], body["detail"], float(response.headers.get("Retry-After", 0)))
+                return request.answer(body.get("allowed"), body)
+            code, detail, advised = body["code"], body["detail"], response.headers.get("Retry-After", "")
+            if not (isinstance(code, str) and isinstance(detail, str)):
+                raise ValueError("an error has a code and a text")
+            raise failure(code, detail, int(advised) if re.fullmatch("[0-9]{1,9}", advised) else 0)
         except (ValueError, TypeError, KeyError, AttributeError) as error:  # it was written by something between
             problem = f"status {response.status_code} without an answer of Headroom"
             raise request.lost(problem) if response.is_server_error else HeadroomError("MALFORMED", problem) from error
