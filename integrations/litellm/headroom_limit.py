@@ -19,14 +19,30 @@ from litellm.integrations.custom_logger import CustomLogger
 
 log = logging.getLogger("headroom_limit")
 
-COUNTED = {
-    "completion", "acompletion", "text_completion", "atext_completion", "responses", "aresponses", "anthropic_messages",
-    "aanthropic_messages", "generate_content", "agenerate_content", "generate_content_stream", "agenerate_content_stream",
-}  # fmt: skip
-"""The call types that are messages. Embeddings, images, files and the like are not counted."""
+NO_MESSAGES = frozenset(re.findall(r"\w+", """
+    embedding moderation rerank search ocr transcription speech ingest apply_guardrail call_mcp_tool list_mcp_tools
+    image_generation image_edit create_video video_generation video_edit video_extension video_remix video_create_character
+    video_get_character video_list video_status video_content video_retrieve video_retrieve_job video_delete
+    create_file file_content file_delete file_list file_retrieve list_batches retrieve_batch cancel_batch
+    create_fine_tuning_job cancel_fine_tuning_job list_fine_tuning_jobs retrieve_fine_tuning_job
+    vector_store_create vector_store_delete vector_store_list vector_store_retrieve vector_store_search vector_store_update
+    vector_store_file_create vector_store_file_content vector_store_file_delete vector_store_file_list vector_store_file_retrieve
+    vector_store_file_update
+    create_container delete_container list_containers retrieve_container list_container_files upload_container_file
+    delete_container_file retrieve_container_file retrieve_container_file_content
+    create_sandbox delete_sandbox run_code code_interpreter_tool create_skill delete_skill get_skill list_skills
+    get_responses delete_responses cancel_responses list_input_items get_interaction delete_interaction cancel_interaction
+    create_agent delete_agent get_agent list_agents list_agent_versions create_assistants delete_assistant get_assistants
+    create_thread get_thread _add_message add_message get_messages
+    create_eval delete_eval get_eval list_evals update_eval cancel_eval list_runs get_run cancel_run delete_run
+"""))  # fmt: skip
+"""The call types that are not counted. Any other is a message, also one that a later LiteLLM adds. Most begin with another `a`."""
 
-LONGEST_ANSWER = 86_400
-"""Seconds. An answer that comes after its hold has expired is counted all the same."""
+ANY_NUMBER = frozenset(re.findall(r"\w+", """
+    _arealtime _aresponses_websocket arealtime_calls acreate_realtime_client_secret acreate_realtime_transcription_session
+    create_batch acreate_batch acreate_run pass_through_endpoint llm_passthrough_route allm_passthrough_route
+"""))  # fmt: skip
+"""The call types that may ask for any number of messages, of which LiteLLM says nothing. They are refused."""
 
 HOLD_KEY = "headroom_key"
 """In the request's metadata, which LiteLLM passes to each hook, also if another callback has copied the request."""
@@ -42,6 +58,7 @@ class Settings:
     token: str = ""
     count_by: str = "key"
     count: str = "messages"
+    uncounted: str = ""
     hold_tokens: int = 4096
     hold_seconds: int = 600
     when_away: str = "refuse"
@@ -70,6 +87,7 @@ class Held:
 
     user: str
     hold: Hold
+    most: int
     context: AbstractAsyncContextManager[Hold]
     expiry: asyncio.TimerHandle
 
@@ -82,6 +100,7 @@ class HeadroomLimit(CustomLogger):
             settings.url, settings.token or None, timeout=settings.timeout_seconds, attempt_timeout=settings.timeout_seconds / 3,
             when_away="allow" if settings.when_away == "allow" else "refuse",
         )  # fmt: skip
+        self._uncounted = frozenset(re.findall(r"\w+", settings.uncounted))
         self._held: dict[str, Held] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -89,13 +108,16 @@ class HeadroomLimit(CustomLogger):
 
     async def async_pre_call_hook(self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str) -> dict[str, Any] | None:
         """Once for each request; LiteLLM's retries and fallbacks come after it."""
-        if call_type not in COUNTED:
+        if call_type in self._uncounted or {call_type, call_type.removeprefix("a")} & NO_MESSAGES:
             return None
+        if call_type in ANY_NUMBER:
+            raise HTTPException(403, f"Headroom: this proxy cannot count {call_type} (HEADROOM_UNCOUNTED lets it pass uncounted)")
         user = self._user(user_api_key_dict, data)
+        most = amount(data) * (1 if self.settings.count == "messages" else self.settings.hold_tokens)
         headers = (data.get("proxy_server_request") or {}).get("headers") or {}
         # The client makes a key of its own. The ids of LiteLLM's requests would not do, because a request may choose its id.
         context = self._headroom.hold(
-            user, self._most, ttl=self.settings.hold_seconds, lang=preferred_language(headers.get("accept-language", ""))
+            user, most, ttl=self.settings.hold_seconds, lang=preferred_language(headers.get("accept-language", ""))
         )
         try:
             hold = await context.__aenter__()
@@ -109,20 +131,20 @@ class HeadroomLimit(CustomLogger):
             log.error("Headroom does not answer this proxy, so it refuses every message: %s", error)
             raise HTTPException(500, f"Headroom: {error.code}; the proxy's log says more") from error
         metadata(data)[HOLD_KEY] = hold.key
-        # If LiteLLM calls no further hook, the hold expires, and in the end nothing is left of it here either.
-        expiry = asyncio.get_running_loop().call_later(max(self.settings.hold_seconds, LONGEST_ANSWER), self._held.pop, hold.key, None)
-        self._held[hold.key] = Held(user, hold, context, expiry)
+        # If LiteLLM calls no further hook, the message counts: it was passed on.
+        expiry = asyncio.get_running_loop().call_later(self.settings.hold_seconds, self._end, hold.key, True)
+        self._held[hold.key] = Held(user, hold, most, context, expiry)
         return data
 
     async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> None:
         """For an answer that is not streamed, also one from LiteLLM's cache."""
-        await self._end(data, is_answered=True, tokens=tokens(response))
+        await self._ended(data, is_answered=True, tokens=tokens(response))
 
     async def async_post_call_failure_hook(
         self, request_data: dict[str, Any], original_exception: Exception, user_api_key_dict: Any, traceback_str: str | None = None
     ) -> None:
         """After the last attempt, and also if another callback has refused the request."""
-        await self._end(request_data, is_answered=False)
+        await self._ended(request_data, is_answered=False)
 
     async def async_post_call_streaming_iterator_hook(
         self, user_api_key_dict: Any, response: AsyncIterator[Any], request_data: dict[str, Any]
@@ -139,14 +161,9 @@ class HeadroomLimit(CustomLogger):
             is_answered = False
             raise
         finally:
-            await self._end(request_data, is_answered, used)
+            await self._ended(request_data, is_answered, used)
 
     # Holds --------------------------------------------------------------------------------------------------------------------
-
-    @property
-    def _most(self) -> int:
-        """What is held for a message: itself, or the most tokens that it may take."""
-        return 1 if self.settings.count == "messages" else self.settings.hold_tokens
 
     def _user(self, key: Any, data: dict[str, Any]) -> str:
         user = {
@@ -160,11 +177,15 @@ class HeadroomLimit(CustomLogger):
             raise HTTPException(400, f"Headroom: this request has no {self.settings.count_by} to count it for (HEADROOM_COUNT_BY)")
         return str(user)
 
-    async def _end(self, data: dict[str, Any], is_answered: bool, tokens: int | None = None) -> None:
-        """Ends the request's hold, if this is the first hook that says how it has ended."""
-        held = self._held.pop(metadata(data).get(HOLD_KEY, ""), None)
+    async def _ended(self, data: dict[str, Any], is_answered: bool, tokens: int | None = None) -> None:
+        if task := self._end(metadata(data).get(HOLD_KEY, ""), is_answered, tokens):
+            await asyncio.shield(task)
+
+    def _end(self, key: str, is_answered: bool, tokens: int | None = None) -> asyncio.Task[None] | None:
+        """Ends a hold, if this is the first to say how it has ended."""
+        held = self._held.pop(key, None)
         if held is None:
-            return
+            return None
         held.expiry.cancel()
         if self.settings.count == "tokens":
             held.hold.amount = tokens
@@ -172,15 +193,15 @@ class HeadroomLimit(CustomLogger):
         task = asyncio.create_task(self._settle(held, is_answered))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        await asyncio.shield(task)
+        return task
 
     async def _settle(self, held: Held, is_answered: bool) -> None:
         failure = None if is_answered else NotAnswered()
         try:
             await held.context.__aexit__(type(failure) if failure else None, failure, None)
             if isinstance(held.hold.error, Expired) and is_answered:  # otherwise reading slowly would cost nothing
-                amount = self._most if held.hold.amount is None else min(held.hold.amount, self._most)
-                await self._headroom.consume(held.user, max(1, amount), key=f"{held.hold.key}-late")
+                counted = held.most if held.hold.amount is None else min(held.hold.amount, held.most)
+                await self._headroom.consume(held.user, max(1, counted), key=f"{held.hold.key}-late")
         except HeadroomError as error:
             log.error("a message was answered, and not counted: %s", error)
 
@@ -192,6 +213,14 @@ def metadata(data: dict[str, Any]) -> dict[str, Any]:
         data[name] = {}
     found: dict[str, Any] = data[name]
     return found
+
+
+def amount(data: dict[str, Any]) -> int:
+    """The messages in a request: LiteLLM asks each model of `a,b`, and answers each list of messages and each prompt of a list."""
+    models = 1 if data.get("fastest_response") else str(data.get("model") or "").count(",") + 1
+    lists = [each for name in ("messages", "prompt") if isinstance(each := data.get(name), list)]
+    # One list of messages has objects, and a prompt may be a list of tokens.
+    return models * max([1, *(len(each) for each in lists if not all(isinstance(one, dict | int) for one in each))])
 
 
 def tokens(answer: Any) -> int | None:

@@ -8,7 +8,7 @@ import uuid
 
 from support import processes
 from support.case import MID_MONTH, Case
-from support.litellm_proxy import EXAMPLE, PYTHON, LiteLLM, message
+from support.litellm_proxy import EXAMPLE, MASTER_KEY, PYTHON, LiteLLM, message
 from support.litellm_proxy import config as stub_config
 from support.model_stub import ModelStub
 from support.printed import blocks, pattern
@@ -18,6 +18,13 @@ NAMESPACE = "0b1f2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1."
 NOT_NOW = "I couldn't check your usage right now. Let's try again in a moment."
 COMPLETIONS = "/v1/chat/completions"
+WEBSOCKET = """
+import sys
+from websockets.sync.client import connect
+with connect(sys.argv[1], additional_headers={"Authorization": f"Bearer {sys.argv[2]}"}, proxy=None) as socket:
+    socket.send(sys.argv[3])
+    print(socket.recv(timeout=600))
+"""
 
 
 class LiteLLMProxies(Case):
@@ -223,6 +230,7 @@ class LiteLLMProxies(Case):
                 ("/v1/completions", {"prompt": "Hello"}),
                 ("/v1/completions", {"prompt": "Hello", "stream": True}),
                 ("/v1/responses", {"input": "Hello"}),
+                ("/v1beta/interactions", {"input": "Hello"}),
                 ("/v1/messages", {"messages": message(None)["messages"], "max_tokens": 9}),
                 ("/v1beta/models/example:generateContent", {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}),
             ),
@@ -232,6 +240,30 @@ class LiteLLMProxies(Case):
                 answer = self.post({"model": "example", "user": user, "metadata": {"user_id": user}, **body}, path)
                 self.assertEqual(answer.status_code, 200, answer.text)
                 self.wait_for_state(user, count)
+
+    def test_what_may_be_any_number_of_messages_is_refused(self):
+        user = self.limited_user(10)
+        batch = {"input_file_id": "file-1", "endpoint": "/v1/chat/completions", "completion_window": "24h", "user": user}
+        for path, body in (("/v1/batches", batch), ("/anthropic/v1/messages", message(user)), ("/openai/v1/chat/completions", message(user))):
+            answer = self.post(body, path)
+            self.assertEqual((answer.status_code, "HEADROOM_UNCOUNTED" in answer.text), (403, True), answer.text)
+        for path in ("/v1/responses?model=answers", "/v1/realtime?model=answers"):
+            self.assertIn("HEADROOM_UNCOUNTED", self.first_event(path))
+        self.assertEqual((self.model.asked, self.state(user)), ([], (790, False)))
+
+    def first_event(self, path):
+        """What LiteLLM sends over a WebSocket after a message of the client, which is the one in LiteLLM's own environment."""
+        sent = json.dumps({"type": "response.create", "model": "answers", "input": "Hello"})
+        return processes.run([str(PYTHON), "-c", WEBSOCKET, self.proxy.url.replace("http", "ws") + path, MASTER_KEY, sent])
+
+    def test_a_request_to_several_models_counts_each(self):
+        user = self.limited_user(5)
+        body = {**message(user), "model": "answers,answers", "messages": [message(user)["messages"]] * 2}
+        self.assertEqual(self.post(body).status_code, 200)
+        self.wait_for_state(user, 799)
+        self.assertEqual(self.post(body).status_code, 429)
+        self.wait_for_state(user, 799)
+        self.assertEqual(len(self.model.asked), 4)
 
     # Settings -------------------------------------------------------------------------------------------------------------------
 
