@@ -244,7 +244,8 @@ class LiteLLMProxies(Case):
     def test_what_may_be_any_number_of_messages_is_refused(self):
         user = self.limited_user(10)
         batch = {"input_file_id": "file-1", "endpoint": "/v1/chat/completions", "completion_window": "24h", "user": user}
-        for path, body in (("/v1/batches", batch), ("/anthropic/v1/messages", message(user)), ("/openai/v1/chat/completions", message(user))):
+        passed = ("/anthropic/v1/messages", "/openai/v1/chat/completions")
+        for path, body in (("/v1/batches", batch), *((path, message(user)) for path in passed)):
             answer = self.post(body, path)
             self.assertEqual((answer.status_code, "HEADROOM_UNCOUNTED" in answer.text), (403, True), answer.text)
         for path in ("/v1/responses?model=answers", "/v1/realtime?model=answers"):

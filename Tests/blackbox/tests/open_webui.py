@@ -98,6 +98,21 @@ class Chats(Case):
         self.assertEqual((len(refused), {each.json()["detail"] for each in refused}), (15, {LIMIT}))
         self.wait_for_state(account, 800)
 
+    def test_requests_over_the_api_count_as_chats_or_the_page_closes_their_route(self):
+        account = self.account(0)
+        body = {"model": "answers", "messages": [{"role": "user", "content": "Hello"}]}
+        anthropic = {**body, "max_tokens": 9}
+        self.model.asked.clear()
+        for path in ("/api/chat/completions", "/api/v1/chat/completions", "/api/v1/messages"):
+            self.assertIn(LIMIT, account.session.post(path, json=anthropic).text)
+        self.assertEqual(self.model.asked, [])
+        # These are closed in front of Open WebUI. If one fails, Open WebUI has changed, and so should the page.
+        merged = {"model": "answers", "prompt": "Hello", "responses": ["Hello"]}
+        for path, each in (("/openai/chat/completions", body), ("/openai/responses", body), ("/api/v1/tasks/moa/completions", merged)):
+            self.model.asked.clear()
+            account.session.post(path, json=each)
+            self.assertEqual(self.model.asked, ["answers"], path)
+
     def test_while_headroom_is_away_the_valve_decides(self):
         away = {"url": f"headroom://127.0.0.1:{processes.free_port()}", "timeout_seconds": 0.5}
         account = self.account(5)
