@@ -12,6 +12,8 @@ create or replace trigger record_manual_change after insert or update or delete 
     for each row execute function headroom.record_manual_change();
 create or replace trigger check_time_zone before insert or update of time_zone on headroom.plans
     for each row when (new.time_zone is not null) execute function headroom.check_time_zone();
+create or replace trigger check_plan_name before insert or update of plan on headroom.plans
+    for each row when (new.plan = 'window') execute function headroom.check_plan_name();
 create or replace trigger increment_plan_revision after insert or update or delete on headroom.plans
     for each statement execute function headroom.increment_revision();
 -- A trigger of its own, because Citus does not fire one for TRUNCATE on each machine.

@@ -13,14 +13,17 @@ extension FuzzInput {
         case 7: .command(.report(period: nil))
         case 8: .command(.top(period: nil, count: 5))
         case 9: .command(.forget(user: user()))
-        case 10: .command(.ping(text: optional { String($0.below(10)) }))
-        case 11: .command(.echo(text: String(below(10))))
+        case 10: .command(.ping(text: optional { EchoedBytes("\($0.below(10))") }))
+        case 11: .command(.echo(text: EchoedBytes("\(below(10))")))
         case 12...14: .command(.subscribe((0...below(3)).map { _ in channel() }))
         case 15: .command(.unsubscribe((0...below(2)).map { _ in channel() }))
         case 16: .command(.unsubscribe(nil))
-        case 17: .command(.hello(version: 2 + below(2), credentials: optional { $0.credentials() }))
+        case 17: .command(.hello(version: optional { 2 + $0.below(2) }, credentials: optional { $0.credentials() }))
         case 18: .command(.authenticate(credentials()))
-        case 19: .command(one(of: [.info, .client, .command, .select, .help(verb: .ping)]))
+        case 19:
+            .command(
+                one(of: [.info, .client(.id), .client(.setName("a")), .command(.descriptions), .select, .help(verb: .ping)])
+            )
         case 20: .failure(ReplyError(code: .badArg, text: "no"))
         // Rare, because no request is accepted after them.
         case 21 where below(8) == 0: .fatal(ReplyError(code: .protocol, text: "broken"))

@@ -15,7 +15,7 @@ struct ExpectedReplies {
         case subscribed([UsageChannel])
         case refused(ReplyError, [UsageChannel])
         case unsubscribed([UsageChannel]?)
-        case ping(String?)
+        case ping(EchoedBytes?)
         case hello(Int)
     }
 
@@ -104,17 +104,18 @@ struct ExpectedReplies {
         case _ where versionAccepted == 2 && !intended.isEmpty: return .ready(.error(.onlySubscriptions))
         case .hello where !intended.isEmpty: return .ready(.error(.helloWhileSubscribed))
         case .authenticate where !intended.isEmpty: return .ready(.error(.helloWhileSubscribed))
-        case .authenticate(let credentials), .hello(_, let credentials?):
+        case .authenticate(let credentials), .hello(_, let credentials?, _):
             guard credentials.token.text == FuzzInput.goodToken else { return .ready(.error(.wrongToken)) }
-            guard case .hello(let version, _) = command else { return .ready(.ok) }
-            versionAccepted = version
-            return .hello(version)
-        case .hello(let version, nil):
-            versionAccepted = version
-            return .hello(version)
-        case .echo(let text): return .ready(.text(text))
+            guard case .hello(let version, _, _) = command else { return .ready(.ok) }
+            versionAccepted = version ?? versionAccepted
+            return .hello(versionAccepted)
+        case .hello(let version, nil, _):
+            versionAccepted = version ?? versionAccepted
+            return .hello(versionAccepted)
+        case .echo(let text): return .ready(.text(text.text))
         case .help(let verb): return .ready(.help(about: verb))
         case .info: return .ready(.lines(["a=b"]))
+        case .client(.id): return .ready(.integer(connectionID))
         case .client, .select: return .ready(.ok)
         case .command: return .ready(.empty)
         default: return .waiting(.command(command))
@@ -159,13 +160,12 @@ struct ExpectedReplies {
         case .failure(let error):
             switch command {
             case .consume(let user, _, _), .check(let user, _):
-                if error.code == .unreachable, allowsWhenUnavailable {
+                if error.isOutage, allowsWhenUnavailable {
                     return .text("ALLOWED user=\(user) degraded=1 banner=\"\(keepChatting)\"")
                 }
             case .usage where error.isTransient:
                 var reply = ReplyError(error)
-                let isAllowed = error.code == .unreachable && allowsWhenUnavailable
-                reply.text = isAllowed ? keepChatting : tryAgain
+                reply.text = tryAgain
                 return .error(reply)
             default: break
             }
@@ -195,7 +195,7 @@ struct ExpectedReplies {
             if version == 2, !channels.isEmpty {
                 output.writeSubscribedPong(text)
             } else {
-                (text.map { Reply.text($0) } ?? .pong).encode(into: &output)
+                (text.map { Reply.text($0.text) } ?? .pong).encode(into: &output)
             }
         case .subscribed(let added):
             for channel in added {

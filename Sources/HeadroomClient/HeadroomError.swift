@@ -43,6 +43,8 @@ public struct HeadroomError: Error, Sendable {
         public static let overloaded = Code(.overloaded)
         /// The service shuts down; nothing was counted.
         public static let draining = Code(.draining)
+        /// The service speaks no such version of the protocol.
+        public static let unsupportedVersion = Code(.noProto)
         /// A bug of the service.
         public static let `internal` = Code(.internal)
 

@@ -47,6 +47,11 @@ extension HeadroomClient {
         try await status(.resetUsage(user: user, period: period), .once, deadline: deadline)
     }
 
+    /// Ends the user's open window, if there is one, so that the next message opens another. The period's count stays.
+    public func closeWindow(of user: UserID, deadline: Duration? = nil) async throws(HeadroomError) -> UsageStatus {
+        try await status(.closeWindow(user: user), .once, deadline: deadline)
+    }
+
     /// Deletes all data of the user except that a trial was started.
     public func forget(_ user: UserID, deadline: Duration? = nil) async throws(HeadroomError) {
         try await admitted { () throws(HeadroomError) in

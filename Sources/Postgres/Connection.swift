@@ -32,6 +32,10 @@ public final class Connection {
     var isPipelined = false
     /// The server process of this session, once connected.
     private var processID: Int32 = 0
+    private let silence: DatabaseSilence?
+    /// Since when the present statement is waited for; nil before.
+    private var waitsSince: ContinuousClock.Instant?
+    private var hasDoubted = false
     /// Names that `query(_:_:as:deadline:)` has prepared in this session.
     var preparedStatements: Set<String> = []
 
@@ -40,7 +44,8 @@ public final class Connection {
     /// The parameters of the server, with which another connection to it can be opened.
     private let parameters: ConnectionParameters
 
-    private init(_ found: PrimarySearch.Found) {
+    private init(_ found: PrimarySearch.Found, _ silence: DatabaseSilence? = nil) {
+        self.silence = silence
         handle = found.handle
         server = found.state
         parameters = found.parameters
@@ -58,7 +63,7 @@ public final class Connection {
     ///   a pooler shares the session with other clients.
     public static func connect(_ options: ConnectionOptions) throws(PostgresError) -> Connection {
         let deadline = ContinuousClock.now + options.connectTimeout
-        let connection = Connection(try PrimarySearch(options).run(until: deadline))
+        let connection = Connection(try PrimarySearch(options).run(until: deadline), options.database.silence)
         try connection.begin(options, deadline: deadline)
         if let schema = options.actsAsOwnerOf { try connection.actAsOwner(of: schema, deadline: deadline) }
         return connection
@@ -143,9 +148,25 @@ public final class Connection {
             }
             // Wait only here: the bytes that were already read may complete the statement.
             let events: SocketWait.Events = unsent == 0 ? .read : [.read, .write]
-            guard SocketWait.wait(socket, for: events, until: until) else { return nil }
+            guard wait(for: events, until: until) else { return nil }
             guard PQconsumeInput(handle) == 1 else { throw lostWhileBusy() }
+            silence?.end()
         }
+    }
+
+    /// Waits for the socket. Doubts the database after a while, once for each statement.
+    ///
+    /// - Returns: false at the instant `until`.
+    private func wait(for events: SocketWait.Events, until: ContinuousClock.Instant) -> Bool {
+        guard let silence, !hasDoubted else { return SocketWait.wait(socket, for: events, until: until) }
+        let since = waitsSince ?? .now
+        waitsSince = since
+        let end = since + DatabaseSilence.patience
+        if SocketWait.wait(socket, for: events, until: min(until, end)) { return true }
+        guard end < until else { return false }
+        hasDoubted = true
+        silence.doubt()
+        return SocketWait.wait(socket, for: events, until: until)
     }
 
     /// Requests the cancellation of the current statement; best effort. Returns at once. `awaitResult` then throws
@@ -204,6 +225,7 @@ public final class Connection {
         case .idle:
             notices.clear()
             hasCommitted = false
+            (waitsSince, hasDoubted) = (nil, false)
         case .busy: throw misuse("another statement is executing; await its result first")
         case .unusable: throw PostgresError(.connectionLost, "the connection is closed; connect again")
         }

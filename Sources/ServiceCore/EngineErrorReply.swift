@@ -19,12 +19,13 @@ extension ReplyError {
         }
     }
 
-    /// The reply to a failed `USAGE`. A client may show it to a person, so the text of a transient error is friendly,
-    /// and promises what a message would get now.
-    package init(reading error: EngineError, allowsWhenUnavailable: Bool, in vocabulary: Vocabulary) {
+    /// The reply to a failed `USAGE`. A client may show it to a person, so the text of a transient error is friendly.
+    package init(reading error: EngineError, in vocabulary: Vocabulary) {
         self.init(error)
-        guard error.isTransient else { return }
-        let isAllowed = allowsWhenUnavailable && error.code == .unreachable
-        text = Phrase(isAllowed ? .uncounted : .unreadable).text(in: vocabulary)
+        if error.isTransient { text = Phrase(.unreadable).text(in: vocabulary) }
+    }
+
+    package init(reading error: EngineError, allowsWhenUnavailable: Bool, in vocabulary: Vocabulary) {
+        self.init(reading: error, in: vocabulary)
     }
 }

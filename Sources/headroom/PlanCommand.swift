@@ -56,11 +56,12 @@ struct PlanSetCommand: AsyncParsableCommand {
 struct PlanResetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reset",
-        abstract: "Set a user's count to 0."
+        abstract: "Set a user's count to 0, or close the user's window."
     )
 
     @Argument(help: UserArgument.help) var user: UserArgument
-    @Argument(help: "The period, such as 2026-11 (default: the current one).") var period: String?
+    @Argument(help: "The period, such as 2026-11 (default: the current one); window: the open window alone.")
+    var period: String?
     @OptionGroup var options: TargetOptions
 
     func run() async throws {

@@ -78,6 +78,7 @@ struct RequestFormTests {
         ("FORGET \(userText)", .forget(user: user)),
         ("RESETUSAGE \(userText)", .resetUsage(user: user, period: nil)),
         ("RESETUSAGE \(userText) 2026-11", .resetUsage(user: user, period: month)),
+        ("RESETUSAGE \(userText) window", .closeWindow(user: user)),
         ("PING", .ping(text: nil)),
         ("PING a=b", .ping(text: "a=b")),
         ("ECHO hallöchen", .echo(text: "hallöchen")),
@@ -88,18 +89,29 @@ struct RequestFormTests {
         ("auth default s3cret", .authenticate(Credentials(name: nil, token: Secret("s3cret")))),
         ("AUTH key=a s=3=cret=", .authenticate(Credentials(name: "key=a", token: Secret("s=3=cret=")))),
         ("QUIT", .quit),
-        ("HELLO", .hello(version: 2)),
+        ("HELLO", .hello(version: nil)),
         ("HELLO 2", .hello(version: 2)),
-        ("HELLO 3 SETNAME backend", .hello(version: 3)),
+        ("HELLO 3 SETNAME backend", .hello(version: 3, clientName: "backend")),
         ("HELLO 3 AUTH app s3cret", .hello(version: 3, credentials: Credentials(name: "app", token: Secret("s3cret")))),
         (
             "HELLO 2 setname b auth default s=c",
-            .hello(version: 2, credentials: Credentials(name: nil, token: Secret("s=c")))
+            .hello(version: 2, credentials: Credentials(name: nil, token: Secret("s=c")), clientName: "b")
         ),
-        ("CLIENT", .client),
-        ("CLIENT SETINFO LIB-NAME redis-py=1", .client),
-        ("COMMAND", .command),
-        ("COMMAND DOCS PING", .command),
+        ("INFO replication", .info),
+        ("CLIENT ID", .client(.id)),
+        ("CLIENT SETNAME a=b", .client(.setName("a=b"))),
+        ("client getname", .client(.name)),
+        ("CLIENT SETINFO LIB-NAME go-redis(,go1.24)", .client(.setLibraryName("go-redis(,go1.24)"))),
+        ("CLIENT SETINFO lib-ver 9.1", .client(.setLibraryVersion("9.1"))),
+        ("CLIENT INFO", .client(.info)),
+        ("CLIENT LIST TYPE normal", .client(.list)),
+        ("CLIENT NO-EVICT ON", .client(.accepted)),
+        ("CLIENT NO-TOUCH OFF", .client(.accepted)),
+        ("COMMAND", .command(.descriptions)),
+        ("COMMAND DOCS PING", .command(.descriptions)),
+        ("COMMAND INFO get", .command(.descriptions)),
+        ("COMMAND COUNT", .command(.count)),
+        ("command list", .command(.names)),
         ("SELECT 0", .select),
     ]
 
@@ -164,15 +176,49 @@ struct RequestFormTests {
     @Test("An array's text may have spaces, quotes and a line separator, or be empty")
     func arrayText() {
         for text in ["two words", "\"quoted\" \\", "a\u{2028}b", "\u{FEFF}", "é🙂", ""] {
-            #expect(decode(arrayRequest(["ECHO", text])) == [.command(.echo(text: text))])
-            #expect(decode(arrayRequest(["PING", text])) == [.command(.ping(text: text))])
+            #expect(decode(arrayRequest(["ECHO", text])) == [.command(.echo(text: EchoedBytes(text)))])
+            #expect(decode(arrayRequest(["PING", text])) == [.command(.ping(text: EchoedBytes(text)))])
         }
+    }
+
+    @Test("ECHO and PING of an array take any bytes, and a client encodes them so")
+    func anyBytes() {
+        let bytes = EchoedBytes(UInt8.min...UInt8.max)
+        for (verb, command) in [("ECHO", Command.echo(text: bytes)), ("PING", .ping(text: bytes))] {
+            let request = Array("*2\r\n$4\r\n\(verb)\r\n$256\r\n".utf8) + bytes.bytes + Array("\r\n".utf8)
+            #expect(decode(request) == [.command(command)])
+            #expect(decodeByteByByte(request) == [.command(command)])
+            #expect(decode(encoded(command)) == [.command(command)])
+        }
+    }
+
+    @Test(
+        "A subcommand that the service does not know is an error: OK would promise what never comes",
+        arguments: [
+            "CLIENT", "CLIENT MAINT_NOTIFICATIONS ON moving-endpoint-type none", "CLIENT UNBLOCK 7",
+            "CLIENT TRACKING ON OPTIN", "CLIENT REPLY OFF", "CLIENT CACHING YES", "CLIENT KILL ID 7", "CLIENT PAUSE 1",
+            "CLIENT ID 7", "CLIENT SETINFO LIB-SIZE 7", "CLIENT SETINFO LIB-NAME", "CLIENT NO-EVICT", "COMMAND GETKEYS",
+        ]
+    )
+    func unknownSubcommands(line: String) {
+        #expect(decode(line + "\n").map(\.code) == [.err])
+    }
+
+    @Test("A client's name has no spaces, as in Redis", arguments: ["a b", "a\u{E9}"])
+    func clientNames(name: String) {
+        #expect(decode(arrayRequest(["CLIENT", "SETNAME", name])).map(\.code) == [.err])
+        #expect(decode(arrayRequest(["HELLO", "3", "SETNAME", name])).map(\.code) == [.err])
+    }
+
+    @Test("HELLO with a version that does not exist is -NOPROTO", arguments: [0, 1, 4, 99])
+    func versions(version: Int) {
+        #expect(decode("HELLO \(version) SETNAME x\n").map(\.code) == [.noProto])
     }
 
     @Test("Pipelined requests are decoded in order, in either framing")
     func pipelined() {
         let bytes = Array("PING 1\n\r\nPING 2\r\n".utf8) + arrayRequest(["PING", "3"]) + Array("*0\r\nPING 4\n".utf8)
-        #expect(decode(bytes) == (1...4).map { .command(.ping(text: String($0))) })
+        #expect(decode(bytes) == (1...4).map { .command(.ping(text: EchoedBytes("\($0)"))) })
     }
 
     @Test("A line without its end is not a request")

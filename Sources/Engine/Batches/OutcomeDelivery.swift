@@ -28,6 +28,7 @@ struct OutcomeDelivery {
     /// - Returns: the next deadline; nil when all have expired.
     func expire(_ requests: some PendingRequests, _ error: EngineError) -> ContinuousClock.Instant? {
         var completions: [Completion] = []
+        let error = laneConnection.judged(error)
         requests.expire(at: Deadline(.now), error, into: &completions)
         deliverFailures(completions, error)
         return requests.nextDeadline?.instant

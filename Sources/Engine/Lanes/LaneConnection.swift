@@ -72,7 +72,16 @@ final class LaneConnection {
     var downSince: ContinuousClock.Instant? { session.downSince }
     var reconnects: Int { session.reconnects }
     /// The answer to a request that waited for a connection until its deadline.
-    var failure: EngineError { session.lastFailure.map { EngineError(withoutSession: $0) } ?? .unreachable }
+    var failure: EngineError {
+        judged(session.lastFailure.map { EngineError(withoutSession: $0) } ?? .unreachable)
+    }
+
+    /// As `error`, of a request whose deadline has passed; says so if the database answers no session of the process.
+    /// In a distributed database that is the coordinator.
+    func judged(_ error: EngineError) -> EngineError {
+        guard error == .late || error == .unknown, placements.database.silence.isSilent else { return error }
+        return error == .late ? .unreachable : .unanswered
+    }
 
     func takeObservedInstant() -> Instant? {
         defer { observedInstant = nil }

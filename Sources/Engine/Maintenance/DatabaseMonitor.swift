@@ -88,6 +88,7 @@ public final class DatabaseMonitor: Sendable {
         self.placements = placements
         self.logger = logger
         placements?.whenDoubted { [wake] in wake.wake() }
+        database.silence.whenDoubted { [wake] in wake.wake() }
     }
 
     public var status: Status { state.withLock { $0.status } }

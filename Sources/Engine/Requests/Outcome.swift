@@ -57,8 +57,7 @@ public protocol Mailbox: AnyObject, Sendable {
 /// Why a request failed.
 public struct EngineError: Error, Sendable, Equatable {
     public enum Code: Sendable, Equatable {
-        /// There was no connection to the database in time; nothing was counted. The only code for which
-        /// `when-unavailable` may allow a message.
+        /// There was no connection to the database in time, or it answered no session; nothing was counted.
         case unreachable
         /// The database is there, but did not execute the request in time or refuses requests now; nothing was counted.
         case unavailable
@@ -83,11 +82,14 @@ public struct EngineError: Error, Sendable, Equatable {
     public var message: String
     /// When a retry may succeed, where that is known.
     public var retryAfterMilliseconds: Int?
+    /// No database was there: the only errors for which `when-unavailable` may allow a message.
+    public private(set) var isOutage: Bool
 
     public init(_ code: Code, _ message: String, retryAfterMilliseconds: Int? = nil) {
         self.code = code
         self.message = message
         self.retryAfterMilliseconds = retryAfterMilliseconds
+        isOutage = code == .unreachable
     }
 
     /// Whether the same request may succeed later.
@@ -124,6 +126,12 @@ public struct EngineError: Error, Sendable, Equatable {
         "the database did not answer in time and the message may have been counted; sending it again is safe with the same "
             + "key only"
     )
+    /// As `unknown`, while the database answered no session.
+    static let unanswered: EngineError = {
+        var error = EngineError.unknown
+        error.isOutage = true
+        return error
+    }()
     static let keyConflict = EngineError(
         .conflict,
         "this key was used with another verb or number of messages; use a new key for a new message"

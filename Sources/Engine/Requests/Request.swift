@@ -58,6 +58,8 @@ public enum OperatorChange: Sendable, Equatable {
     case grant(Int, key: MessageKey, reason: String?)
     /// Set the count of a period to 0; nil is the current period.
     case resetUsage(BillingPeriod?)
+    /// End the open window, if there is one; the period's count stays.
+    case closeWindow
     /// Delete all data of the user.
     case forget
 }
@@ -98,6 +100,7 @@ extension EngineOperation {
         .change(.grant(messages, key: key, reason: reason))
     }
     public static func resetUsage(_ period: BillingPeriod?) -> Self { .change(.resetUsage(period)) }
+    public static var closeWindow: Self { .change(.closeWindow) }
     public static var forget: Self { .change(.forget) }
 }
 

@@ -124,6 +124,7 @@ final class ReconnectingSession<Setup: Sendable> {
     /// The connection broke or cannot be trusted any more. Attempts to open the next one follow at growing intervals.
     func drop(_ error: PostgresError) {
         lastFailure = connection.map(error.of) ?? error
+        if (error.refusal ?? error.sqlState) != nil { options.database.silence.end() }
         discard()
         let failure = machine.failed(error.refusal ?? error.sqlState, at: .now, using: &generator)
         let metadata: Logger.Metadata = ["error": "\(error)"]

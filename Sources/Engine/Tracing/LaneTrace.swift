@@ -215,7 +215,7 @@ extension UnbatchedOperation {
         case .history: "HISTORY"
         case .change(.setPlan, _): "SETPLAN"
         case .change(.grant, _): "GRANT"
-        case .change(.resetUsage, _): "RESETUSAGE"
+        case .change(.resetUsage, _), .change(.closeWindow, _): "RESETUSAGE"
         case .change(.forget, _): "FORGET"
         }
     }

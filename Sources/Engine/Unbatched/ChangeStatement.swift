@@ -67,6 +67,9 @@ struct ChangeStatement {
         case .resetUsage(let period):
             parameters.append(text: period?.label)
             statement = EmbeddedSQL.resetUsage
+        case .closeWindow:
+            parameters.append(text: "window")
+            statement = EmbeddedSQL.resetUsage
         case .forget:
             statement = EmbeddedSQL.forgetUser
         }

@@ -22,19 +22,19 @@ public enum ChannelMessage: Sendable, Equatable {
         switch self {
         case .subscribed(let channel, let count):
             buffer.writeStaticString("$9\r\nsubscribe\r\n")
-            buffer.writeBulk(channel)
+            buffer.writeBulk(channel.utf8)
             buffer.writeString(":\(count)\r\n")
         case .unsubscribed(let channel, let count):
             buffer.writeStaticString("$11\r\nunsubscribe\r\n")
             if let channel {
-                buffer.writeBulk(channel)
+                buffer.writeBulk(channel.utf8)
             } else {
-                buffer.writeStaticString(version == 3 ? "_\r\n" : "$-1\r\n")
+                Reply.null(version: version).encode(into: &buffer)
             }
             buffer.writeString(":\(count)\r\n")
         case .usage(let channel, let answer):
             buffer.writeStaticString("$7\r\nmessage\r\n")
-            buffer.writeBulk(channel)
+            buffer.writeBulk(channel.utf8)
             buffer.writeBulk(fieldsOf: answer, in: vocabulary)
         }
     }
@@ -42,14 +42,14 @@ public enum ChannelMessage: Sendable, Equatable {
 
 extension ByteBuffer {
     /// The answer to `PING` on a RESP2 connection with subscriptions.
-    public mutating func writeSubscribedPong(_ text: String?) {
+    public mutating func writeSubscribedPong(_ text: EchoedBytes?) {
         writeStaticString("*2\r\n$4\r\npong\r\n")
-        writeBulk(text ?? "")
+        writeBulk(text?.bytes ?? [])
     }
 
-    fileprivate mutating func writeBulk(_ text: String) {
-        writeString("$\(text.utf8.count)\r\n")
-        writeString(text)
+    mutating func writeBulk(_ bytes: some Collection<UInt8>) {
+        writeString("$\(bytes.count)\r\n")
+        writeBytes(bytes)
         writeStaticString("\r\n")
     }
 

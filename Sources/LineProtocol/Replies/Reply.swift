@@ -2,7 +2,7 @@ import NIOCore
 import Usage
 
 /// One reply. Most are one line, or a count and that many lines: readable, and valid RESP for Redis client libraries.
-/// `bulk` and `hello` have Redis's own form.
+/// `bulk`, `integer`, `null` and `hello` have Redis's own form.
 public enum Reply: Sendable, Equatable {
     /// `+ALLOWED …`, `+BLOCKED …`, `+HELD …` or `+OK …`, by the answer's status.
     case answer(Answer)
@@ -14,8 +14,12 @@ public enum Reply: Sendable, Equatable {
     case pong
     /// `+` and the text.
     case text(String)
-    /// `$`, the text's length in bytes, and the text, as Redis answers `ECHO` and `INFO`.
-    case bulk(String)
+    /// `$`, the length in bytes, and the bytes, as Redis answers `ECHO` and `INFO`.
+    case bulk(EchoedBytes)
+    /// `:` and the number.
+    case integer(Int)
+    /// Redis's null, in a version of RESP.
+    case null(version: Int)
     /// `*N`, then `+` and the line each.
     case lines([String])
     /// `*0`
@@ -39,7 +43,9 @@ extension Reply {
         case .ok: buffer.writeStaticString("+OK\r\n")
         case .pong: buffer.writeStaticString("+PONG\r\n")
         case .text(let text): encodeLine(text, into: &buffer)
-        case .bulk(let text): buffer.writeString("$\(text.utf8.count)\r\n\(text)\r\n")
+        case .bulk(let text): buffer.writeBulk(text.bytes)
+        case .integer(let number): buffer.writeString(":\(number)\r\n")
+        case .null(let version): buffer.writeStaticString(version == 3 ? "_\r\n" : "$-1\r\n")
         case .lines(let lines):
             encodeCount(lines.count, into: &buffer)
             for line in lines { encodeLine(line, into: &buffer) }

@@ -31,12 +31,15 @@ extension ReplyError {
         case unknown = "UNKNOWN"
         case overloaded = "OVERLOADED"
         case draining = "DRAINING"
+        case noProto = "NOPROTO"
         case `internal` = "INTERNAL"
 
         /// When the code is sent. A test compares docs/reference/errors.md with it.
         public var meaning: String {
             switch self {
-            case .err: "no such verb; a verb that a RESP2 connection with subscriptions cannot use"
+            case .err:
+                "no such verb or subcommand; a client's name with a space; a verb that a RESP2 connection with "
+                    + "subscriptions cannot use"
             case .badArg:
                 "malformed user, number, key, period, option; wrong count of arguments; "
                     + "invalid UTF-8 or a control character"
@@ -54,6 +57,7 @@ extension ReplyError {
                 "too many requests to execute in time; too many connections with one token; or too many in total or "
                     + "from one address: then closes"
             case .draining: "shutting down; closes after the last reply"
+            case .noProto: "`HELLO` with another version than 2 or 3"
             case .internal: "a bug, logged with a reference; or a value in the database that is out of range"
             }
         }
@@ -61,7 +65,7 @@ extension ReplyError {
         /// Whether sending the same request again can help.
         public var retryHelps: String {
             switch self {
-            case .err, .badArg, .tooLong, .protocol, .noAuth, .forbidden, .notFound, .conflict: "no"
+            case .err, .badArg, .tooLong, .protocol, .noAuth, .forbidden, .notFound, .conflict, .noProto: "no"
             case .expired: "with a new key"
             case .unavailable, .overloaded: "yes"
             case .unknown: "same key"
@@ -88,4 +92,13 @@ extension ReplyError {
     }
 
     static let unknownCommand = ReplyError(code: .err, text: "unknown command; HELP lists the verbs")
+
+    static func unknownSubcommand(of verb: Verb) -> ReplyError {
+        ReplyError(code: .err, text: "unknown subcommand or wrong arguments; HELP \(verb.rawValue) lists those known")
+    }
+
+    static let unsupportedVersion = ReplyError(
+        code: .noProto,
+        text: "unsupported protocol version; HELLO takes the RESP version 2 or 3"
+    )
 }

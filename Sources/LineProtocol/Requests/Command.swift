@@ -29,22 +29,22 @@ public enum Command: Sendable, Equatable {
     case grant(user: UserID, messages: Int, key: MessageKey, reason: String?)
     /// Without a period: the current one.
     case resetUsage(user: UserID, period: BillingPeriod?)
+    /// `RESETUSAGE <user> window`.
+    case closeWindow(user: UserID)
     case forget(user: UserID)
-    case ping(text: String?)
-    case echo(text: String)
+    case ping(text: EchoedBytes?)
+    case echo(text: EchoedBytes)
     /// Without a verb: all of them.
     case help(verb: Verb?)
     case info
     case authenticate(Credentials)
     case quit
-    /// `version` is that of RESP, 2 or 3.
-    case hello(version: Int, credentials: Credentials? = nil)
+    /// `version` is that of RESP, 2 or 3; nil: the connection's stays. `clientName` is as of `CLIENT SETNAME`.
+    case hello(version: Int?, credentials: Credentials? = nil, clientName: String? = nil)
     /// One of the verbs with `lang=`, answered in this language. Boxed, because the others would have its size.
     indirect case inLanguage(Command, LanguageTag)
-    /// Client libraries describe themselves with it. The arguments are ignored.
-    case client
-    /// Interactive clients request the list of commands with it. The answer is empty.
-    case command
+    case client(ClientRequest)
+    case command(CommandListRequest)
     /// Selects database 0, the only one.
     case select
 }
@@ -65,7 +65,7 @@ extension Command {
         case .unsubscribe: .unsubscribe
         case .setPlan: .setPlan
         case .grant: .grant
-        case .resetUsage: .resetUsage
+        case .resetUsage, .closeWindow: .resetUsage
         case .forget: .forget
         case .ping: .ping
         case .echo: .echo
@@ -92,6 +92,9 @@ extension Command {
         if case .inLanguage(_, let language) = self { language } else { nil }
     }
 
+    /// In the place of a period, the open window.
+    static let window = "window"
+
     /// The arguments as a client sends them: defaults written out, options in the order of the syntax.
     private var arguments: [String] {
         switch self {
@@ -103,6 +106,7 @@ extension Command {
         case .release(let user, let key): ["\(user)"] + option(.key, key.text)
         case .check(let user, let messages): ["\(user)", "\(messages)"]
         case .usage(let user, let period), .resetUsage(let user, let period): ["\(user)"] + optional(period?.label)
+        case .closeWindow(let user): ["\(user)", Command.window]
         case .history(let user, let months): ["\(user)", "\(months)"]
         case .report(let period): optional(period?.label)
         case .top(let period, let count): optional(period?.label) + ["\(count)"]
@@ -112,15 +116,19 @@ extension Command {
         case .grant(let user, let messages, let key, let reason):
             ["\(user)", "\(messages)"] + option(.key, key.text) + option(.reason, reason)
         case .forget(let user): ["\(user)"]
-        case .ping(let text): optional(text)
-        case .echo(let text): [text]
+        case .ping(let text): optional(text?.text)
+        case .echo(let text): [text.text]
         case .help(let verb): optional(verb?.rawValue)
         case .authenticate(let credentials): optional(credentials.name) + [credentials.token.text]
-        case .hello(let version, let credentials):
-            ["\(version)"] + (credentials.map { ["AUTH", $0.name ?? "default", $0.token.text] } ?? [])
+        case .hello(let version, let credentials, let clientName):
+            optional(version.map { "\($0)" })
+                + (credentials.map { ["AUTH", $0.name ?? "default", $0.token.text] } ?? [])
+                + (clientName.map { ["SETNAME", $0] } ?? [])
+        case .client(let request): request.words
+        case .command(let request): [request.rawValue]
         case .select: ["0"]
         case .inLanguage(let command, let language): command.arguments + option(.lang, language.text)
-        case .info, .quit, .client, .command: []
+        case .info, .quit: []
         }
     }
 

@@ -20,8 +20,18 @@ extension Command {
         case .release(let user, let key): write(.release, user, nil, key, in: language, into: &buffer)
         case .reserve(let user, let messages, let key, let ttlSeconds):
             write(.reserve, user, Command.unlessDefault(messages), key, ttlSeconds, in: language, into: &buffer)
+        case .ping(let text?): Command.write(.ping, text, into: &buffer)
+        case .echo(let text): Command.write(.echo, text, into: &buffer)
         default: Command.write(answered(in: language).tokens, into: &buffer)
         }
+    }
+
+    /// Writes an array, because a line cannot have all bytes.
+    private static func write(_ verb: Verb, _ text: EchoedBytes, into buffer: inout ByteBuffer) {
+        let name = verb.rawValue
+        buffer.writeString("*2\r\n$\(name.utf8.count)\r\n\(name)\r\n$\(text.bytes.count)\r\n")
+        buffer.writeBytes(text.bytes)
+        buffer.writeStaticString("\r\n")
     }
 
     /// Writes the verbs that a chat backend sends for each chat message, without allocating an array of tokens.

@@ -26,7 +26,7 @@ package enum CommandParser {
         }
         let result = bytes.withUnsafeBytes { buffer in
             Result { () throws(ReplyError) in
-                try parse(RequestTokens(bytes: buffer, ranges: ranges), permissions, nil)
+                try parse(RequestTokens(bytes: buffer, ranges: ranges), permissions, nil, isArray: true)
             }
         }
         return try result.get()
@@ -36,13 +36,17 @@ package enum CommandParser {
     ///   - tokens: at least one.
     ///   - permissions: of the peer. A verb that needs others is refused before its arguments are checked.
     ///   - namespace: of users' names; nil where users are UUIDs only.
+    ///   - isArray: whether the request was an array, whose elements may be any bytes.
     static func parse(
         _ tokens: RequestTokens,
         _ permissions: Permissions,
-        _ namespace: UserNamespace?
+        _ namespace: UserNamespace?,
+        isArray: Bool
     ) throws(ReplyError) -> Command {
-        if let error = tokens.textError { throw error.replyError }
-        guard let verb = Verb(tokens[0]) else {
+        let named = Verb(tokens[0])
+        let mayBeBinary = isArray && named?.definition.arguments == .bytes
+        if !mayBeBinary, let error = tokens.textError { throw error.replyError }
+        guard let verb = named else {
             throw permissions.contains(.authenticated) ? .unknownCommand : .authenticationRequired
         }
         let definition = verb.definition

@@ -4,15 +4,15 @@ extension VerbDefinition {
         "PING [text]",
         "PONG, or the text",
         .authenticated,
-        arguments: .freeText
-    ) { .ping(text: $0.positional(0)?.text) }
+        arguments: .bytes
+    ) { .ping(text: $0.positional(0).map { EchoedBytes($0) }) }
 
     static let echo = VerbDefinition(
         "ECHO <text>",
         "the text",
         .authenticated,
-        arguments: .freeText
-    ) { .echo(text: $0.positional(0)?.text ?? "") }
+        arguments: .bytes
+    ) { .echo(text: EchoedBytes($0.positional(0) ?? UnsafeRawBufferPointer(start: nil, count: 0))) }
 
     static let help = VerbDefinition(
         "HELP [verb]",
@@ -27,9 +27,10 @@ extension VerbDefinition {
     }
 
     static let info = VerbDefinition(
-        "INFO",
-        "version, uptime, connections, queue, database state, counters",
-        .authenticated
+        "INFO [section]",
+        "version, uptime, connections, queue, database state, counters, whatever the section",
+        .authenticated,
+        arguments: .any
     ) { _ in .info }
 
     static let auth = VerbDefinition(
@@ -59,22 +60,24 @@ extension VerbDefinition {
         .anonymous,
         arguments: .any
     ) { arguments throws(ReplyError) in
-        var version = 2
+        var version: Int?
         if let token = arguments.positional(0) {
-            guard let number = token.plainNumber, (2...3).contains(number) else {
+            guard let number = token.plainNumber else {
                 throw .badArgument("HELLO takes the RESP version 2 or 3; the form is \(Verb.hello.syntax)")
             }
+            guard (2...3).contains(number) else { throw .unsupportedVersion }
             version = number
         }
-        let credentials = try helloCredentials(arguments)
+        let (credentials, clientName) = try helloOptions(arguments)
         // As Redis answers, so that a library learns at once that it needs a password.
         guard credentials != nil || arguments.permissions.contains(.authenticated) else { throw .helloWithoutToken }
-        return .hello(version: version, credentials: credentials)
+        return .hello(version: version, credentials: credentials, clientName: clientName)
     }
 
     /// `AUTH` and `SETNAME` are words followed by values here, not `name=value`.
-    private static func helloCredentials(_ arguments: Arguments) throws(ReplyError) -> Credentials? {
+    private static func helloOptions(_ arguments: Arguments) throws(ReplyError) -> (Credentials?, clientName: String?) {
         var credentials: Credentials?
+        var clientName: String?
         var index = 1
         while let option = arguments.positional(index) {
             if option.isWord("AUTH"), credentials == nil, let name = arguments.positional(index + 1),
@@ -83,27 +86,28 @@ extension VerbDefinition {
                 credentials = Credentials(name: name.text, token: Secret(token.text))
                 index += 3
             } else if option.isWord("SETNAME"), arguments.positional(index + 1) != nil {
+                clientName = try ClientRequest.name(arguments, at: index + 1)
                 index += 2
             } else {
                 throw .badArgument("after the version HELLO takes AUTH and SETNAME; the form is \(Verb.hello.syntax)")
             }
         }
-        return credentials
+        return (credentials, clientName)
     }
 
     static let client = VerbDefinition(
-        "CLIENT [anything]",
-        "accepted for client libraries, does nothing",
+        "CLIENT <subcommand>",
+        "for client libraries: ID, SETNAME, GETNAME, SETINFO, INFO, LIST, NO-EVICT, NO-TOUCH",
         .authenticated,
         arguments: .any
-    ) { _ in .client }
+    ) { arguments throws(ReplyError) in .client(try ClientRequest(arguments)) }
 
     static let command = VerbDefinition(
-        "COMMAND [anything]",
-        "accepted for client libraries, an empty list",
+        "COMMAND [subcommand]",
+        "for client libraries: COUNT, LIST, or an empty list of descriptions",
         .authenticated,
         arguments: .any
-    ) { _ in .command }
+    ) { arguments throws(ReplyError) in .command(try CommandListRequest(arguments)) }
 
     static let select = VerbDefinition(
         "SELECT 0",

@@ -1,7 +1,7 @@
 import Usage
 
 /// The verbs that chat backends use for each message. Only the scope `chat` permits those that count: a lost operator's
-/// or dashboard's token cannot send messages.
+/// or dashboard's token cannot send messages. `CHECK` only reads.
 extension VerbDefinition {
     static let consume = VerbDefinition(
         "CONSUME <user> [n] [key=] [lang=]",
@@ -14,7 +14,7 @@ extension VerbDefinition {
     static let check = VerbDefinition(
         "CHECK <user> [n] [lang=]",
         "what CONSUME would answer now; counts nothing, creates nothing",
-        .chat
+        [.chat, .dashboard, .operator]
     ) { arguments throws(ReplyError) in
         .check(user: try arguments.user(), messages: try arguments.messages())
     }

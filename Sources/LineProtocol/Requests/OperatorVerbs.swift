@@ -39,10 +39,13 @@ extension VerbDefinition {
 
     static let resetUsage = VerbDefinition(
         "RESETUSAGE <user> [period]",
-        "set the period's count to 0, and close the window",
+        "set the period's count to 0, and close the window; window as period: close the window alone",
         .operator
     ) { arguments throws(ReplyError) in
-        .resetUsage(user: try arguments.user(), period: try arguments.period(at: 1))
+        if let word = arguments.positional(1), word.text == Command.window {
+            return .closeWindow(user: try arguments.user())
+        }
+        return .resetUsage(user: try arguments.user(), period: try arguments.period(at: 1))
     }
 
     static let forget = VerbDefinition(

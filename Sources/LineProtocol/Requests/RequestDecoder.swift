@@ -143,7 +143,7 @@ public struct RequestDecoder {
     private func parse(_ bytes: UnsafeRawBufferPointer) -> DecodedRequest {
         do throws(ReplyError) {
             let tokens = RequestTokens(bytes: bytes, ranges: tokens)
-            return .command(try CommandParser.parse(tokens, permissions, namespace))
+            return .command(try CommandParser.parse(tokens, permissions, namespace, isArray: wasArray))
         } catch {
             return .failure(error)
         }

@@ -8,6 +8,8 @@ final class VerbDefinition: Sendable {
         case syntax
         /// As many as in the syntax. An equals sign does not make an option.
         case freeText
+        /// As `freeText`; in an array the arguments may be any bytes.
+        case bytes
         /// Any number of words.
         case any
     }

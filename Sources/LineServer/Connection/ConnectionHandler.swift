@@ -53,6 +53,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.context = context
         timeouts.start(at: .now(), limits)
         network = context.remoteAddress.flatMap(PeerNetwork.init)
+        machine.opened(peer: context.remoteAddress, own: context.localAddress)
         do throws(ReplyError) {
             numberInGroup = try group.connect(self, from: network)
         } catch {

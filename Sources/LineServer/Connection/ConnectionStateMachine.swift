@@ -56,6 +56,9 @@ struct ConnectionStateMachine {
     /// That of the peer's token; nil before it authenticates.
     private(set) var identity: Identity?
     private let connectionID: Int
+    private var client = ClientDescription()
+    /// Of a HELLO whose credentials are being checked.
+    private var offeredName: String?
     private let slotsMaximum: Int
     private let allowsWhenUnavailable: Bool
     private var words: CurrentWords.Reader
@@ -106,6 +109,11 @@ struct ConnectionStateMachine {
     /// long replies, such as HELP.
     private static let outputBytesMaximum = 32_768
 
+    /// For `CLIENT INFO`: the addresses of the peer and of this end.
+    mutating func opened(peer: SocketAddress?, own: SocketAddress?) {
+        client.addresses = (peer, own)
+    }
+
     /// Whether another request may be decoded.
     var acceptsRequests: Bool {
         switch state {
@@ -135,9 +143,12 @@ struct ConnectionStateMachine {
             return reply(.error(drainReason))
         }
         switch request {
-        case .command(.echo(let text)) where wasArray && !subscriptions.restrictsVerbs: return reply(.bulk(text))
+        case .command(.echo(let text)) where !subscriptions.restrictsVerbs:
+            return reply(ConnectionStateMachine.echo(text, wasArray: wasArray))
         case .command(.info) where wasArray && !subscriptions.restrictsVerbs:
-            return reply(.bulk(ServerInfo.bulk(dependencies.info())))
+            return reply(.bulk(EchoedBytes(ServerInfo.bulk(dependencies.info()))))
+        case .command(.ping(let text)):
+            return ping(text, wasArray: wasArray)
         case .command(let command):
             return perform(command, dependencies)
         case .failure(let error):
@@ -146,6 +157,18 @@ struct ConnectionStateMachine {
             state = .answering
             return reply(.error(error))
         }
+    }
+
+    /// Redis's own form for an array. A person's line gets a line, and has no other bytes.
+    private static func echo(_ text: EchoedBytes, wasArray: Bool) -> Reply {
+        wasArray ? .bulk(text) : .text(text.text)
+    }
+
+    private mutating func ping(_ text: EchoedBytes?, wasArray: Bool) -> RequestAction {
+        let pong = text.map { ConnectionStateMachine.echo($0, wasArray: wasArray) } ?? .pong
+        guard subscriptions.isSubscribed else { return reply(pong) }
+        slots.append(.change(.ping(text, pong)))
+        return .replied
     }
 
     private mutating func perform(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
@@ -157,9 +180,6 @@ struct ConnectionStateMachine {
         _ dependencies: Dependencies
     ) -> RequestAction {
         switch command {
-        case .ping(let text):
-            slots.append(.change(.ping(text)))
-            return .replied
         case .subscribe, .unsubscribe, .quit: return answer(command, dependencies)
         case _ where subscriptions.restrictsVerbs: return reply(.error(.onlySubscriptions))
         case .hello where subscriptions.willBeSubscribed, .authenticate where subscriptions.willBeSubscribed:
@@ -195,15 +215,16 @@ struct ConnectionStateMachine {
     /// Commands that need no engine, and subscriptions.
     private mutating func answerHere(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
         switch command {
-        case .ping(nil): reply(.pong)
-        case .ping(let text?), .echo(let text): reply(.text(text))
         case .help(let verb): reply(.help(about: verb))
         case .info: reply(.lines(dependencies.info()))
-        case .hello(let version, let credentials?): .authenticate(credentials, hello: version)
-        case .hello(let version, nil): hello(version, dependencies)
+        case .hello(let version, let credentials, let name):
+            hello(version ?? subscriptions.intendedVersion, credentials, name, dependencies)
         case .authenticate(let credentials): .authenticate(credentials, hello: nil)
-        case .client, .select: reply(.ok)
-        case .command: reply(.empty)
+        case .client(let request): reply(about: request)
+        case .select: reply(.ok)
+        case .command(.descriptions): reply(.empty)
+        case .command(.count): reply(.integer(Verb.allCases.count))
+        case .command(.names): reply(.lines(Verb.allCases.map(\.rawValue)))
         case .quit: quit()
         case .subscribe(let channels): subscribe(channels)
         case .unsubscribe(let channels): unsubscribe(channels)
@@ -211,7 +232,30 @@ struct ConnectionStateMachine {
         }
     }
 
+    private mutating func reply(about request: ClientRequest) -> RequestAction {
+        reply(
+            client.reply(
+                to: request,
+                id: connectionID,
+                version: subscriptions.intendedVersion,
+                user: identity?.name,
+                subscriptions: subscriptions.count
+            )
+        )
+    }
+
+    private mutating func hello(
+        _ version: Int,
+        _ credentials: Credentials?,
+        _ name: String?,
+        _ dependencies: Dependencies
+    ) -> RequestAction {
+        offeredName = name
+        return credentials.map { .authenticate($0, hello: version) } ?? hello(version, dependencies)
+    }
+
     private mutating func hello(_ version: Int, _ dependencies: Dependencies) -> RequestAction {
+        if let offeredName { client.name = offeredName }
         let hello = Reply.hello(
             version: version,
             serverVersion: dependencies.serverVersion,

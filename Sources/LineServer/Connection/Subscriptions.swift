@@ -18,8 +18,8 @@ struct Subscriptions {
         case refused(ReplyError)
         /// Nil: from all channels.
         case unsubscribed([UsageChannel]?)
-        /// The form of the reply depends on the subscriptions at that time.
-        case ping(String?)
+        /// The reply, but on a RESP2 connection that has subscriptions at that time.
+        case ping(EchoedBytes?, Reply)
         /// Another version of RESP, from its reply on.
         case hello(version: Int, Reply)
     }
@@ -41,7 +41,7 @@ struct Subscriptions {
     /// The version of RESP in replies.
     private var version = 2
     /// The version once all accepted requests are answered.
-    private var intendedVersion = 2
+    private(set) var intendedVersion = 2
     private var unconfirmedVersions = 0
     private let maximum: Int
 
@@ -51,6 +51,9 @@ struct Subscriptions {
 
     /// There are subscriptions now, or once all accepted changes are confirmed.
     var isSubscribed: Bool { !intended.isEmpty || !names.isEmpty }
+
+    /// How many there are once all accepted changes are confirmed.
+    var count: Int { intended.count }
 
     /// There are subscriptions once all accepted changes are confirmed.
     var willBeSubscribed: Bool { !intended.isEmpty }
@@ -127,11 +130,11 @@ struct Subscriptions {
         case .unsubscribed(nil):
             _ = unconfirmed.popFirst()
             endAll(&output)
-        case .ping(let text):
+        case .ping(let text, let reply):
             if version == 2, !names.isEmpty {
                 output.writeSubscribedPong(text)
             } else {
-                (text.map { .text($0) } ?? Reply.pong).encode(into: &output)
+                reply.encode(into: &output)
             }
         case .hello(let version, let reply):
             unconfirmedVersions -= 1

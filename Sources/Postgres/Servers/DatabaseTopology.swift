@@ -19,6 +19,7 @@ public final class DatabaseTopology: Sendable {
     /// Of the connection string; an error if it cannot be parsed, which connecting then throws.
     let parameters: Result<ConnectionParameters, PostgresError>
     private let state = Mutex(State())
+    public let silence = DatabaseSilence()
 
     /// - Parameter connectionString: of libpq, or a URI. It may name several hosts, and may hold a password.
     public init(_ connectionString: String) {

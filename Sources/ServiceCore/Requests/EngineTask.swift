@@ -29,6 +29,7 @@ package enum EngineTask: Equatable, Sendable {
         case .grant(let user, let messages, let key, let reason):
             self = EngineTask(.grant(messages, key: key, reason: reason), of: user, by: identity)
         case .resetUsage(let user, let period): self = EngineTask(.resetUsage(period), of: user, by: identity)
+        case .closeWindow(let user): self = EngineTask(.closeWindow, of: user, by: identity)
         case .forget(let user): self = EngineTask(.forget, of: user, by: identity)
         case .report(let period): self = .report(.report(period ?? .open))
         case .top(let period, let count): self = .report(.top(period ?? .open, count: count))

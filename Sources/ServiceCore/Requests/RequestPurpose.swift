@@ -17,7 +17,7 @@ package enum RequestPurpose: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - allowsWhenUnavailable: the setting `when-unavailable`: while the database cannot be reached,
-    ///   messages are allowed uncounted. A chat that holds messages while it streams goes on too: RESERVE, COMMIT and
+    ///   messages are allowed without being counted for certain. A chat that holds messages while it streams goes on too: RESERVE, COMMIT and
     ///   RELEASE are each answered so, and no hold is remembered.
     ///   - vocabulary: that of the request's language.
     package func answer(
@@ -25,12 +25,12 @@ package enum RequestPurpose: Equatable, Sendable {
         allowsWhenUnavailable: Bool,
         in vocabulary: Vocabulary
     ) -> Result<UncountedAnswer, ReplyError> {
-        if allowsWhenUnavailable, error.code == .unreachable, let answer = uncountedAnswer(in: vocabulary) {
+        if allowsWhenUnavailable, error.isOutage, let answer = uncountedAnswer(in: vocabulary) {
             return .success(answer)
         }
         return .failure(
             self == .reading
-                ? ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary)
+                ? ReplyError(reading: error, in: vocabulary)
                 : ReplyError(error)
         )
     }

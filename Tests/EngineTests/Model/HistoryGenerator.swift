@@ -72,7 +72,8 @@ struct HistoryGenerator {
         case ..<88: return (user, .history(Int.random(in: 1...8, using: &random)))
         case ..<93: return (user, .setPlan(change(of: user)))
         case ..<96: return (user, grant())
-        case ..<98: return (user, .resetUsage(random.chance(50) ? nil : period()))
+        case ..<97: return (user, .resetUsage(random.chance(50) ? nil : period()))
+        case ..<98: return (user, .closeWindow)
         default: return (user, .forget)
         }
     }

@@ -117,7 +117,8 @@ struct HoldHistory {
             let calendarMonth = BillingPeriod(year: now.date.year, month: now.date.month)
             let period = generator.element(of: HoldHistory.periods)
             return period == calendarMonth ? .usage : .usageInPeriod(period)
-        case 94..<96: return .resetUsage(nil)
+        case 94: return .resetUsage(nil)
+        case 95: return .closeWindow
         default: return .setPlan(plan(of: user))
         }
     }

@@ -45,6 +45,8 @@ extension ReferenceModel {
             return .answer(try grant(user, messages: messages, key: key, at: now))
         case .change(.resetUsage(let period), _):
             return resetUsage(user, period: period, at: now).map { .answer($0) } ?? .failure(.noSuchPeriod)
+        case .change(.closeWindow, _):
+            return .answer(closeWindow(user, at: now))
         case .change(.forget, _):
             forget(user)
             return .done

@@ -12,7 +12,7 @@ struct ProblemTests {
         let expected: [ReplyError.Code: Int] = [
             .err: 400, .badArg: 400, .tooLong: 413, .protocol: 400, .noAuth: 401, .forbidden: 403, .notFound: 404,
             .conflict: 409, .expired: 410, .unavailable: 503, .unknown: 504, .overloaded: 503, .draining: 503,
-            .internal: 500,
+            .internal: 500, .noProto: 400,
         ]
         #expect(Set(expected.keys) == Set(ReplyError.Code.allCases))
         for (code, status) in expected {

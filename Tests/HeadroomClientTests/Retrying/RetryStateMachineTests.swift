@@ -214,7 +214,7 @@ struct RetryStateMachineTests {
         let named: Set<HeadroomError.Code> = [
             .unknownCommand, .badArgument, .tooLong, .protocolViolation, .notAuthenticated, .forbidden, .notFound,
             .conflict,
-            .expired, .unavailable, .unknown, .overloaded, .draining, .internal,
+            .expired, .unavailable, .unknown, .overloaded, .draining, .unsupportedVersion, .internal,
         ]
         #expect(named == Set(ReplyError.Code.allCases.map { HeadroomError.Code(rawValue: $0.rawValue) }))
     }

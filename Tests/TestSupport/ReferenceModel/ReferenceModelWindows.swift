@@ -81,6 +81,17 @@ extension ReferenceModel {
         guard let window = windows[user] else { return }
         let isOpenPeriod = snapshot(of: user, at: now).period == period
         guard window.period == period || isOpenPeriod && window.endsAt > now else { return }
+        close(window, of: user)
+    }
+
+    /// `RESETUSAGE <user> window`.
+    public mutating func closeWindow(_ user: UserID, at now: Instant) -> Answer {
+        restoreForgotten(user, at: now)
+        if let window = windows[user], window.endsAt > now { close(window, of: user) }
+        return Answer(user: user, status: .ok, snapshot: snapshot(of: user, at: now))
+    }
+
+    private mutating func close(_ window: Window, of user: UserID) {
         windows[user] = nil
         for (key, used) in keys[user] ?? [:] where used.windowOpenedAt == window.openedAt {
             keys[user]?[key]?.windowOpenedAt = nil

@@ -36,12 +36,12 @@ class TokensRequired(TokenCase):
             "SETPLAN": f"SETPLAN {user} paid", "GRANT": f"GRANT {user} 5 key=g", "RESERVE": f"RESERVE {user} key=r",
             "COMMIT": f"COMMIT {user} key=r", "RELEASE": f"RELEASE {user} key=r", "SUBSCRIBE": f"SUBSCRIBE usage:{user}",
             "UNSUBSCRIBE": "UNSUBSCRIBE", "REPORT": "REPORT", "TOP": "TOP", "INFO": "INFO", "PING": "PING", "HELP": "HELP",
-            "ECHO": "ECHO x", "SELECT": "SELECT 0", "CLIENT": "CLIENT x", "COMMAND": "COMMAND", "HELLO": "HELLO 3",
+            "ECHO": "ECHO x", "SELECT": "SELECT 0", "CLIENT": "CLIENT ID", "COMMAND": "COMMAND", "HELLO": "HELLO 3",
         }.get(verb, f"{verb} {user}")  # fmt: skip
 
     VERBS = {
-        "chat": ["CONSUME", "CHECK", "RESERVE", "COMMIT", "RELEASE"],
-        "chat dashboard operator": ["USAGE"],
+        "chat": ["CONSUME", "RESERVE", "COMMIT", "RELEASE"],
+        "chat dashboard operator": ["CHECK", "USAGE"],
         "dashboard operator": ["HISTORY", "REPORT", "TOP", "UNSUBSCRIBE", "SUBSCRIBE"],
         "operator": ["SETPLAN", "GRANT", "RESETUSAGE", "FORGET"],
         "": ["PING", "ECHO", "HELP", "INFO", "SELECT", "CLIENT", "COMMAND", "HELLO"],

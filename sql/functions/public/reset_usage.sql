@@ -1,5 +1,6 @@
--- Sets a user's count to 0 in the named period, or in the current one, and closes an open window. Returns the usage of
--- the current period. Locks the usage row.
+-- Sets a user's count to 0 in the named period, or in the current one, and closes an open window. The period 'window' is
+-- the open window alone: the counts of periods stay, and without an open window nothing is changed. Returns the usage
+-- of the current period. Locks the usage row.
 create or replace function public.reset_usage(p_user_id uuid, p_billing_period text default null)
     returns headroom.answer
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -8,6 +9,7 @@ declare
     v_period text := p_billing_period;
     v_before public.message_usage;
     v_entitlement headroom.entitlement;
+    v_window headroom.usage_window;
 begin
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
@@ -23,26 +25,24 @@ begin
         perform headroom.lock_subscriber(p_user_id);
         perform headroom.correct_clock_jump(p_user_id, v_entitlement, headroom.now());
     end if;
+    if v_period = 'window' then
+        v_window := headroom.close_window(p_user_id, v_entitlement.billing_period);
+        if v_window.opened_at is not null then
+            perform headroom.record_change(
+                p_user_id, v_window.billing_period, 'reset',
+                jsonb_build_object('period', v_window.billing_period, 'window_count', v_window.used),
+                jsonb_build_object('period', v_window.billing_period, 'window_count', 0)
+            );
+        end if;
+        return headroom.format_answer(
+            p_user_id, headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy()), 0
+        );
+    end if;
     if v_period is null then
         v_period := (headroom.read_usage_snapshot(p_user_id, headroom.unknown_users_policy())).billing_period;
     end if;
     if v_period = v_entitlement.billing_period then
-        -- An open window may be in the row of an earlier period or plan. Locked in the order of the slow path.
-        perform from public.message_usage
-        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
-            and (billing_period = v_period or window_ends_at > headroom.now())
-        order by billing_period for update;
-        -- The messages of its keys count in no window any more.
-        update headroom.message_keys as keys set window_opened_at = null
-        where keys.bucket = headroom.bucket_of(p_user_id) and keys.user_id = p_user_id
-            and keys.window_opened_at in (
-                select usage.window_opened_at from public.message_usage as usage
-                where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
-            );
-        update public.message_usage
-        set window_opened_at = null, window_ends_at = null, window_count = null, window_held = null
-        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period <> v_period
-            and window_ends_at > headroom.now();
+        perform headroom.close_window(p_user_id, v_period);
     end if;
     select * into v_before from public.message_usage
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period

@@ -49,6 +49,7 @@ struct ActionConfirmation {
         switch form.action {
         case .grant: "Grant messages"
         case .reset: "Reset usage"
+        case .resetWindow: "Close the window"
         case .setPlan: "Set the plan"
         case .forget: "Forget the user"
         }
@@ -61,6 +62,9 @@ struct ActionConfirmation {
         case .reset:
             let used = snapshot.map { " from \(NumberText.grouped($0.used))" } ?? ""
             return "Set the count of \(period)\(used) to 0?"
+        case .resetWindow:
+            let used = snapshot?.windowShown.map { ", with \(NumberText.count($0.used, "message"))," } ?? ""
+            return "Close the window\(used) that is open now?"
         case .setPlan(let fields):
             let label = planLabel.map { "\($0.isolated) (\(fields.plan))" } ?? fields.plan
             let state = fields.state.map { ", state \($0.rawValue.spaced)" } ?? ""
@@ -72,7 +76,7 @@ struct ActionConfirmation {
 
     private var caveat: Notice? {
         switch form.action {
-        case .grant, .reset: return snapshot.flatMap { ActionCaveat(form.action, $0) }?.notice
+        case .grant, .reset, .resetWindow: return snapshot.flatMap { ActionCaveat(form.action, $0) }?.notice
         case .forget: return Notice(.bad, "This cannot be undone.", "Nobody can read or restore the data afterwards.")
         case .setPlan(let fields):
             let hasEnded = [.expired, .revoked, .billingRetry].contains(fields.state)
@@ -89,6 +93,7 @@ struct ActionConfirmation {
     private var effects: [String] {
         switch form.action {
         case .grant, .reset: []
+        case .resetWindow: ["Kept: the count of the current period. The next message opens another window."]
         case .setPlan:
             [
                 "Replaced: all subscriptions of the user, also those of stores. A store goes on charging, and its next "
@@ -111,7 +116,7 @@ struct ActionConfirmation {
     private var consequence: String {
         let record = "is recorded in the audit log as done by \(actor)."
         return switch form.action {
-        case .grant, .reset, .setPlan:
+        case .grant, .reset, .resetWindow, .setPlan:
             caveat == nil ? "It takes effect with the next message and \(record)" : "It \(record)"
         case .forget: "It \(record)"
         }
@@ -121,6 +126,7 @@ struct ActionConfirmation {
         switch form.action {
         case .grant: "Yes, grant"
         case .reset: "Yes, reset"
+        case .resetWindow: "Yes, close the window"
         case .setPlan: "Yes, set the plan"
         case .forget: "Yes, delete all data"
         }
@@ -129,7 +135,7 @@ struct ActionConfirmation {
     /// A class of the stylesheet.
     private var buttonClass: String {
         switch form.action {
-        case .grant, .setPlan: "primary"
+        case .grant, .resetWindow, .setPlan: "primary"
         case .reset, .forget: "danger"
         }
     }
@@ -138,7 +144,7 @@ struct ActionConfirmation {
         switch form.action {
         case .grant(let messages): [ConfirmPage.Field(name: "messages", value: String(messages))]
         case .setPlan(let fields): fields.fields.map { ConfirmPage.Field(name: $0.name, value: $0.value) }
-        case .reset, .forget: []
+        case .reset, .resetWindow, .forget: []
         }
     }
 }

@@ -6,6 +6,8 @@ struct ActionForm: Equatable, Sendable {
     enum Action: Equatable, Sendable {
         case grant(messages: Int)
         case reset
+        /// Closes the open window.
+        case resetWindow
         case setPlan(PlanFields)
         case forget
 
@@ -14,13 +16,14 @@ struct ActionForm: Equatable, Sendable {
             switch self {
             case .grant: "grant"
             case .reset: "reset"
+            case .resetWindow: "window"
             case .setPlan: "plan"
             case .forget: "forget"
             }
         }
     }
 
-    static let actionNames = ["grant", "reset", "plan", "forget"]
+    static let actionNames = ["grant", "reset", "window", "plan", "forget"]
 
     var action: Action
     /// For the audit log; 1 to 1,024 bytes.
@@ -49,6 +52,7 @@ struct ActionForm: Equatable, Sendable {
         let reason = try self.reason(fields)
         switch action {
         case "reset": return ActionForm(action: .reset, reason: reason)
+        case "window": return ActionForm(action: .resetWindow, reason: reason)
         case "forget": return ActionForm(action: .forget, reason: reason)
         case "plan": return ActionForm(action: .setPlan(try PlanFields(fields, plans: plans)), reason: reason)
         case "grant":

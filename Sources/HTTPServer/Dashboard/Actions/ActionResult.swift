@@ -89,6 +89,10 @@ struct ActionResult: Equatable, Sendable {
                 "All data of this user is deleted. A trial that was started stays spent.",
                 isOutcome: true
             )
+        case ("window", let caveat?):
+            Notice(.warning, "Closed, but the user \(caveat.ending)", caveat.text, isOutcome: true)
+        case ("window", nil):
+            Notice(.good, "The window is closed.", "The next message opens another one.", isOutcome: true)
         case ("grant", let caveat?):
             Notice(.warning, "Granted, but the user \(caveat.ending)", caveat.text + newLimit, isOutcome: true)
         case (_, let caveat?):

@@ -72,6 +72,8 @@ struct UserActionHandler: Sendable {
         actions.messagesError = draft?.error("grant", "messages")
         actions.grantReason = reason("grant")
         actions.resetReason = reason("reset")
+        actions.hasWindow = snapshot?.windowShown?.resetsAt != nil
+        actions.windowReason = reason("window")
         actions.forgetReason = reason("forget")
         if let plans, !plans.isEmpty {
             actions.plan = UserPage.PlanForm(
@@ -154,6 +156,7 @@ struct UserActionHandler: Sendable {
                     by: ChangeAuthor(actor: viewer.actor)
                 )
             case .reset: .change(.resetUsage(nil), by: author)
+            case .resetWindow: .change(.closeWindow, by: author)
             case .setPlan(let fields): .change(.setPlan(fields.change(of: user)), by: author)
             case .forget: .change(.forget, by: author)
             }

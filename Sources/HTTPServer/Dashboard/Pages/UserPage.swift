@@ -88,6 +88,9 @@ struct UserPage {
         var messagesError: String?
         var grantReason = ReasonField(id: "grant-reason")
         var resetReason = ReasonField(id: "reset-reason")
+        /// Whether a window is open.
+        var hasWindow = false
+        var windowReason = ReasonField(id: "window-reason")
         var forgetReason = ReasonField(id: "forget-reason")
         /// Nil while the plans cannot be read.
         var plan: PlanForm?
