@@ -5,8 +5,6 @@ var (user, message) = (args[0], args[1]);
 await using var connection = await ConnectionMultiplexer.ConnectAsync(new ConfigurationOptions
 {
     EndPoints = { "127.0.0.1:6747" }, ConnectTimeout = 1000, AsyncTimeout = 3000, AbortOnConnectFail = false,
-    CommandMap = CommandMap.Create(new HashSet<string> { "PING", "AUTH" }, available: true), // not CONFIG, GET …
-    TieBreaker = "", ConfigurationChannel = "",
 });
 var reply = "";
 var unsure = false; // an attempt of this run may have counted the message

@@ -21,9 +21,7 @@ extension FuzzInput {
         case 17: .command(.hello(version: optional { 2 + $0.below(2) }, credentials: optional { $0.credentials() }))
         case 18: .command(.authenticate(credentials()))
         case 19:
-            .command(
-                one(of: [.info, .client(.id), .client(.setName("a")), .command(.descriptions), .select, .help(verb: .ping)])
-            )
+            .command(one(of: [.info, .client(.id), .client(.setName("a")), .command(.descriptions), .select]))
         case 20: .failure(ReplyError(code: .badArg, text: "no"))
         // Rare, because no request is accepted after them.
         case 21 where below(8) == 0: .fatal(ReplyError(code: .protocol, text: "broken"))

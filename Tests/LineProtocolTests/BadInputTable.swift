@@ -47,7 +47,9 @@ extension BadInput {
         BadInput("the longest element", "*1\r\n$536870912\r\n", .fatal(.tooLong)),
     ]
 
-    private static func echoed(_ bytes: Int) -> Command { .echo(text: EchoedBytes(String(repeating: "x", count: bytes))) }
+    private static func echoed(_ count: Int) -> Command {
+        .echo(text: EchoedBytes(Array(repeating: UInt8(ascii: "x"), count: count)))
+    }
 
     /// `bytes` in the middle of a token, in both framings. The array is one of a verb that takes text only.
     private static func within(_ name: String, _ bytes: [UInt8], _ outcome: Outcome) -> [BadInput] {

@@ -48,6 +48,13 @@ struct ChangePublisherTests {
                 try await waitForSnapshot(engine) { $0.used == 700 && $0.tier == .gentle }
                 try await database.psql.execute("select * from reset_usage('\(user(1))')")
                 try await waitForSnapshot(engine) { $0.used == 0 }
+                try await database.psql.execute(
+                    "update headroom.plans set window_messages = 9, window_seconds = 3600 where plan = 'paid'"
+                )
+                _ = try await other.execute(user(1), .consume(1))
+                try await waitForSnapshot(engine) { $0.used == 1 && $0.windowUsed == 1 }
+                _ = try await other.execute(user(1), .closeWindow)
+                try await waitForSnapshot(engine) { $0.used == 1 && $0.windowUsed == 0 }
                 try await database.psql.execute("select * from set_plan('\(user(1))', 'pro')")
                 try await waitForSnapshot(engine) { $0.plan.name == "pro" && $0.limit == nil }
                 _ = try await other.execute(user(1), .consume(1))

@@ -1,3 +1,4 @@
+import Foundation
 import Postgres
 import TestSupport
 import Testing
@@ -99,6 +100,36 @@ struct ReachabilityTests {
                 #expect([.unavailable, .unknown].contains(code), "\(outcome)")
             }
             try await other.execute("rollback")
+        }
+    }
+
+    @Test(
+        "or while a stopped server does, may be let through only if the database answers no session at all",
+        arguments: [true, false]
+    )
+    func silent(isMonitored: Bool) async throws {
+        let database = try await TestDatabase.fresh()
+        let timeout = Duration.seconds(3)
+        let engine = EngineHarness(database.conninfo, lanes: 1, requestTimeout: timeout, isMonitored: isMonitored)
+        try await engine.running {
+            _ = try await engine.execute([(ada, .consume(1))], within: waitLimit)
+            let lane = try #require(
+                try await database.psql.number(
+                    """
+                    select pid from pg_stat_activity
+                    where datname = current_database() and application_name = 'headroom lane'
+                    """
+                )
+            )
+            kill(pid_t(lane), SIGSTOP)
+            defer { kill(pid_t(lane), SIGCONT) }
+            let sent = engine.submit([(ada, .consume(1))])
+            try await waitUntil("the lane has taken it") { engine.engine.snapshot.queueDepth == 0 }
+            // Waits behind it.
+            let waiting = engine.submit([(ada, .consume(1)), (ada, .check(1))], within: .seconds(2))
+            let outcomes = try await engine.outcomes(of: sent + waiting).map(\.failure)
+            #expect(outcomes == (isMonitored ? [.unknown, .late, .late] : [.unanswered, .unreachable, .unreachable]))
+            #expect(outcomes.map { $0?.isOutage } == Array(repeating: !isMonitored, count: 3))
         }
     }
 

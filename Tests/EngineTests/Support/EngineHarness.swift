@@ -15,7 +15,10 @@ final class EngineHarness: Sendable {
     private let mailboxIndex: Int
     private let nextSlot = Mutex<UInt64>(0)
 
-    /// - Parameter requestTimeout: long by default, so that only tests of timeouts depend on the machine's speed.
+    /// - Parameters:
+    ///   - requestTimeout: long by default, so that only tests of timeouts depend on the machine's speed.
+    ///   - isMonitored: whether the database answers another session, as it does the monitor's, whatever the lanes wait
+    ///     for.
     init(
         _ conninfo: String,
         unknownUsersPolicy: UnknownUsersPolicy = .trial,
@@ -23,7 +26,8 @@ final class EngineHarness: Sendable {
         manageURL: String? = nil,
         placements: CurrentPlacements? = nil,
         requestTimeout: Duration = waitLimit,
-        sendsNotifications: Bool = false
+        sendsNotifications: Bool = false,
+        isMonitored: Bool = true
     ) {
         let configuration = EngineConfiguration(
             database: DatabaseTopology(conninfo),
@@ -36,6 +40,8 @@ final class EngineHarness: Sendable {
             connectTimeout: waitLimit,
             sendsNotifications: sendsNotifications
         )
+        let silence = configuration.database.silence
+        if isMonitored { silence.whenDoubted { silence.end() } }
         engine = BatchingEngine(configuration, placements: placements, logger: log.logger)
         mailboxIndex = engine.register(mailbox)
     }

@@ -35,6 +35,21 @@ class Plans(AccessCase):
         self.assertIn("The plan is set. It takes effect with the next message. The limit of this period is now 800.", page)
         self.assertIn("plan by token:operator : ticket 4711", page)
 
+    def test_an_open_window_is_closed_and_the_period_stays(self):
+        user = new_user()
+        self.psql.run("update headroom.plans set window_messages = 5, window_seconds = 3600 where plan = 'trial'")
+        self.addCleanup(self.psql.run, "update headroom.plans set window_messages = null, window_seconds = null where plan = 'trial'")
+        client = self.signed_in()
+        self.assertNotIn("Close the window", visible_text(client.get(f"/dashboard/users/{user}")))
+        self.send_command(f"CONSUME {user} 5")
+        self.assertIn("Close the window", visible_text(client.get(f"/dashboard/users/{user}")))
+        confirmation, done = self.act(client, user, "window")
+        self.assertIn("Close the window, with 5 messages, that is open now?", visible_text(confirmation))
+        usage = Answer(self.send_command(f"CONSUME {user}"))
+        self.assertEqual((usage.used, usage["window_used"]), (6, "1"))
+        self.assertEqual([row[:3] for row in self.audit(user)], [["reset", "token:operator", "ticket 4711"]])
+        self.assertIn("The window is closed.", visible_text(client.get(done.headers["Location"])))
+
     def test_nothing_is_set_before_it_is_confirmed(self):
         user = new_user()
         client = self.signed_in()

@@ -12,6 +12,7 @@ from support.postgres import SQLError
 from support.reference import documented
 from support.service import Service, command, environment
 from support.stores import revenuecat
+from support.tokens import token
 from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.webhooks import WEBHOOK_SETTINGS, post_event
 from support.wire import Answer
@@ -19,6 +20,7 @@ from support.wire import Answer
 DOCS = os.path.join(os.path.dirname(__file__), "../../../docs")
 RECIPES = dict.fromkeys(("operations.md", "running.md", "monitoring.md", "database.md", "instances.md"), "###") | {"adopt-a-table.md": "#"}
 """The pages, and the level of the headings of recipes in them."""
+SERVICE_COMMAND = re.compile(r"\bheadroom (ask|ping|plan|report|status|top|user) ")
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 JUST_BEFORE = "2026-03-15T09:29:58Z"
 
@@ -47,6 +49,8 @@ def slug(heading):
 
 class Operations(Case):
     CLOCK = MID_MONTH
+    # A token that a recipe creates is required by the instance alone that it is for.
+    FLAGS = ("--authentication", "off")
     OPERATOR = "recipe_operator"
 
     @classmethod
@@ -75,7 +79,16 @@ class Operations(Case):
         self.send_command(f"CONSUME {USER}")
 
     def run_recipe(self, heading, url=None, **variables):
-        """Runs the blocks in order, and returns their output."""
+        """Runs the blocks in order, and returns their output. Commands to a running service have the token that the page names."""
+        if any(SERVICE_COMMAND.search(text) for _, text in recipes()[heading]) and "HEADROOM_TARGET" not in variables:
+            number, operator = token(self, "operator", "operator")
+            service = self.serve("--authentication", "required")
+            try:
+                target = {"HEADROOM_TARGET": f"127.0.0.1:{service.port}", "HEADROOM_TOKEN": operator}
+                return self.run_recipe(heading, url, **target, **variables)
+            finally:
+                service.stop()
+                self.psql.run(f"delete from headroom.tokens where id = {number}")
         self.set_clock(MID_MONTH)
         # Recipes about users run as an operator; creating, copying and pruning a database needs its owner or the service's login.
         operators = recipes("One user", "Everybody", "Stores")
@@ -129,7 +142,7 @@ class Operations(Case):
 
     def check_why_was_this_user_blocked(self, run):
         self.set_count(USER, 800)
-        output = run(HEADROOM_TARGET=f"127.0.0.1:{self.service.port}")
+        output = run()
         self.assertRegex(output, rf"\+BLOCKED user={USER} .* reason=limit_reached .*\n")
         self.assertRegex(output, r"\n2026-03-15T\S+ +plan +\S+ ")
         with open(f"{DOCS}/operations.md") as file:

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from support.case import Case
@@ -12,6 +13,8 @@ from support.waiting import wait_until
 from support.wire import Answer
 
 KEEP_CHATTING = "I couldn't check your usage right now — don't worry, you can keep chatting."
+
+TRY_AGAIN = "I couldn't check your usage right now. Let's try again in a moment."
 
 LANES = "from pg_stat_activity where application_name = 'headroom lane'"
 
@@ -219,8 +222,8 @@ class AllowedWhenUnavailable(Case):
         ):  # fmt: skip
             headers = {} if verb == "check" else {"Idempotency-Key": "stream"}
             self.assertEqual(self.service.http("POST", f"/v1/usage/{user}/{verb}", headers=headers).json, {**let_through, **fields})
-        self.assertRegex(self.send_command(f"USAGE {user}"), rf"^-UNAVAILABLE retry_ms=\d+ {KEEP_CHATTING}$")
-        self.assertEqual(self.service.http("GET", f"/v1/usage/{user}").json["detail"], KEEP_CHATTING)
+        self.assertRegex(self.send_command(f"USAGE {user}"), rf"^-UNAVAILABLE retry_ms=\d+ {TRY_AGAIN}$")
+        self.assertEqual(self.service.http("GET", f"/v1/usage/{user}").json["detail"], TRY_AGAIN)
         for request in (f"USAGE {user}", f"HISTORY {user}", f"SETPLAN {user} pro", f"RESETUSAGE {user}"):
             self.assertRegex(self.send_command(request), r"^-UNAVAILABLE retry_ms=\d+ ", "only the question whether to send is lenient")
         self.cluster.start()
@@ -229,6 +232,28 @@ class AllowedWhenUnavailable(Case):
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 2)
         self.assertRegex(self.send_command(f"COMMIT {user} key=stream"), "^-NOTFOUND ", "nothing was remembered")
         self.assertEqual(self.count(user), 2)
+
+    def test_a_frozen_database_lets_messages_through_from_the_first_one_on(self):
+        user = self.user()
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
+        uncounted = f'degraded=1 banner="{KEEP_CHATTING}"'
+        self.cluster.signal_all(signal.SIGSTOP)
+        try:
+            with self.service.connect() as connection, ThreadPoolExecutor(8) as pool:
+                # The first is sent to the database, the second waits behind it; the others go to whatever lane.
+                connection.send(f"CONSUME {user}\n")
+                over_http = [pool.submit(self.service.http, "POST", f"/v1/usage/{self.user()}/consume") for _ in range(8)]
+                connection.send(f"CONSUME {user}\nCHECK {user}\nRESERVE {user} key=k\nUSAGE {user}\n")
+                for status in ("ALLOWED", "ALLOWED", "ALLOWED", "HELD"):
+                    self.assertEqual(connection.read_line(), f"+{status} user={user} {uncounted}")
+                self.assertRegex(connection.read_line(), rf"^-UNAVAILABLE retry_ms=\d+ {TRY_AGAIN}$")
+                for answer in over_http:
+                    self.assertEqual((answer.result().status, answer.result().json["degraded"]), (200, True))
+        finally:
+            self.cluster.signal_all(signal.SIGCONT)
+        self.wait_until_lanes_are_connected()
+        counted = Answer(self.send_command(f"CONSUME {user}")).used
+        self.assertIn(counted, (2, 3), "what was sent may have counted, once; what was not sent has not")
 
     def test_a_standby_is_not_the_database(self):
         user = self.user()
@@ -258,6 +283,20 @@ class RefusedWhileTheDatabaseIsThere(Case):
     def assert_refused(self, user, verbs=("CONSUME",)):
         for verb in verbs:
             self.assertRegex(self.send_command(f"{verb} {user}"), r"^-(UNAVAILABLE|UNKNOWN) ")
+
+    def test_lanes_that_hang_while_others_are_answered(self):
+        user = self.user()
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
+        # Also the backend that is executing nothing; the monitor's is answered.
+        lanes = [int(row[0]) for row in self.cluster.rows_of_each(f"select pid {LANES}", self.database)]
+        for lane in lanes:
+            os.kill(lane, signal.SIGSTOP)
+        try:
+            self.assertRegex(self.send_command(f"CONSUME {user}"), "^-UNKNOWN ")
+        finally:
+            for lane in lanes:
+                os.kill(lane, signal.SIGCONT)
+        self.wait_until_lanes_are_connected()
 
     def test_a_locked_row(self):
         user = self.user()
@@ -311,7 +350,7 @@ class RefusedWhileTheDatabaseIsThere(Case):
             wait_until(lambda: re.search(refusal, self.send_command(f"CONSUME {user}")), "a refusal")
             self.assertRegex(self.send_command(f"CONSUME {user}"), refusal)
             usage = self.send_command(f"USAGE {user}")
-            self.assertTrue(usage.endswith(" I couldn't check your usage right now. Let's try again in a moment."), usage)
+            self.assertTrue(usage.endswith(" " + TRY_AGAIN), usage)
         finally:
             self.cluster.on_each(lambda server: server.sql(allow + "true"))
         self.wait_until_lanes_are_connected()

@@ -3,6 +3,7 @@
 import datetime
 
 from support.case import MID_MONTH
+from support.postgres import SQLError
 from support.wire import Answer
 
 from . import http_counting
@@ -268,6 +269,51 @@ class Windows(http_counting.Counting):
             self.assertEqual(self.window(port.request("CONSUME", user)), (10, 1, 9, instant(10_860)))
             self.assertEqual(port.request("RELEASE", user, key="a")["released"], 0)
             self.assertEqual(self.window(self.usage(user))[1], "1")
+
+    def test_the_window_alone_is_closed_and_its_keys_count_in_no_window(self):
+        for port in [*self.ports(), None]:
+            user = self.user_of("three_hours")
+            port, reset = (port, lambda p=port, u=user: p.request("RESETUSAGE", u, period="window")) if port else (
+                self.ports()[0], lambda u=user: self.psql.run(f"select reset_usage('{u}', 'window')")
+            )  # fmt: skip
+            self.set_clock(instant())
+            reset()
+            self.assertEqual(self.audit(user)[1:], [], "none is open, and nothing happens")
+            port.request("CONSUME", user, 4, key="a")
+            port.request("RESERVE", user, 5, key="b", ttl=3_600)
+            port.request("RESERVE", user, 1, key="c", ttl=3_600)
+            self.assertEqual(port.request("CONSUME", user)["reason"], "window_limit_reached")
+            # The month has room; a grant is no help.
+            port.request("GRANT", user, 5, key="g")
+            self.assertEqual(port.request("CONSUME", user)["reason"], "window_limit_reached")
+            for _ in range(2):
+                reset()
+            self.assertEqual((self.window(self.usage(user)), self.usage(user)["used"]), (("10", "0", "10", None), "4"))
+            # At the same instant, so that the new window begins when the old one did.
+            self.assertEqual(self.window(port.request("CONSUME", user, 9)), (10, 9, 1, instant(10_800)))
+            committed = port.request("COMMIT", user, key="b")
+            self.assertEqual((committed["used"], committed["held"], self.window(committed)[1]), (18, 1, 9))
+            for key, released in (("c", 1), ("a", 4)):
+                self.assertEqual((answer := port.request("RELEASE", user, key=key))["released"], released)
+                self.assertEqual(self.window(answer)[1], 9)
+            self.assertEqual(self.audit(user)[2:], [["reset", "period 2026-03, window_count 4 → 0"]])
+
+    def audit(self, user):
+        return self.psql.run(f"select action, detail from audit_trail where user_id = '{user}' order by id")
+
+    def test_no_window_to_close_is_no_error(self):
+        for port in self.ports():
+            paid = self.subscriber("paid", used=5)
+            self.assertEqual(port.request("RESETUSAGE", paid, period="window")["used"], 5)
+            self.assertEqual(port.request("RESETUSAGE", self.user(), period="window")["used"], 0)
+
+    def test_no_plan_can_be_named_window(self):
+        for statement in (
+            "insert into headroom.plans (plan, label, cycle, allowance) values ('window', 'W', 'lifetime', 5)",
+            "update headroom.plans set plan = 'window' where plan = 'few'",
+        ):
+            with self.assertRaisesRegex(SQLError, "a plan cannot be named window"):
+                self.psql.run(statement)
 
     def test_a_change_of_plan_keeps_the_count_of_an_open_window(self):
         for port in self.ports():
