@@ -51,3 +51,8 @@ struct ClientDescription {
         return ip.contains(":") ? "[\(ip)]:\(port)" : "\(ip):\(port)"
     }
 }
+
+extension EchoedBytes {
+    /// Redis's own form for an array. A person's line gets a line, and has no other bytes.
+    func reply(toArray: Bool) -> Reply { toArray ? .bulk(self) : .text(text) }
+}

@@ -144,7 +144,7 @@ struct ConnectionStateMachine {
         }
         switch request {
         case .command(.echo(let text)) where !subscriptions.restrictsVerbs:
-            return reply(ConnectionStateMachine.echo(text, wasArray: wasArray))
+            return reply(text.reply(toArray: wasArray))
         case .command(.info) where wasArray && !subscriptions.restrictsVerbs:
             return reply(.bulk(EchoedBytes(ServerInfo.bulk(dependencies.info()))))
         case .command(.ping(let text)):
@@ -159,13 +159,8 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// Redis's own form for an array. A person's line gets a line, and has no other bytes.
-    private static func echo(_ text: EchoedBytes, wasArray: Bool) -> Reply {
-        wasArray ? .bulk(text) : .text(text.text)
-    }
-
     private mutating func ping(_ text: EchoedBytes?, wasArray: Bool) -> RequestAction {
-        let pong = text.map { ConnectionStateMachine.echo($0, wasArray: wasArray) } ?? .pong
+        let pong = text.map { $0.reply(toArray: wasArray) } ?? .pong
         guard subscriptions.isSubscribed else { return reply(pong) }
         slots.append(.change(.ping(text, pong)))
         return .replied

@@ -1,6 +1,6 @@
--- Sets a user's count to 0 in the named period, or in the current one, and closes an open window. The period 'window' is
--- the open window alone: the counts of periods stay, and without an open window nothing is changed. Returns the usage
--- of the current period. Locks the usage row.
+-- Sets a user's count to 0 in the named period, or in the current one, and closes an open window. The period 'window'
+-- is the open window alone: the counts of periods stay, and without an open window nothing is changed. Returns the
+-- usage of the current period. Locks the usage row.
 create or replace function public.reset_usage(p_user_id uuid, p_billing_period text default null)
     returns headroom.answer
     language plpgsql security definer set search_path = pg_catalog, pg_temp
