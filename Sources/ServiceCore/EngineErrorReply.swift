@@ -24,8 +24,4 @@ extension ReplyError {
         self.init(error)
         if error.isTransient { text = Phrase(.unreadable).text(in: vocabulary) }
     }
-
-    package init(reading error: EngineError, allowsWhenUnavailable: Bool, in vocabulary: Vocabulary) {
-        self.init(reading: error, in: vocabulary)
-    }
 }

@@ -12,7 +12,6 @@ struct UsageRoutes: RouteProvider {
     private let words: CurrentWords
     private let requestGuard: RequestGuard
     private let requestTimeout: Duration
-    private let allowsWhenUnavailable: Bool
     private let namespace: UserNamespace?
 
     init(_ dependencies: HTTPServerDependencies) {
@@ -20,7 +19,6 @@ struct UsageRoutes: RouteProvider {
         words = dependencies.parts.engine.words
         requestGuard = dependencies.requestGuard
         requestTimeout = dependencies.configuration.requestTimeout
-        allowsWhenUnavailable = dependencies.parts.configuration.allowsWhenUnavailable
         namespace = dependencies.parts.configuration.userNamespace
     }
 
@@ -42,11 +40,7 @@ struct UsageRoutes: RouteProvider {
         let outcome = await engine.perform(period.map { .usageInPeriod($0) } ?? .usage, for: user)
         let vocabulary = words.current.vocabulary(for: request, named: language)
         if case .failure(let error) = outcome {
-            let reply = ReplyError(reading: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary)
-            var problem = Problem(reply, for: error, in: vocabulary)
-            // The text is a sentence for users then.
-            if error.isTransient { problem.banner = reply.text }
-            throw problem
+            throw Problem(ReplyError(reading: error, in: vocabulary), for: error, in: vocabulary)
         }
         guard case .answer(let answer) = outcome else { throw Problem(outcome) }
         var response = TaggedBody(json: answer.json(in: vocabulary), in: vocabulary.language).response(to: request)
