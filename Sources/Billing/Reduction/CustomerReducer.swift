@@ -26,7 +26,11 @@ public struct CustomerReducer {
     ///   - history: in any order, each event once.
     ///   - now: by the database's clock. Decides only which events are dated too far ahead.
     public static func reduce(_ history: CustomerHistory, at now: Instant) -> CustomerState {
-        var reducer = CustomerReducer(history, now)
+        reduce(history, at: now, meter: nil)
+    }
+
+    static func reduce(_ history: CustomerHistory, at now: Instant, meter: WorkMeter?) -> CustomerState {
+        var reducer = CustomerReducer(history, now, meter)
         let effective = reducer.effectiveEvents()
         reducer.apply(effective)
         let transfers = UsageTransfers(reducer.ownership, history, reducer.state.subscriptions)
@@ -35,7 +39,7 @@ public struct CustomerReducer {
         return reducer.state
     }
 
-    private init(_ history: CustomerHistory, _ now: Instant) {
+    private init(_ history: CustomerHistory, _ now: Instant, _ meter: WorkMeter?) {
         self.history = history
         let sorted = history.events.sorted {
             $0.at == $1.at ? $0.key < $1.key : $0.at < $1.at
@@ -44,7 +48,7 @@ public struct CustomerReducer {
         events = sorted.filter { $0.at <= latest || $0.effects.isEmpty }
         futureEvents = sorted.filter { $0.at > latest && !$0.effects.isEmpty }
         identities = Identities(events)
-        ownership = Ownership(events, identities)
+        ownership = Ownership(events, identities, meter: meter)
         trials = StoreTrials(events, ownership, history)
         var refunds: [Transaction: BillingEffect.Kind] = [:]
         for event in events where event.problem == nil {
@@ -189,14 +193,15 @@ public struct CustomerReducer {
                     applied.append(AppliedEffect(event: event.key, outcome: effect.messages == 0 ? .ignored : .applied))
                     continue
                 }
-                var reducer = reducers[user] ?? UserReducer(history.users[user] ?? UserRecord(), history.plans)
-                let outcome = reducer.apply(
+                let outcome = reducers[
+                    user,
+                    default: UserReducer(history.users[user] ?? UserRecord(), history.plans)
+                ].apply(
                     effect,
                     of: event,
                     transferredAt: transferInstant(transaction),
                     replacingTrial: trials.replacement(of: transaction)
                 )
-                reducers[user] = reducer
                 // A refund of messages counts even if an operator has set a plan since.
                 let isOfPurchase = effect.isRefund && purchase(transaction) != nil
                 applied.append(
@@ -229,11 +234,12 @@ public struct CustomerReducer {
 
     /// Effects of a subscription wait until an event names its plan.
     private mutating func report(_ applied: [AppliedEffect]) {
+        let known = state.subscriptions.mapValues { Set($0.map { ExactText($0.transaction) }) }
         var outcomes: [RecordedEvent.Key: [EventResult.Outcome]] = [:]
         for effect in applied {
             var outcome = effect.outcome
             if outcome == .applied, let (user, name) = effect.subscription,
-                !(state.subscriptions[user] ?? []).contains(where: { ExactText($0.transaction) == ExactText(name) })
+                known[user]?.contains(ExactText(name)) != true
             {
                 outcome = .waiting
             }

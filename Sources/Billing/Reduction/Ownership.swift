@@ -1,83 +1,5 @@
 import Usage
 
-/// A user, or a customer of a store whose user is not known yet.
-enum Customer: Hashable, Sendable {
-    case user(UserID)
-    case digest(String)
-
-    var user: UserID? {
-        if case .user(let user) = self { user } else { nil }
-    }
-}
-
-/// Maps the digests of each source to users, by the newest event that names a digest together with a UUID.
-struct Identities {
-    private struct Name: Hashable {
-        var source: String
-        var digest: String
-    }
-
-    private var users: [Name: UserID] = [:]
-
-    /// - Parameter events: in the order in which they happened.
-    init(_ events: [RecordedEvent]) {
-        for event in events {
-            var assigned: Set<Name> = []
-            for list in event.identityLists {
-                guard case .user(let user)? = Identities.named(in: list) else { continue }
-                for identity in list where identity.hasPrefix(CustomerIdentity.digestPrefix) {
-                    let name = Name(source: event.key.source, digest: identity)
-                    // Within an event the first list counts.
-                    if assigned.insert(name).inserted { users[name] = user }
-                }
-            }
-        }
-    }
-
-    /// The first user, or forgotten user, in a list.
-    private static func named(in list: [String]) -> Customer? {
-        for identity in list {
-            if let user = UserID(identity) { return .user(user) }
-            if CustomerIdentity.isForgotten(identity) { return .digest(identity) }
-        }
-        return nil
-    }
-
-    /// The first user, else the user of the first mapped digest, else the first digest.
-    func customer(_ identities: [String], source: String) -> Customer? {
-        if let customer = Identities.named(in: identities) { return customer }
-        for identity in identities {
-            if let user = users[Name(source: source, digest: identity)] { return .user(user) }
-        }
-        return identities.first.map { .digest($0) }
-    }
-
-    /// Whether one of the identities belongs to the customer.
-    func isNamed(_ customer: Customer, in identities: [String], source: String) -> Bool {
-        identities.contains { identity in
-            switch customer {
-            case .digest(let digest): identity == digest
-            case .user(let user):
-                UserID(identity) == user || users[Name(source: source, digest: identity)] == user
-            }
-        }
-    }
-}
-
-extension RecordedEvent {
-    /// Lists of identities, each of one customer.
-    fileprivate var identityLists: [[String]] {
-        [identities]
-            + effects.flatMap { effect -> [[String]] in
-                switch effect.kind {
-                case .transferred: [effect.to ?? [], effect.from ?? []]
-                case .merged: [effect.identities ?? []]
-                default: []
-                }
-            }
-    }
-}
-
 /// The owner of a transaction since an event.
 struct OwnershipStep: Equatable {
     /// An event's position in the order in which events happened.
@@ -93,18 +15,19 @@ struct OwnershipStep: Equatable {
     var customer: Customer
     /// The event that names the owner.
     var event: Position
-}
+    /// The last user among the owners so far. Nil if a user who was forgotten came later.
+    var lastUser: UserID?
+    /// The first user among the owners.
+    var buyer: UserID?
 
-extension BidirectionalCollection<OwnershipStep> {
-    /// The last user among the owners. Nil if a user who was forgotten came later.
-    var lastUser: UserID? {
-        for step in reversed() {
-            switch step.customer {
-            case .user(let user): return user
-            case .digest(let name): if CustomerIdentity.isForgotten(name) { return nil }
-            }
+    init(_ customer: Customer, _ event: Position, after previous: OwnershipStep?) {
+        self.customer = customer
+        self.event = event
+        buyer = previous?.buyer ?? customer.user
+        switch customer {
+        case .user(let user): lastUser = user
+        case .digest(let name): lastUser = CustomerIdentity.isForgotten(name) ? nil : previous?.lastUser
         }
-        return nil
     }
 }
 
@@ -137,13 +60,18 @@ struct Ownership {
         var receiver: Customer
     }
 
+    /// The owners of each transaction, in the order in which they owned it.
     private(set) var steps: [Transaction: [OwnershipStep]] = [:]
-    /// The transactions of each source that have an owner.
-    private var owned: [String: [Transaction]] = [:]
+    /// The transactions that a customer owns now, and those that the customer ever owned. A transfer reads only those
+    /// of its customers, so that its cost does not grow with the customer's history.
+    private var owned: [Customer: Set<Transaction>] = [:]
+    private var everOwned: [Customer: Set<Transaction>] = [:]
     private var moves: Set<Move> = []
+    private let meter: WorkMeter?
 
     /// - Parameter events: in the order in which they happened.
-    init(_ events: [RecordedEvent], _ identities: Identities) {
+    init(_ events: [RecordedEvent], _ identities: Identities, meter: WorkMeter? = nil) {
+        self.meter = meter
         for event in events {
             for change in Ownership.changes(of: event, identities) {
                 guard let customer = change.to else { continue }
@@ -168,26 +96,28 @@ struct Ownership {
     ) -> [Transaction: Customer] {
         let source = change.event.key.source
         var owners: [Transaction: Customer] = [:]
-        for transaction in owned[source] ?? [] {
-            guard let path = steps[transaction], let owner = path.last?.customer,
-                identities.isNamed(owner, in: change.from, source: source)
-            else { continue }
-            owners[transaction] = receiver
-            guard !change.isAlias, let giver = path.lastUser else { continue }
-            let isWayBack = moves.contains(Move(source: source, giver: receiver, receiver: .user(giver)))
-            // It returns from a name without a user.
-            if isWayBack, !path.contains(where: { $0.customer == receiver }) { owners[transaction] = .user(giver) }
+        for giver in identities.customers(named: change.from, source: source) {
+            for transaction in owned[giver] ?? [] where transaction.source == source {
+                meter?.steps += 1
+                owners[transaction] = receiver
+                guard !change.isAlias, let user = steps[transaction]?.last?.lastUser else { continue }
+                let isWayBack = moves.contains(Move(source: source, giver: receiver, receiver: .user(user)))
+                // It returns from a name without a user.
+                if isWayBack, everOwned[receiver]?.contains(transaction) != true { owners[transaction] = .user(user) }
+            }
         }
         return owners
     }
 
     private mutating func move(_ transaction: Transaction, to receiver: Customer, _ event: OwnershipStep.Position) {
-        let path = steps[transaction] ?? []
-        if path.isEmpty { owned[transaction.source, default: []].append(transaction) }
-        for giver in [path.last?.customer, path.lastUser.map { .user($0) }].compactMap(\.self) {
+        let last = steps[transaction]?.last
+        for giver in [last?.customer, last?.lastUser.map { .user($0) }].compactMap(\.self) {
             moves.insert(Move(source: transaction.source, giver: giver, receiver: receiver))
         }
-        steps[transaction, default: []].append(OwnershipStep(customer: receiver, event: event))
+        if let last { owned[last.customer]?.remove(transaction) }
+        owned[receiver, default: []].insert(transaction)
+        everOwned[receiver, default: []].insert(transaction)
+        steps[transaction, default: []].append(OwnershipStep(receiver, event, after: last))
     }
 
     private static func changes(of event: RecordedEvent, _ identities: Identities) -> [Change] {
@@ -229,6 +159,26 @@ struct Ownership {
 
     /// The owner just before an event.
     func owner(_ transaction: Transaction, before event: OwnershipStep.Position) -> Customer? {
-        steps[transaction]?.last { $0.event < event }?.customer
+        guard let path = steps[transaction] else { return nil }
+        // The steps are in the order of their events.
+        var (low, high) = (0, path.count)
+        while low < high {
+            meter?.steps += 1
+            let middle = (low + high) / 2
+            if path[middle].event < event { low = middle + 1 } else { high = middle }
+        }
+        return low > 0 ? path[low - 1].customer : nil
     }
+
+    /// The transactions that the user ever owned.
+    func transactions(of user: UserID) -> Set<Transaction> {
+        let transactions = everOwned[.user(user)] ?? []
+        meter?.steps += transactions.count
+        return transactions
+    }
+}
+
+/// Counts what a reduction visits, for the test that its work grows with the number of events and not faster.
+final class WorkMeter {
+    var steps = 0
 }

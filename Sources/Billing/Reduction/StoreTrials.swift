@@ -19,6 +19,8 @@ struct StoreTrials {
     }
 
     private let trials: [Ownership.Transaction: Trial]
+    /// The trials that each user ever owned.
+    private let byUser: [UserID: Set<Ownership.Transaction>]
     /// When each event was applied, without those that are being applied now.
     private let arrivals: [RecordedEvent.Key: Instant]
     private let ownership: Ownership
@@ -50,7 +52,14 @@ struct StoreTrials {
                 trials[transaction] = trial
             }
         }
+        var byUser: [UserID: Set<Ownership.Transaction>] = [:]
+        for transaction in trials.keys {
+            for user in (ownership.steps[transaction] ?? []).compactMap(\.customer.user) {
+                byUser[user, default: []].insert(transaction)
+            }
+        }
         self.trials = trials
+        self.byUser = byUser
         self.arrivals = arrivals
         self.ownership = ownership
         records = history.users
@@ -58,9 +67,7 @@ struct StoreTrials {
     }
 
     /// All users that ever owned a store trial.
-    var users: Set<UserID> {
-        Set(trials.keys.flatMap { ownership.steps[$0] ?? [] }.compactMap(\.customer.user))
-    }
+    var users: Set<UserID> { Set(byUser.keys) }
 
     func firstStart(of user: UserID) -> Instant? {
         transactions(of: user).compactMap { trials[$0]?.startedAt }.min()
@@ -71,9 +78,8 @@ struct StoreTrials {
         guard let record = records[user] else { return nil }
         if let recorded = record.trialUsedUpAt { return recorded }
         let isArriving = transactions(of: user).contains { transaction in
-            let steps = ownership.steps[transaction] ?? []
-            if users(of: transaction).first == user, trials[transaction]?.arrivedAt == nil { return true }
-            return steps.last?.customer == .user(user) && arrival(of: transaction) == nil
+            if buyer(of: transaction) == user, trials[transaction]?.arrivedAt == nil { return true }
+            return ownership.owner(transaction) == .user(user) && arrival(of: transaction) == nil
         }
         return isArriving ? record.presentTrialUsedUpAt : nil
     }
@@ -88,7 +94,7 @@ struct StoreTrials {
 
     /// The regular plan that replaces the trial plan of this transaction. Nil if the trial plan stays.
     func replacement(of transaction: Ownership.Transaction) -> String? {
-        guard let trial = trials[transaction], let buyer = users(of: transaction).first,
+        guard let trial = trials[transaction], let buyer = buyer(of: transaction),
             earlierTrial(of: buyer, otherThan: transaction, overBy: trial.startedAt, trial.arrivedAt) != nil
         else { return nil }
         return trial.regularPlan
@@ -99,8 +105,10 @@ struct StoreTrials {
         guard let plan = subscription.plan, cycles[plan]?.isTrial == true else { return subscription }
         // Two sources may use the same transaction.
         let name = ExactText(subscription.transaction)
-        let named = trials.filter { ExactText($0.key.name) == name && ownership.owner($0.key)?.user == user }
-        let earlier = named.compactMap { spentTrial(before: $0.key, $0.value, of: user) }.min {
+        let named = transactions(of: user).filter {
+            ExactText($0.name) == name && ownership.owner($0) == .user(user)
+        }
+        let earlier = named.compactMap { spentTrial(before: $0, of: user) }.min {
             $0.startedAt == $1.startedAt ? $0.endsAt < $1.endsAt : $0.startedAt < $1.startedAt
         }
         guard let earlier else { return subscription }
@@ -114,10 +122,9 @@ struct StoreTrials {
     /// plan replaces this trial.
     private func spentTrial(
         before transaction: Ownership.Transaction,
-        _ trial: Trial,
         of user: UserID
     ) -> (startedAt: Instant, endsAt: Instant)? {
-        guard let buyer = users(of: transaction).first else { return nil }
+        guard let trial = trials[transaction], let buyer = buyer(of: transaction) else { return nil }
         let ofBuyer = earlierTrial(of: buyer, otherThan: transaction, overBy: trial.startedAt, trial.arrivedAt)
         if ofBuyer != nil, trial.regularPlan != nil { return nil }
         if buyer != user, let since = ownership.steps[transaction]?.last?.event.at,
@@ -167,11 +174,7 @@ struct StoreTrials {
         return record.trialUsedUpAt.flatMap { $0 <= arrival ? $0 : nil }
     }
 
-    private func transactions(of user: UserID) -> [Ownership.Transaction] {
-        trials.keys.filter { users(of: $0).contains(user) }
-    }
+    private func transactions(of user: UserID) -> Set<Ownership.Transaction> { byUser[user] ?? [] }
 
-    private func users(of transaction: Ownership.Transaction) -> [UserID] {
-        (ownership.steps[transaction] ?? []).compactMap(\.customer.user)
-    }
+    private func buyer(of transaction: Ownership.Transaction) -> UserID? { ownership.steps[transaction]?.last?.buyer }
 }

@@ -18,13 +18,15 @@ struct UsageTransfers {
 
     private let ownership: Ownership
     private let history: CustomerHistory
-    private let subscriptions: [UserID: [StoreSubscription]]
+    private let subscriptions: [UserID: [ExactText: StoreSubscription]]
 
     /// - Parameter subscriptions: of all users, after all events.
     init(_ ownership: Ownership, _ history: CustomerHistory, _ subscriptions: [UserID: [StoreSubscription]]) {
         self.ownership = ownership
         self.history = history
-        self.subscriptions = subscriptions
+        self.subscriptions = subscriptions.mapValues { list in
+            Dictionary(list.map { (ExactText($0.transaction), $0) }) { first, _ in first }
+        }
     }
 
     /// - Parameter effective: the events without a problem, in the order in which they happened.
@@ -32,8 +34,8 @@ struct UsageTransfers {
     func found(in effective: [RecordedEvent]) -> [UsageTransfer] {
         var moved: [OwnershipStep.Position: [Pair: Set<Transaction>]] = [:]
         for (transaction, steps) in ownership.steps {
-            for (index, step) in steps.enumerated() {
-                guard let receiver = step.customer.user, let giver = steps[..<index].lastUser, giver != receiver
+            for (previous, step) in zip(steps, steps.dropFirst()) {
+                guard let receiver = step.customer.user, let giver = previous.lastUser, giver != receiver
                 else { continue }
                 moved[step.event, default: [:]][Pair(giver: giver, receiver: receiver), default: []].insert(transaction)
             }
@@ -84,7 +86,7 @@ struct UsageTransfers {
     /// The transaction's subscription of its present owner.
     private func subscription(of transaction: Transaction) -> StoreSubscription? {
         guard let owner = ownership.owner(transaction)?.user else { return nil }
-        return subscriptions[owner]?.first { ExactText($0.transaction) == ExactText(transaction.name) }
+        return subscriptions[owner]?[ExactText(transaction.name)]
     }
 
     /// The largest allowance to which a user had access just before an event. Nil without access.
@@ -93,7 +95,7 @@ struct UsageTransfers {
         before event: OwnershipStep.Position,
         without moved: Set<Transaction>
     ) -> Int? {
-        let bought = ownership.steps.keys.filter { transaction in
+        let bought = ownership.transactions(of: user).filter { transaction in
             !moved.contains(transaction) && ownership.owner(transaction, before: event) == .user(user)
         }.compactMap(subscription)
         let others = history.users[user]?.otherSubscriptions ?? []
