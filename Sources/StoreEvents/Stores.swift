@@ -8,6 +8,9 @@ public protocol StoreAdapter: Sendable {
     /// Types without subtype or reason: the values of a metric label. Any other type counts as `other`.
     static var eventTypes: Set<String> { get }
 
+    /// Those of `eventTypes` that may have effects. An event of another type is recorded whatever its fields are.
+    static var typesWithEffects: Set<String> { get }
+
     /// - Parameter payload: `BillingEvent.payload` as it was stored.
     /// - Throws: `BillingError` for a payload that this adapter never stores. A known event that lacks a field is no
     ///   error: it is returned with its `problem`.
@@ -15,6 +18,11 @@ public protocol StoreAdapter: Sendable {
 }
 
 extension StoreAdapter {
+    /// The event's fields as they are read for storing.
+    static func readable(_ fields: PayloadFields, type: String) -> PayloadFields {
+        typesWithEffects.contains(type) ? fields : fields.lenient
+    }
+
     public static func translate(payload: some Sequence<UInt8>) throws(BillingError) -> BillingEvent {
         try translate(payload: try JSONValue(parsing: Array(payload)))
     }

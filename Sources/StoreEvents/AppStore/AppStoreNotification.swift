@@ -5,12 +5,15 @@ import Usage
 /// are stored, and translated.
 public enum AppStoreNotification: StoreAdapter {
     public static let source = BillingEvent.Source.appstore
-    public static let eventTypes: Set = [
-        "CONSUMPTION_REQUEST", "DID_CHANGE_RENEWAL_PREF", "DID_CHANGE_RENEWAL_STATUS", "DID_FAIL_TO_RENEW",
-        "DID_RENEW", "EXPIRED", "EXTERNAL_PURCHASE_TOKEN", "GRACE_PERIOD_EXPIRED", "METADATA_UPDATE", "MIGRATION",
-        "OFFER_REDEEMED", "ONE_TIME_CHARGE", "PRICE_INCREASE", "REFUND", "REFUND_DECLINED", "REFUND_REVERSED",
-        "RENEWAL_EXTENDED", "RENEWAL_EXTENSION", "RESCIND_CONSENT", "REVOKE", "SUBSCRIBED", "TEST",
+    public static let typesWithEffects: Set = [
+        "DID_CHANGE_RENEWAL_PREF", "DID_CHANGE_RENEWAL_STATUS", "DID_FAIL_TO_RENEW", "DID_RENEW", "EXPIRED",
+        "GRACE_PERIOD_EXPIRED", "OFFER_REDEEMED", "ONE_TIME_CHARGE", "REFUND", "REFUND_REVERSED", "RENEWAL_EXTENDED",
+        "REVOKE", "SUBSCRIBED",
     ]
+    public static let eventTypes = typesWithEffects.union([
+        "CONSUMPTION_REQUEST", "EXTERNAL_PURCHASE_TOKEN", "METADATA_UPDATE", "MIGRATION", "PRICE_INCREASE",
+        "REFUND_DECLINED", "RENEWAL_EXTENSION", "RESCIND_CONSENT", "TEST",
+    ])
 
     private static let storedFields: KeyValuePairs<String, PayloadFields.Format> = [
         "notificationUUID": .text, "notificationType": .word, "subtype": .word, "version": .word,
@@ -19,7 +22,7 @@ public enum AppStoreNotification: StoreAdapter {
     /// Fields of `data`, or of the object in its place (`appObjects`).
     private static let storedAppFields: KeyValuePairs<String, PayloadFields.Format> = [
         "appAppleId": .integer, "bundleId": .text, "environment": .text, "status": .integer,
-        "consumptionRequestReason": .text, "productId": .text, "requestIdentifier": .text,
+        "consumptionRequestReason": .text, "externalPurchaseId": .text, "productId": .text, "requestIdentifier": .text,
         "succeededCount": .integer, "failedCount": .integer,
     ]
     /// Not stored: storefronts and offer identifiers, and the prices of renewals to come.
@@ -41,7 +44,8 @@ public enum AppStoreNotification: StoreAdapter {
     ]
     /// Fields that no effect depends on. If one has a wrong format, it is dropped; any other field is an error.
     private static let informativeFields: Set = [
-        "version", "consumptionRequestReason", "productId", "requestIdentifier", "succeededCount", "failedCount",
+        "version", "consumptionRequestReason", "externalPurchaseId", "productId", "requestIdentifier", "succeededCount",
+        "failedCount",
     ]
     private static let informativeTransactionFields: Set = [
         "transactionId", "webOrderLineItemId", "subscriptionGroupIdentifier", "originalPurchaseDate", "type",
@@ -86,7 +90,8 @@ public enum AppStoreNotification: StoreAdapter {
         body: [UInt8],
         verifier: AppStoreVerifier
     ) async throws(BillingError) -> JSONValue {
-        let notification = try await verifier.payload(of: try signedPayload(of: body), name: "signedPayload")
+        let signed = try await verifier.payload(of: try signedPayload(of: body), name: "signedPayload")
+        let notification = readable(signed, type: try signed.required("notificationType", PayloadFields.word))
         var parts: [String: PayloadFields] = [:]
         if let data = try notification.object("data") {
             // Checked first, to save verifying the parts of another app's notification.
@@ -103,15 +108,16 @@ public enum AppStoreNotification: StoreAdapter {
     static func signedPayload(of body: [UInt8]) throws(BillingError) -> String {
         let posted = try PayloadFields(try JSONValue(parsing: body), path: "")
         guard case .string(let compact)? = posted.members["signedPayload"] else {
-            throw .malformed("signedPayload is missing, or not a text")
+            throw .malformed("signedPayload is missing, or not a text: it must be a JWS")
         }
         return compact
     }
 
     private static func signedText(_ name: String, of data: PayloadFields) throws(BillingError) -> String? {
         guard let value = data.members[name], value != .null else { return nil }
-        guard case .string(let compact) = value else { throw .malformed("data.\(name) must be a text") }
-        return compact
+        if case .string(let compact) = value { return compact }
+        guard data.isLenient else { throw .malformed("data.\(name) must be a text") }
+        return nil
     }
 
     /// - Parameters:
@@ -131,15 +137,16 @@ public enum AppStoreNotification: StoreAdapter {
                 guard let fields = parts[part.name] else { continue }
                 // Signed separately, so it could belong to another app.
                 try expected.check(fields)
+                let readable = notification.isLenient ? fields.lenient : fields
                 storedApp[part.storedName] = .object(
-                    try fields.stored(part.fields, informative: part.informativeFields)
+                    try readable.stored(part.fields, informative: part.informativeFields)
                 )
             }
             stored[name] = .object(storedApp)
         }
         let payload = JSONValue.object(stored)
         // Checks the required fields, so that every stored payload can be translated again.
-        _ = try translate(payload: payload)
+        try expected.environments.check(try translate(payload: payload).environment)
         return payload
     }
 
@@ -158,7 +165,7 @@ public enum AppStoreNotification: StoreAdapter {
             id: try fields.required("notificationUUID", PayloadFields.text),
             type: subtype.map { "\(type): \($0)" } ?? type,
             at: try fields.required("signedDate", PayloadFields.instant),
-            environment: try environment(of: fields),
+            environment: try environment(of: type, fields),
             identities: CustomerIdentity.distinct(identities),
             payload: payload
         )
@@ -174,15 +181,20 @@ public enum AppStoreNotification: StoreAdapter {
         return notification
     }
 
+    /// Nil if the notification should name it and does not.
     private static func environment(
-        of fields: PayloadFields
-    ) throws(BillingError) -> BillingEvent.Environment {
+        of type: String,
+        _ fields: PayloadFields
+    ) throws(BillingError) -> BillingEvent.Environment? {
         for name in appObjects {
-            if let app = try fields.object(name), let word = try app.text("environment") {
-                return environment(word)
+            guard let app = try fields.object(name) else { continue }
+            for named in [app, try app.object("transaction"), try app.object("renewal")] {
+                if let word = try named?.text("environment") { return environment(word) }
             }
+            // https://developer.apple.com/documentation/appstoreservernotifications/externalpurchaseid
+            if try app.text("externalPurchaseId")?.hasPrefix("SANDBOX") == true { return .sandbox }
         }
-        return .production
+        return typesWithEffects.contains(type) ? nil : .production
     }
 
     static func environment(_ word: String) -> BillingEvent.Environment {

@@ -1,8 +1,8 @@
 import Billing
 import Usage
 
-/// The effects of each type of App Store notification. Unknown types have none. Neither have unknown subtypes, unless a
-/// case accepts every subtype.
+/// The effects of each type of App Store notification. Unknown types and subtypes have none; a subscription has expired
+/// whatever the subtype says about the reason.
 struct AppStoreTranslation {
     /// `data.status`: the subscription's state when the notification was signed. It takes precedence over the type if
     /// they disagree, because it reflects all events so far.
@@ -47,11 +47,12 @@ struct AppStoreTranslation {
 
     private func plainEffects(of type: String, _ subtype: String?) throws -> [BillingEffect] {
         switch (type, subtype) {
-        case ("SUBSCRIBED", _), ("OFFER_REDEEMED", "INITIAL_BUY"), ("OFFER_REDEEMED", "RESUBSCRIBE"):
+        case ("SUBSCRIBED", nil), ("SUBSCRIBED", "INITIAL_BUY"), ("SUBSCRIBED", "RESUBSCRIBE"),
+            ("OFFER_REDEEMED", "INITIAL_BUY"), ("OFFER_REDEEMED", "RESUBSCRIBE"):
             try paid(try payment(.purchased))
         // An upgrade is paid at once, and has the effects of a payment.
-        case ("DID_RENEW", _), ("OFFER_REDEEMED", nil), ("DID_CHANGE_RENEWAL_PREF", "UPGRADE"),
-            ("OFFER_REDEEMED", "UPGRADE"):
+        case ("DID_RENEW", nil), ("DID_RENEW", "BILLING_RECOVERY"), ("DID_CHANGE_RENEWAL_PREF", "UPGRADE"),
+            ("OFFER_REDEEMED", nil), ("OFFER_REDEEMED", "UPGRADE"):
             try paid(try payment(.renewed))
         case ("DID_CHANGE_RENEWAL_PREF", "DOWNGRADE"), ("OFFER_REDEEMED", "DOWNGRADE"):
             try withStatus(
@@ -62,15 +63,15 @@ struct AppStoreTranslation {
         case ("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED"): try withStatus(try plain(.cancelled))
         case ("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_ENABLED"): try withStatus(try plain(.uncancelled))
         case ("DID_FAIL_TO_RENEW", "GRACE_PERIOD"): [try snapshot(.gracePeriod)]
-        case ("DID_FAIL_TO_RENEW", _), ("GRACE_PERIOD_EXPIRED", _): [try snapshot(.billingRetry)]
+        case ("DID_FAIL_TO_RENEW", nil), ("GRACE_PERIOD_EXPIRED", nil): [try snapshot(.billingRetry)]
         case ("EXPIRED", _): [try snapshot(.expired)]
-        case ("REFUND", _), ("REVOKE", _): try revocation()
-        case ("REFUND_REVERSED", _): try withStatus(BillingEffect(.reinstated, transaction: try transaction()))
-        case ("RENEWAL_EXTENDED", _):
+        case ("REFUND", nil), ("REVOKE", nil): try revocation()
+        case ("REFUND_REVERSED", nil): try withStatus(BillingEffect(.reinstated, transaction: try transaction()))
+        case ("RENEWAL_EXTENDED", nil):
             try withStatus(
                 BillingEffect(.extended, transaction: try transaction(), expires: try required("expiresDate"))
             )
-        case ("ONE_TIME_CHARGE", _): [try oneTimePurchase()]
+        case ("ONE_TIME_CHARGE", nil): [try oneTimePurchase()]
         default: []
         }
     }

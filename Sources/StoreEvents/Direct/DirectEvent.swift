@@ -40,13 +40,17 @@ public enum DirectEvent {
         let user = try object.text("user")
         if let user, !isUser(user) { throw .malformed(UserNamespace.rule(namespace)) }
         let effect = try effect(object)
+        let environment = try object.text("environment")
+        guard (environment?.unicodeScalars.count ?? 0) <= PayloadFields.wordLengthMaximum else {
+            throw .malformed("environment must have at most \(PayloadFields.wordLengthMaximum) characters")
+        }
         guard let at = try instant("at", object) else { throw .malformed("at is missing: when it happened") }
         return BillingEvent(
             source: BillingEvent.Source(rawValue: source),
             id: try object.required("id", PayloadFields.text),
             type: effect.kind.rawValue,
             at: at,
-            environment: try object.word("environment").map { BillingEvent.Environment(rawValue: $0) },
+            environment: environment.map { BillingEvent.Environment(rawValue: $0) },
             identities: user.map { [CustomerIdentity.stored($0)] } ?? [],
             effects: [effect],
             payload: value

@@ -5,17 +5,24 @@ import Usage
 /// are stored, and translated.
 public enum RevenueCatEvent: StoreAdapter {
     public static let source = BillingEvent.Source.revenuecat
-    public static let eventTypes: Set = [
-        "BILLING_ISSUE", "CANCELLATION", "EXPERIMENT_ENROLLMENT", "EXPIRATION", "INITIAL_PURCHASE", "INVOICE_ISSUANCE",
-        "NON_RENEWING_PURCHASE", "PRODUCT_CHANGE", "REFUND_REVERSED", "RENEWAL", "SUBSCRIBER_ALIAS",
-        "SUBSCRIPTION_EXTENDED", "SUBSCRIPTION_PAUSED", "TEMPORARY_ENTITLEMENT_GRANT", "TEST", "TRANSFER",
-        "UNCANCELLATION", "VIRTUAL_CURRENCY_TRANSACTION",
+    public static let typesWithEffects: Set = [
+        "BILLING_ISSUE", "CANCELLATION", "EXPIRATION", "INITIAL_PURCHASE", "NON_RENEWING_PURCHASE", "PRODUCT_CHANGE",
+        "REFUND_REVERSED", "RENEWAL", "SUBSCRIBER_ALIAS", "SUBSCRIPTION_EXTENDED", "TEMPORARY_ENTITLEMENT_GRANT",
+        "TRANSFER", "UNCANCELLATION",
     ]
+    public static let eventTypes = typesWithEffects.union([
+        "EXPERIMENT_ENROLLMENT", "INVOICE_ISSUANCE", "SUBSCRIPTION_PAUSED", "TEST", "VIRTUAL_CURRENCY_TRANSACTION",
+    ])
+    /// RevenueCat's events of these types name no environment. Those without effects need none.
+    private static let typesWithoutEnvironment: Set = ["SUBSCRIBER_ALIAS", "TEMPORARY_ENTITLEMENT_GRANT", "TRANSFER"]
+    /// The second one is of virtual currencies.
+    private static let environmentFields = ["environment", "purchase_environment"]
 
     /// Not stored: subscriber_attributes (names, addresses), other prices, countries.
     private static let storedFields: KeyValuePairs<String, PayloadFields.Format> = [
         "id": .text, "type": .word, "event_timestamp_ms": .instant, "app_id": .text, "environment": .word,
-        "store": .word, "app_user_id": .identity, "original_app_user_id": .identity, "aliases": .identities,
+        "purchase_environment": .word, "store": .word, "app_user_id": .identity, "original_app_user_id": .identity,
+        "aliases": .identities,
         "transferred_from": .identities, "transferred_to": .identities, "product_id": .text,
         "new_product_id": .text, "period_type": .word, "purchased_at_ms": .instant,
         "expiration_at_ms": .instant, "grace_period_expiration_at_ms": .instant, "auto_resume_at_ms": .instant,
@@ -40,7 +47,8 @@ public enum RevenueCatEvent: StoreAdapter {
         in namespace: UserNamespace? = nil
     ) throws(BillingError) -> JSONValue {
         let fields = try PayloadFields(try JSONValue(parsing: body), path: "")
-        let event = try PayloadFields(fields.members["event"], path: "event", in: namespace)
+        let received = try PayloadFields(fields.members["event"], path: "event", in: namespace)
+        let event = readable(received, type: try received.required("type", PayloadFields.word))
         var stored: [String: JSONValue] = [
             "event": .object(try event.stored(storedFields, informative: informativeFields))
         ]
@@ -67,7 +75,7 @@ public enum RevenueCatEvent: StoreAdapter {
             id: try event.required("id", PayloadFields.text),
             type: reason.map { "\(kind): \($0)" } ?? kind,
             at: try event.required("event_timestamp_ms", PayloadFields.instant),
-            environment: try environment(of: event),
+            environment: try environment(of: kind, event),
             identities: CustomerIdentity.distinct(identities),
             payload: payload
         )
@@ -77,14 +85,27 @@ public enum RevenueCatEvent: StoreAdapter {
         return notification
     }
 
-    /// Transfers and temporary grants may lack it, because they can concern both.
+    /// Nil if the event should name it and does not.
     private static func environment(
-        of event: PayloadFields
-    ) throws(BillingError) -> BillingEvent.Environment {
-        switch try event.text("environment") {
-        case nil, "PRODUCTION": .production
-        default: .sandbox
+        of kind: String,
+        _ event: PayloadFields
+    ) throws(BillingError) -> BillingEvent.Environment? {
+        for name in environmentFields {
+            if let word = try event.text(name) { return word == "PRODUCTION" ? .production : .sandbox }
         }
+        return typesWithEffects.subtracting(typesWithoutEnvironment).contains(kind) ? nil : .production
+    }
+
+    /// - Throws: elsewhere, if the event is of an environment that is not accepted. Accepted anyway: the test event of
+    ///   RevenueCat's dashboard, which has the sandbox's environment and changes nothing, and an event of a type that
+    ///   names no environment, because it can concern either.
+    public static func check(
+        _ event: BillingEvent,
+        environments: AcceptedEnvironments
+    ) throws(BillingError) {
+        let isNamed = environmentFields.contains { event.payload["event"]?[$0] != nil }
+        guard event.typeClass != "TEST", isNamed || event.environment == nil else { return }
+        try environments.check(event.environment)
     }
 }
 

@@ -1,7 +1,7 @@
 import Billing
 import Usage
 
-/// The effects of each type of RevenueCat event. Unknown types have none.
+/// The effects of each type of RevenueCat event. Unknown types have none, nor has a cancellation for an unknown reason.
 struct RevenueCatTranslation {
     /// The time for which RevenueCat grants access while a store is unavailable.
     private static let temporarySecondsMaximum: Int64 = 24 * 3_600
@@ -34,7 +34,7 @@ struct RevenueCatTranslation {
         switch kind {
         case "INITIAL_PURCHASE": [try payment(.purchased)]
         case "RENEWAL": [try payment(.renewed)]
-        case "CANCELLATION": [try cancellation()]
+        case "CANCELLATION": try cancellation()
         case "BILLING_ISSUE": [try billingIssue(hasSeparateGraceEvent: false)]
         case "UNCANCELLATION": [try plain(.uncancelled)]
         case "EXPIRATION": [try plain(.expired)]
@@ -87,11 +87,12 @@ struct RevenueCatTranslation {
         }
     }
 
-    private func cancellation() throws -> BillingEffect {
-        switch try event.text("cancel_reason") {
-        case "BILLING_ERROR": try billingIssue(hasSeparateGraceEvent: true)
-        case "CUSTOMER_SUPPORT": BillingEffect(.revoked, transaction: try transaction())
-        default: try plain(.cancelled)
+    private func cancellation() throws -> [BillingEffect] {
+        switch try event.word("cancel_reason") {
+        case "BILLING_ERROR": [try billingIssue(hasSeparateGraceEvent: true)]
+        case "CUSTOMER_SUPPORT": [BillingEffect(.revoked, transaction: try transaction())]
+        case nil, "UNSUBSCRIBE", "PRICE_INCREASE", "DEVELOPER_INITIATED", "UNKNOWN": [try plain(.cancelled)]
+        default: []
         }
     }
 

@@ -4,18 +4,20 @@ import Usage
 /// Stripe's events (https://docs.stripe.com/api/events), as they are stored, and translated.
 public enum StripeEvent: StoreAdapter {
     public static let source = BillingEvent.Source.stripe
-    /// The types for subscriptions, https://docs.stripe.com/billing/subscriptions/webhooks, and refunds.
-    public static let eventTypes: Set = [
-        "charge.failed", "charge.refunded", "charge.succeeded", "checkout.session.completed",
-        "checkout.session.expired", "customer.created", "customer.deleted", "customer.subscription.created",
-        "customer.subscription.deleted", "customer.subscription.paused",
+    /// Of subscriptions (https://docs.stripe.com/billing/subscriptions/webhooks) and refunds, as are `eventTypes`.
+    public static let typesWithEffects: Set = [
+        "charge.refunded", "checkout.session.completed", "customer.subscription.created",
+        "customer.subscription.deleted", "customer.subscription.paused", "customer.subscription.resumed",
+        "customer.subscription.updated", "invoice.paid", "invoice.payment_failed",
+    ]
+    public static let eventTypes = typesWithEffects.union([
+        "charge.failed", "charge.succeeded", "checkout.session.expired", "customer.created", "customer.deleted",
         "customer.subscription.pending_update_applied", "customer.subscription.pending_update_expired",
-        "customer.subscription.resumed", "customer.subscription.trial_will_end", "customer.subscription.updated",
-        "customer.updated", "invoice.created", "invoice.finalization_failed", "invoice.finalized",
-        "invoice.marked_uncollectible", "invoice.paid", "invoice.payment_action_required", "invoice.payment_failed",
+        "customer.subscription.trial_will_end", "customer.updated", "invoice.created", "invoice.finalization_failed",
+        "invoice.finalized", "invoice.marked_uncollectible", "invoice.payment_action_required",
         "invoice.payment_succeeded", "invoice.upcoming", "invoice.updated", "invoice.voided", "invoice_payment.paid",
         "payment_intent.payment_failed", "payment_intent.succeeded", "refund.created", "refund.updated",
-    ]
+    ])
 
     /// - Parameters:
     ///   - body: of a verified request.
@@ -29,11 +31,12 @@ public enum StripeEvent: StoreAdapter {
         refundRevokes: Bool,
         in namespace: UserNamespace? = nil
     ) throws(BillingError) -> JSONValue {
-        let event = try PayloadFields(try JSONValue(parsing: body), path: "")
+        let received = try PayloadFields(try JSONValue(parsing: body), path: "", in: namespace)
+        let type = try received.required("type", PayloadFields.word)
+        let event = readable(received, type: type)
         var stored = try StripeAllowlist.stored(event, StripeAllowlist.event)
-        let type = try event.required("type", PayloadFields.word)
-        let data = try PayloadFields(event.members["data"], path: "data")
-        let object = try PayloadFields(data.members["object"], path: "data.object", in: namespace)
+        let data = try event.requiredObject("data")
+        let object = try data.requiredObject("object")
         let storedObject = try StripeAllowlist.stored(object, StripeAllowlist.object(of: type))
         stored["data"] = .object(["object": .object(storedObject)])
         if let changed = StripeAllowlist.names(of: data.members["previous_attributes"]) { stored["changed"] = changed }

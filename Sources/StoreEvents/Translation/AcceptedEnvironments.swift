@@ -6,10 +6,8 @@ public enum AcceptedEnvironments: String, Sendable, CaseIterable {
 
     public func check(_ environment: BillingEvent.Environment?) throws(BillingError) {
         guard self == .any || rawValue == environment?.rawValue else {
-            throw BillingError(
-                .elsewhere,
-                "the event is of the \(environment?.rawValue ?? "unnamed") environment, and store-environment is \(rawValue)"
-            )
+            let what = environment.map { "is of the \($0.rawValue) environment" } ?? "does not name its environment"
+            throw BillingError(.elsewhere, "the event \(what), and store-environment is \(rawValue)")
         }
     }
 }

@@ -4,11 +4,12 @@ import Usage
 /// The members of a JSON object in a store's payload, read by name and format. An error names the field by its path in
 /// the payload and never repeats its value.
 ///
-/// null counts as absent. Unknown members are ignored, because stores add fields at any time.
+/// null and empty texts count as absent. Unknown members are ignored, because stores add fields at any time.
 struct PayloadFields {
     /// The limit of the database. Ids and enumeration values of stores are shorter.
     static let textLengthMaximum = 255
-    /// Types, reasons and other values of a store's enumerations.
+    /// Types, reasons and other values of a store's enumerations. None is longer, so a longer one is unknown: it is cut,
+    /// and recorded as such.
     static let wordLengthMaximum = 64
     /// Some customers have hundreds of aliases; the important ones come first.
     static let identitiesMaximum = 100
@@ -34,9 +35,16 @@ struct PayloadFields {
     /// Of users' names; nil where users are UUIDs only, as they are in stored payloads.
     private let namespace: UserNamespace?
     let members: [String: JSONValue]
+    /// Whether a member of an unexpected format counts as absent, in `stored` and in objects within this one.
+    private(set) var isLenient: Bool
 
     /// - Parameter path: the name of the object in errors; empty for the outermost object.
-    init(_ value: JSONValue?, path: String, in namespace: UserNamespace? = nil) throws(BillingError) {
+    init(
+        _ value: JSONValue?,
+        path: String,
+        in namespace: UserNamespace? = nil,
+        isLenient: Bool = false
+    ) throws(BillingError) {
         guard case .object(let members)? = value else {
             let what = path.isEmpty ? "the body" : path
             throw .malformed(
@@ -45,14 +53,41 @@ struct PayloadFields {
         }
         self.path = path
         self.namespace = namespace
-        self.members = members
+        self.members = members.filter { $0.value != .string("") }
+        self.isLenient = isLenient
+    }
+
+    /// The same members. For events without effects: whatever their fields are, they are recorded.
+    var lenient: PayloadFields {
+        var lenient = self
+        lenient.isLenient = true
+        return lenient
     }
 
     func has(_ name: String) -> Bool { members[name] != nil }
 
     func object(_ name: String) throws(BillingError) -> PayloadFields? {
         guard let value = value(name) else { return nil }
-        return try PayloadFields(value, path: full(name), in: namespace)
+        return try read { () throws(BillingError) in try object(value, name) }
+    }
+
+    /// Of a lenient object, one without members if there is none.
+    func requiredObject(_ name: String) throws(BillingError) -> PayloadFields {
+        if let object = try object(name) { return object }
+        return try object(isLenient ? .object([:]) : nil, name)
+    }
+
+    private func object(_ value: JSONValue?, _ name: String) throws(BillingError) -> PayloadFields {
+        try PayloadFields(value, path: full(name), in: namespace, isLenient: isLenient)
+    }
+
+    private func read<Value>(_ read: () throws(BillingError) -> Value?) throws(BillingError) -> Value? {
+        do throws(BillingError) {
+            return try read()
+        } catch {
+            guard isLenient else { throw error }
+            return nil
+        }
     }
 
     func text(_ name: String) throws(BillingError) -> String? {
@@ -60,12 +95,12 @@ struct PayloadFields {
         return try text(value, name)
     }
 
+    /// At most `wordLengthMaximum` characters; more are cut off.
     func word(_ name: String) throws(BillingError) -> String? {
-        guard let word = try text(name) else { return nil }
-        guard word.unicodeScalars.count <= PayloadFields.wordLengthMaximum else {
-            throw .malformed("\(full(name)) must have at most \(PayloadFields.wordLengthMaximum) characters")
-        }
-        return word
+        guard let value = value(name) else { return nil }
+        guard case .string(let text) = value else { return try self.text(value, name) }
+        let start = text.unicodeScalars.prefix(PayloadFields.wordLengthMaximum)
+        return try self.text(.string(String(String.UnicodeScalarView(start))), name)
     }
 
     func texts(_ name: String) throws(BillingError) -> [String] {
@@ -129,16 +164,21 @@ struct PayloadFields {
 
     /// The id of an object that is given by its id or in full.
     func reference(_ name: String) throws(BillingError) -> String? {
-        guard case .object? = value(name) else { return try text(name) }
-        return try object(name)?.text("id")
+        try read { () throws(BillingError) in
+            guard case .object? = value(name) else { return try text(name) }
+            return try object(name)?.text("id")
+        }
     }
 
     func objects(_ name: String) throws(BillingError) -> [PayloadFields] {
         guard let value = value(name) else { return [] }
-        guard case .array(let elements) = value else { throw .malformed("\(full(name)) must be an array of objects") }
+        guard case .array(let elements) = value else {
+            guard isLenient else { throw .malformed("\(full(name)) must be an array of objects") }
+            return []
+        }
         var objects: [PayloadFields] = []
         for element in elements.prefix(PayloadFields.objectsMaximum) {
-            objects.append(try PayloadFields(element, path: full(name), in: namespace))
+            objects += try read { () throws(BillingError) in [try object(element, name)] } ?? []
         }
         return objects
     }
@@ -154,7 +194,7 @@ struct PayloadFields {
     /// These fields and no others, for storing.
     ///
     /// - Parameter informative: fields that no effect depends on. If one has an unexpected format, it is dropped and
-    ///   the event is accepted; any other field throws.
+    ///   the event is accepted; any other field throws, unless this object is lenient.
     func stored(
         _ formats: KeyValuePairs<String, Format>,
         informative: Set<String> = []
@@ -164,11 +204,8 @@ struct PayloadFields {
             // null can have a meaning of its own, such as "no grace period".
             if members[name] == .null { stored[name] = .null }
             guard value(name) != nil else { continue }
-            if informative.contains(name) {
-                stored[name] = (try? storedValue(name, format)) ?? nil
-            } else {
-                stored[name] = try storedValue(name, format)
-            }
+            let reader = informative.contains(name) ? lenient : self
+            stored[name] = try reader.read { () throws(BillingError) in try storedValue(name, format) }
         }
         return stored
     }

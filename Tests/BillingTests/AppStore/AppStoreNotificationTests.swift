@@ -110,6 +110,9 @@ struct AppStoreNotificationTests {
         Row(Payload("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED", status: 1), plain(.cancelled)),
         Row(Payload("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_ENABLED", status: 1), plain(.uncancelled)),
         Row(Payload("DID_CHANGE_RENEWAL_STATUS", "A_SUBTYPE_TO_COME")),
+        Row(Payload("SUBSCRIBED", "A_SUBTYPE_TO_COME", status: 1)),
+        Row(Payload("DID_RENEW", "A_SUBTYPE_TO_COME", status: 1)),
+        Row(Payload("REFUND", "A_SUBTYPE_TO_COME", status: 5)),
         Row(
             Payload("DID_FAIL_TO_RENEW", "GRACE_PERIOD").with(renewal: graceful),
             plain(.gracePeriod, grace: Payload.grace)
@@ -200,6 +203,71 @@ struct AppStoreNotificationTests {
         #expect(renewed.typeClass == "DID_RENEW")
         #expect(try await AppStorePayload("TEST").notification().type == "TEST")
         #expect(try await AppStorePayload("A_TYPE_TO_COME").notification().typeClass == "other")
+    }
+
+    @Test("a long type or subtype is cut at 64 characters, and has no effect")
+    func longWords() async throws {
+        let (long, cut) = (String(repeating: "A", count: 65), String(repeating: "A", count: 64))
+        let type = try await AppStorePayload(long, status: 1).notification()
+        #expect(type.type == cut && type.effects.isEmpty && type.problem == nil)
+        let subtype = try await AppStorePayload("DID_RENEW", long, status: 1).notification()
+        #expect(subtype.type == "DID_RENEW: \(cut)" && subtype.effects.isEmpty && subtype.problem == nil)
+    }
+
+    @Test("of a type without effects is accepted whatever its fields are")
+    func unforeseenFields() async throws {
+        var payload = AppStorePayload("A_TYPE_TO_COME")
+        payload = payload.with(transaction: ["expiresDate": "soon", "quantity": .object([:])])
+        payload.outer["subtype"] = .integer(1)
+        payload.outer["summary"] = .array([])
+        payload.data?["status"] = "active"
+        let event = try await payload.notification()
+        #expect(event.type == "A_TYPE_TO_COME" && event.effects.isEmpty && event.problem == nil)
+        payload.transaction = nil
+        payload.renewal = nil
+        payload.data?["signedTransactionInfo"] = .integer(7)
+        #expect(try await payload.notification().effects.isEmpty)
+        payload.data = nil
+        payload.outer["data"] = .array([])
+        #expect(try await payload.notification().effects.isEmpty)
+    }
+
+    @Test("without a user's token, also with an empty one, belongs to the user of its transaction")
+    func emptyToken() async throws {
+        for token: JSONValue in ["", .null] {
+            let renewal = try await AppStorePayload("DID_RENEW", status: 1).with(
+                transaction: ["appAccountToken": token],
+                renewal: ["appAccountToken": token]
+            ).notification()
+            #expect(renewal.identities.isEmpty && renewal.problem == nil)
+            #expect(renewal.effects.withoutSales == [AppStoreNotificationTests.payment(.renewed)])
+        }
+    }
+
+    @Test("has the environment where the App Store puts it")
+    func environments() async throws {
+        var inTransaction = AppStorePayload("DID_RENEW", status: 1)
+        inTransaction.data?["environment"] = ""
+        #expect(try await inTransaction.notification().environment == .production)
+        inTransaction = inTransaction.with(
+            transaction: ["environment": .null],
+            renewal: ["environment": .null]
+        )
+        let error = await #expect(throws: BillingError.self) { try await inTransaction.notification() }
+        #expect(error?.kind == .elsewhere)
+        var token = AppStorePayload("EXTERNAL_PURCHASE_TOKEN", "UNREPORTED")
+        token.data = nil
+        for (id, isSandbox) in [("SANDBOX_a", true), ("a", false)] {
+            token.outer["externalPurchaseToken"] = .object([
+                "bundleId": .string(AppStorePayload.bundleID), "externalPurchaseId": .string(id),
+            ])
+            if isSandbox {
+                let error = await #expect(throws: BillingError.self) { try await token.notification() }
+                #expect(error?.kind == .elsewhere)
+            } else {
+                #expect(try await token.notification().environment == .production)
+            }
+        }
     }
 
     @Test("without data, or without a transaction, is accepted")

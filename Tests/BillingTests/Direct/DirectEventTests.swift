@@ -64,13 +64,16 @@ struct DirectEventTests {
     /// More users than an event may have.
     private static let many = "[" + Array(repeating: "\"\(user)\"", count: 101).joined(separator: ", ") + "]"
 
+    private static let long = "\"\(String(repeating: "x", count: 65))\""
+
     /// The changed fields, and the field that the error names.
     private static let errors: [([String: String], String)] = [
         (["source": ""], "source"), (["source": "\"Chargebee\""], "source"), (["source": "\"stripe\""], "webhook"),
         (["source": "\"user\""], "source"), (["source": "5"], "source"), (["id": ""], "id"),
         (["id": "\"a\\u0000\""], "id"), (["at": ""], "at"),
         (["at": "\"yesterday\""], "at"), (["at": "\"2026-02-30\""], "at"), (["kind": ""], "kind"),
-        (["kind": "\"bought\""], "kind"), (["kind": "\"merged\""], "kind"), (["user": "\"ann@example.com\""], "user"),
+        (["kind": "\"bought\""], "kind"), (["kind": long], "kind"), (["environment": long], "environment"),
+        (["id": "\"\""], "id"), (["kind": "\"merged\""], "kind"), (["user": "\"ann@example.com\""], "user"),
         (["transaction": ""], "transaction"), (["plan": ""], "plan"), (["plan": "\"Not a plan\""], "plan"),
         (["anchor": "32"], "anchor"), (["anchor": "0"], "anchor"),
         (["expires": "\"2026-11-01\"", "started": "\"2026-11-02\""], "expires"),
@@ -96,6 +99,14 @@ struct DirectEventTests {
         let name = "forgotten:" + String(repeating: "0a", count: 32)
         let event = try DirectEvent.parse(body: body(["user": "\"\(name)\""]))
         #expect(event.identities == [name] && event.users.isEmpty)
+    }
+
+    @Test("a field that is an empty text is absent")
+    func emptyTexts() throws {
+        let event = try DirectEvent.parse(
+            body: body(["user": "\"\"", "environment": "\"\"", "next_plan": "\"\"", "product": "\"\""])
+        )
+        #expect(event.identities.isEmpty && event.environment == nil && event.effects.first?.nextPlan == nil)
     }
 
     @Test("a malformed field is an error that names it", arguments: errors)

@@ -107,7 +107,7 @@ struct RevenueCatEventTests {
         Row("CANCELLATION: PRICE_INCREASE", cancellation("PRICE_INCREASE"), plain(.cancelled)),
         Row("CANCELLATION: DEVELOPER_INITIATED", cancellation("DEVELOPER_INITIATED"), plain(.cancelled)),
         Row("CANCELLATION: UNKNOWN", cancellation("UNKNOWN"), plain(.cancelled)),
-        Row("CANCELLATION for a reason to come", cancellation("BOREDOM"), plain(.cancelled)),
+        Row("CANCELLATION for a reason to come", cancellation("BOREDOM")),
         Row(
             "CANCELLATION of a trial",
             Payload("CANCELLATION", ["cancel_reason": "UNSUBSCRIBE", "period_type": "TRIAL"]),
@@ -277,10 +277,72 @@ struct RevenueCatEventTests {
     @Test("an event of the sandbox, or of an unknown environment, is a sandbox event")
     func environments() throws {
         #expect(try RevenueCatPayload("TEST").notification().environment == .production)
-        for word in ["SANDBOX", "STAGING"] {
+        for word in ["SANDBOX", "STAGING", String(repeating: "PRODUCTION", count: 10)] {
             let notification = try RevenueCatPayload("TEST", ["environment": .string(word)]).notification()
             #expect(notification.environment == .sandbox)
         }
+        let currency = RevenueCatPayload(
+            "VIRTUAL_CURRENCY_TRANSACTION",
+            ["purchase_environment": "SANDBOX"],
+            without: "environment"
+        )
+        #expect(try currency.notification().environment == .sandbox)
+    }
+
+    @Test("an event without an environment is of production only if its type never names one")
+    func unnamedEnvironment() throws {
+        for (type, environment, isAccepted): (String, BillingEvent.Environment?, Bool) in [
+            ("INITIAL_PURCHASE", nil, false), ("NON_RENEWING_PURCHASE", nil, false),
+            ("SUBSCRIBER_ALIAS", .production, true), ("TEMPORARY_ENTITLEMENT_GRANT", .production, true),
+            ("A_TYPE_TO_COME", .production, true),
+        ] {
+            let event = try RevenueCatPayload(type, ["environment": ""]).notification()
+            #expect(event.environment == environment, "\(type)")
+            for environments in [AcceptedEnvironments.production, .sandbox] {
+                let check = { try RevenueCatEvent.check(event, environments: environments) }
+                if isAccepted { try check() } else { #expect(throws: BillingError.self, "\(type)") { try check() } }
+            }
+        }
+    }
+
+    @Test("a long type or reason is cut at 64 characters, and has no effect")
+    func longWords() throws {
+        let long = String(repeating: "é", count: 300)
+        let cut = String(repeating: "é", count: 64)
+        let type = try RevenueCatPayload(long).notification()
+        #expect(type.type == cut && type.effects.isEmpty && type.problem == nil)
+        let reason = try RevenueCatEventTests.cancellation(long).notification()
+        #expect(reason.type == "CANCELLATION: \(cut)" && reason.effects.isEmpty && reason.problem == nil)
+        #expect(reason.typeClass == "CANCELLATION")
+    }
+
+    @Test("an event of a type without effects is accepted whatever its fields are")
+    func unforeseenFields() throws {
+        for type in ["A_TYPE_TO_COME", "SUBSCRIPTION_PAUSED", "VIRTUAL_CURRENCY_TRANSACTION"] {
+            let payload = RevenueCatPayload(
+                type,
+                [
+                    "expiration_at_ms": "soon", "product_id": .object([:]), "aliases": .object(["a": "b"]),
+                    "cancel_reason": .array([]), "environment": .integer(1), "is_trial_conversion": "no",
+                ]
+            )
+            let event = try payload.notification()
+            #expect(event.effects.isEmpty && event.problem == nil && event.type == type)
+            #expect(event.identities.first == RevenueCatPayload.user)
+        }
+    }
+
+    @Test("a field that is an empty text is absent")
+    func emptyTexts() throws {
+        let payload = RevenueCatPayload(
+            "RENEWAL",
+            ["app_user_id": "", "original_transaction_id": "", "cancel_reason": "", "period_type": ""]
+        )
+        let event = try payload.notification()
+        #expect(event.type == "RENEWAL" && event.problem == nil)
+        #expect(event.effects.first?.transaction == "123456789012346")
+        let bare = RevenueCatPayload("RENEWAL", ["product_id": ""])
+        #expect(try bare.notification().problem == "RENEWAL without product_id")
     }
 
     @Test(

@@ -106,4 +106,36 @@ struct StripeStorageTests {
         let payload = Payload.subscription("created", "active", ["canceled_at": .string("soon")])
         #expect(try payload.notification().effects.count == 1)
     }
+
+    @Test("a long type or status is cut at 64 characters, and has no effect")
+    func longWords() throws {
+        let (long, cut) = (String(repeating: "a", count: 65), String(repeating: "a", count: 64))
+        let type = try Payload.other(long).notification()
+        #expect(type.type == cut && type.effects.isEmpty && type.problem == nil)
+        let status = try Payload.subscription("updated", long).notification()
+        #expect(status.type == "customer.subscription.updated: \(cut)" && status.effects.isEmpty)
+    }
+
+    @Test("an event of a type without effects is accepted whatever its fields are")
+    func unforeseenFields() throws {
+        let object: [String: JSONValue] = [
+            "items": .array([]), "customer": .array([]), "metadata": "x", "latest_invoice": .integer(1),
+            "current_period_end": "soon",
+        ]
+        let event = try Payload.subscription("to_come", "active", object).notification()
+        #expect(event.effects.isEmpty && event.problem == nil && event.identities.isEmpty)
+        var thin = Payload.other("a.type.to.come")
+        for data: JSONValue in [.null, "x", .object(["object": .array([])])] {
+            thin.event["data"] = data
+            #expect(try thin.notification().effects.isEmpty)
+        }
+    }
+
+    @Test("a field that is an empty text is absent")
+    func emptyTexts() throws {
+        let event = try Payload.subscription("updated", "active", ["customer": ""]).notification()
+        #expect(event.effects.count == 1 && event.problem == nil)
+        let bare = try Payload.subscription("updated", "active", ["id": ""]).notification()
+        #expect(bare.problem == "customer.subscription.updated without data.object.id")
+    }
 }

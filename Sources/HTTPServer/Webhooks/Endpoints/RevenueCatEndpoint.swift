@@ -49,11 +49,7 @@ struct RevenueCatEndpoint: WebhookEndpoint {
         )
         let payload = try RevenueCatEvent.sanitized(body: request.body, in: namespace)
         let event = try RevenueCatEvent.translate(payload: payload)
-        // The test event of RevenueCat's dashboard has the sandbox's environment and changes nothing. An event without
-        // an environment can concern either.
-        if event.typeClass != "TEST", event.payload["event"]?["environment"] != nil {
-            try environments.check(event.environment)
-        }
+        try RevenueCatEvent.check(event, environments: environments)
         return event
     }
 }
