@@ -34,7 +34,7 @@ public struct BillingEvent: Sendable, Equatable {
     public var type: String
     /// When it happened, not when it was sent.
     public var at: Instant
-    /// Nil only for other billing systems.
+    /// Nil if the event does not name it.
     public var environment: Environment?
     /// The identities of the customer, best first. See `CustomerIdentity`.
     public var identities: [String]
@@ -90,6 +90,11 @@ extension BillingEvent {
     public var users: [UserID] {
         guard !effects.isEmpty || identities.count > 1 else { return [] }
         return Array(Set(identityLists.compactMap { $0.lazy.compactMap { UserID($0) }.first })).sorted()
+    }
+
+    /// The first user whom the event names, of a transfer the receiver; nil if it names none.
+    public var namedUser: UserID? {
+        identityLists.reversed().lazy.compactMap { $0.lazy.compactMap { UserID($0) }.first }.first
     }
 
     public var products: [String] {

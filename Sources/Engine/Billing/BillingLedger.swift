@@ -18,7 +18,7 @@ package struct BillingLedger {
     let connection: Connection
     let deadline: ContinuousClock.Instant
     /// Nil names the session's role in the audit log.
-    private let author: ChangeAuthor?
+    let author: ChangeAuthor?
 
     package init(_ connection: Connection, deadline: ContinuousClock.Instant, author: ChangeAuthor? = nil) {
         self.connection = connection
@@ -30,20 +30,20 @@ package struct BillingLedger {
     ///
     /// - Returns: JSON, the outcome and what the user has now.
     package func apply(_ event: BillingEvent) throws(PostgresError) -> String {
-        try retrying { () throws(PostgresError) in try attempt(event, isReplay: false).answer }
+        guard let answer = try applyOrRecord(event, isReplay: false) else {
+            throw PostgresError(.misuse, "headroom.record_refused_event returned no answer")
+        }
+        return answer
     }
 
     /// Applies a recorded event again. The caller has decoded it anew from its stored payload.
     ///
     /// - Returns: JSON, as `apply`; nil if an earlier attempt succeeded and this one would fail. Nothing changes then.
     package func replay(_ event: BillingEvent) throws(PostgresError) -> String? {
-        try retrying { () throws(PostgresError) in
-            let attempt = try attempt(event, isReplay: true)
-            return attempt.isRejected ? nil : attempt.answer
-        }
+        try applyOrRecord(event, isReplay: true)
     }
 
-    private func retrying<Value>(
+    func retrying<Value>(
         _ attempt: () throws(PostgresError) -> Value
     ) throws(PostgresError) -> Value {
         var number = 1
@@ -62,7 +62,7 @@ package struct BillingLedger {
     }
 
     /// One transaction: `lockAndRead` begins it, and the last statement, a commit or a rollback ends it.
-    private func attempt(
+    func attempt(
         _ event: BillingEvent,
         isReplay: Bool
     ) throws(PostgresError) -> (answer: String, isRejected: Bool) {
@@ -97,7 +97,7 @@ package struct BillingLedger {
 
     /// The commit may have succeeded with a warning: no standby confirmed it. The event may be lost with the primary,
     /// so its sender has to send it again.
-    private func requireReplicated(_ commit: QueryResult) throws(PostgresError) {
+    func requireReplicated(_ commit: QueryResult) throws(PostgresError) {
         guard !commit.isUnreplicated else { throw PostgresError(.timedOut, "no standby confirmed the event") }
     }
 

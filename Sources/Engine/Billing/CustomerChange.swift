@@ -112,7 +112,8 @@ struct CustomerChange: Encodable {
     ///   - state: reduced from the customer's events, including this one.
     ///   - document: the present rows of the customer.
     init(_ incoming: BillingEvent, _ recorded: RecordedEvent, _ state: CustomerState, _ document: CustomerDocument) {
-        let result = Result(recorded.key, state.results[recorded.key], document)
+        let known = Set((document.users ?? []).map(\.user))
+        let result = Result(recorded.key, state.results[recorded.key], known)
         event = Event(
             source: recorded.key.source,
             id: recorded.key.id,
@@ -131,7 +132,7 @@ struct CustomerChange: Encodable {
             before: document.before
         )
         let results = (document.events ?? []).filter { $0.key != recorded.key }.compactMap { event -> Result? in
-            let result = Result(event.key, state.results[event.key], document)
+            let result = Result(event.key, state.results[event.key], known)
             return result == Result(event) ? nil : result
         }
         self.results = results.isEmpty ? nil : results
@@ -194,11 +195,13 @@ struct CustomerChange: Encodable {
     }
 
     /// The parameter of `headroom.write_customer`.
-    var jsonText: String {
+    var jsonText: String { CustomerChange.jsonText(of: self) }
+
+    static func jsonText(of value: some Encodable) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
-            return String(decoding: try encoder.encode(self), as: UTF8.self)
+            return String(decoding: try encoder.encode(value), as: UTF8.self)
         } catch {
             preconditionFailure("texts, numbers and instants can be encoded: \(error)")
         }
@@ -206,14 +209,13 @@ struct CustomerChange: Encodable {
 }
 
 extension CustomerChange.Result {
-    fileprivate init(_ key: RecordedEvent.Key, _ result: EventResult?, _ document: CustomerDocument) {
+    /// - Parameter known: the users in `headroom.subscribers`. Of others, no UUID is stored: `forget_user` could not
+    ///   delete it.
+    fileprivate init(_ key: RecordedEvent.Key, _ result: EventResult?, _ known: Set<String>) {
         source = key.source
         id = key.id
         outcome = (result?.outcome ?? .ignored).rawValue
-        // Store the UUID only for users in headroom.subscribers: `forget_user` could not delete it otherwise.
-        user = (result?.user?.description).flatMap { user in
-            (document.users ?? []).contains { $0.user == user } ? user : nil
-        }
+        user = (result?.user?.description).flatMap { known.contains($0) ? $0 : nil }
         missingPrerequisite = result?.problem?.missingPrerequisite
         if case .unmappedProduct(let product)? = result?.problem { unmappedProduct = ExactText(product) }
         problem = result?.problem?.text(source: key.source)

@@ -149,7 +149,7 @@ struct CustomerDocument: Decodable {
             self = try JSONDecoder().decode(CustomerDocument.self, from: Data(json.utf8))
         } catch {
             throw PostgresError(
-                .misuse,
+                .server(.invalidStoredValue),
                 "a customer's rows hold a value that is out of range: check the user's rows in headroom.subscribers, "
                     + "headroom.subscriptions and headroom.billing_events"
             )

@@ -69,8 +69,6 @@ extension Problem {
         switch failure {
         case .closed, .cancelled:
             self.init(ReplyError(code: .draining, text: EngineError(failure).message))
-        case .database(let error) where !error.isTransient && error.sqlState == .unknownUser:
-            self.init(ReplyError(code: .notFound, text: error.message))
         case .overloaded, .tooLate, .database: self.init(EngineError(failure))
         }
     }

@@ -11,8 +11,8 @@ package final class WebhookCounters: Sendable {
         /// The store's name for it without subtype or reason: `RENEWAL`, `DID_RENEW`; `none` if it was not decoded.
         package var type: String
         /// Of stored events: `applied`, `duplicate`, `ignored`, `waiting`, `outdated`, `failed`. Of others:
-        /// `malformed`, `too_large`, `unverified`, `elsewhere`, `unknown_user`, `unavailable`, `gone` if the peer
-        /// closed the connection before the response, and `error` for an internal error.
+        /// `malformed`, `too_large`, `unverified`, `elsewhere`, `unavailable`, `gone` if the peer closed the connection
+        /// before the response, and `error` for an internal error.
         package var outcome: String
 
         package static func < (lhs: Key, rhs: Key) -> Bool {

@@ -38,11 +38,11 @@ final class WebhookRecorder: Sendable {
         )
     }
 
-    /// An internal error: the event is not stored, and the store sends it again.
+    /// An internal error: the store sends the event again. It may be stored as failed meanwhile.
     func failed(_ event: BillingEvent, _ reason: String) {
         counters.count(event.source, type: event.typeClass, outcome: "error")
         logger.error(
-            "a store event could not be stored",
+            "a store event could not be applied",
             metadata: [
                 "event.source": "\(event.source.rawValue)", "event.id": "\(event.id)",
                 "event.type": "\(event.type)", "reason": "\(reason)",

@@ -13,9 +13,8 @@ import Usage
 /// A request is rejected as early as possible: before the body is read if the store has no settings or the head cannot
 /// be the store's, and before anything is parsed if the signature is wrong.
 ///
-/// 200 means that the event is stored, even if it could not be applied, so the store stops sending it. Any other status
-/// means that it is not stored: 503 if sending it again helps, 4xx if it does not. 404 if the user is missing from the
-/// application's own table of users: stores retry for days, and the user may exist by then.
+/// 200 means that the event is stored, even if it could not be applied, so the store stops sending it. With any other
+/// status the store sends it again, which helps after 503, and after 500 if the fault is mended meanwhile.
 struct WebhookRoutes: RouteProvider {
     private let endpoints: WebhookEndpoints
     private let sessions: SessionPool
@@ -106,12 +105,11 @@ struct WebhookRoutes: RouteProvider {
             let type = event.typeClass
             switch error {
             case .cancelled: throw CancellationError()
+            // Of the event's own text: an effect that the database refuses is stored as failed.
             case .database(let error) where error.sqlState?.isClass("22") == true:
                 // The database's message names a field but does not repeat its value.
                 recorder.rejected(event.source, type: type, outcome: "malformed", error.message)
                 throw Problem(.badRequest, code: "BADREQUEST", "the event cannot be stored: \(error.message)")
-            case .database(let error) where error.sqlState == .unknownUser:
-                recorder.rejected(event.source, type: type, outcome: "unknown_user", error.message)
             case .database(let error) where !error.isTransient:
                 recorder.failed(event, error.description)
             default:

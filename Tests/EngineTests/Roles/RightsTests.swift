@@ -153,6 +153,11 @@ struct RightsTests {
             .operator
         ),
         Right("select headroom.write_customer('\(event)')", .service, .operator),
+        Right(
+            "select headroom.record_refused_event('\(event)'::jsonb -> 'event' || '{\"problem\": \"p\"}', '{}', false)",
+            .service,
+            .operator
+        ),
         Right("select headroom.prune_billing_events()", .service, .operator),
         Right("select headroom.map_product('appstore', 'p', 'paid')", .operator),
         Right("select headroom.unmap_product('appstore', 'p')", .operator),

@@ -3,7 +3,9 @@
 import json
 
 from support.case import Case
+from support.service import command
 from support.waiting import wait_until
+from support.wire import Answer
 
 
 class AdoptionWithAForeignKey(Case):
@@ -66,17 +68,20 @@ class AdoptionWithAForeignKey(Case):
         answer = self.send_command(f"SETPLAN {user} paid")
         self.assertTrue(answer.startswith(self.REFUSED), answer)
 
-    def test_a_billing_event_is_not_found_and_applied_when_it_is_sent_again(self):
+    def test_a_billing_event_is_recorded_as_failed_and_applied_by_a_replay_once_the_user_is_there(self):
         user = self.user()
         event = json.dumps({
             "source": "chargebee", "id": user, "at": "2026-11-05T12:00:00Z", "kind": "granted", "user": user,
             "transaction": user, "messages": 50,
         })  # fmt: skip
         refused = self.service.http("POST", "/v1/billing-events", event)
-        self.assertEqual((refused.status, json.loads(refused.body)["code"]), (404, "NOTFOUND"), refused.body)
-        self.assertIn("user is not in auth.users", json.loads(refused.body)["detail"])
+        self.assertEqual((refused.status, refused.json["outcome"], refused.json["user"]), (200, "failed", user))
+        self.assertIn("user is not in auth.users", refused.json["problem"])
         self.sign_up(user)
-        self.assertEqual(self.service.http("POST", "/v1/billing-events", event).status, 200)
+        replayed = command("events", "replay", "chargebee", user, database_url=self.database_url)
+        self.assertEqual(replayed.returncode, 0, replayed.stderr)
+        self.assertEqual(self.service.http("POST", "/v1/billing-events", event).json["outcome"], "duplicate")
+        self.assertEqual(Answer(self.send_command(f"USAGE {user}"))["limit"], "150")
 
 
 class ReadyMeansThatItCounts(Case):

@@ -76,6 +76,19 @@ begin
                     events.missing_prerequisite, events.unmapped_product, events.problem
                 from headroom.billing_events as events
                 where events.customer_id = v_customer_id and events.effects is not null
+                    -- An event without effects only connects identities: of those with the same, the newest is enough.
+                    and (
+                        events.effects <> '[]' or events.user_id is null
+                        or (events.source, events.id) in (
+                            select distinct on (linking.source, linking.identities) linking.source, linking.id
+                            from headroom.billing_events as linking
+                            where linking.customer_id = v_customer_id and linking.effects = '[]'
+                                and linking.user_id is not null and cardinality(linking.identities) > 1
+                            order by
+                                linking.source, linking.identities, linking.happened_at desc,
+                                linking.id collate "C" desc
+                        )
+                    )
             ) as customer_events
         ),
         'users', (select json_agg(headroom.user_billing_state(users.user_id)) from unnest(v_users) as users (user_id)),
