@@ -90,8 +90,9 @@ public enum AppStoreNotification: StoreAdapter {
         body: [UInt8],
         verifier: AppStoreVerifier
     ) async throws(BillingError) -> JSONValue {
-        let signed = try await verifier.payload(of: try signedPayload(of: body), name: "signedPayload")
-        let notification = readable(signed, type: try signed.required("notificationType", PayloadFields.word))
+        let notification = try readable(
+            try await verifier.payload(of: try signedPayload(of: body), name: "signedPayload")
+        )
         var parts: [String: PayloadFields] = [:]
         if let data = try notification.object("data") {
             // Checked first, to save verifying the parts of another app's notification.
@@ -120,6 +121,10 @@ public enum AppStoreNotification: StoreAdapter {
         return nil
     }
 
+    private static func readable(_ notification: PayloadFields) throws(BillingError) -> PayloadFields {
+        readable(notification, type: try notification.required("notificationType", PayloadFields.word))
+    }
+
     /// - Parameters:
     ///   - notification: verified, as are the parts.
     ///   - parts: the signed objects within `data`, by name.
@@ -128,6 +133,7 @@ public enum AppStoreNotification: StoreAdapter {
         parts: [String: PayloadFields],
         app expected: AppStoreVerifier.App
     ) throws(BillingError) -> JSONValue {
+        let notification = try readable(notification)
         var stored = try notification.stored(storedFields, informative: informativeFields)
         for name in appObjects {
             guard let app = try notification.object(name) else { continue }
