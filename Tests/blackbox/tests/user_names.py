@@ -78,6 +78,19 @@ class Names(Case):
         # In another form it is a name.
         self.assertEqual(self.usage(user.replace("-", ""))["user"], id_of(user.replace("-", "")))
 
+    def test_dots_of_a_path_are_no_names(self):
+        schema = self.service.http("GET", "/v1/openapi.json").json["components"]["schemas"]["User"]
+        for name in (".", ".."):
+            for request in (f"CONSUME {name}", f"SUBSCRIBE usage:{name}"):
+                self.assertRegex(self.send_command(request), r"^-BADARG .* and not \. or \.\.")
+            answer = self.service.http("GET", "/v1/usage/" + name.replace(".", "%2E"))
+            self.assertEqual((answer.status, answer.json["code"]), (400, "BADARG"))
+            self.assertNotRegex(name, schema["pattern"])
+            with self.assertRaisesRegex(SQLError, "1 to 255 bytes"):
+                self.in_sql(name)
+        self.assertRegex("...", schema["pattern"])
+        self.assertEqual(self.usage("...")["user"], id_of("..."))
+
     def test_every_verb_takes_names(self):
         name = "clerk|every-verb"
         for request, field in [
