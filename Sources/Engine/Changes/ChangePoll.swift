@@ -25,6 +25,10 @@ struct ChangePoll {
     /// The users that this round has not compared yet.
     private var remaining: ArraySlice<(user: UserID, fingerprint: String)> = []
     private var isInRound = false
+    /// Users in the next statement: half as many after one that took too long, and more again after fast ones.
+    private var size = ChangePublisher.batchMaximum
+    /// Publications of users that were read before an error.
+    private var unpublished: [Publication] = []
     private var nextRoundAt = ContinuousClock.now
     /// Time spent on statements since the last rest.
     private var worked = Duration.zero
@@ -62,7 +66,11 @@ struct ChangePoll {
     mutating func step(_ list: inout ChangeSubscriberList) throws(PostgresError) -> Step {
         let started = ContinuousClock.now
         defer { worked += ContinuousClock.now - started }
-        if list.hasStale { return .progress(try read(&list)) }
+        if list.hasStale {
+            try read(&list)
+            defer { unpublished = [] }
+            return .progress(unpublished)
+        }
         if !remaining.isEmpty {
             try compareNext(&list)
             return .progress([])
@@ -116,25 +124,53 @@ struct ChangePoll {
     }
 
     private mutating func compareNext(_ list: inout ChangeSubscriberList) throws(PostgresError) {
-        let batch = remaining.prefix(ChangePublisher.batchMaximum)
+        let started = ContinuousClock.now
+        let batch = remaining.prefix(size)
         let first = batch.startIndex
         var parameters = Parameters()
         parameters.appendUUIDs(count: batch.count) { (batch[first + $0].user.high, batch[first + $0].user.low) }
         parameters.appendTexts(count: batch.count) { batch[first + $0].fingerprint }
         let query = isDistributed ? PreparedQuery.pollDistributedUsers : .pollSubscribedUsers
-        let changed = try session.query(query, parameters, deadline: deadline())
+        let changed: QueryResult
+        do throws(PostgresError) {
+            changed = try session.query(query, parameters, deadline: deadline())
+        } catch {
+            return try shrink(batch.count, after: error)
+        }
+        grow(after: batch.count, since: started)
         list.markStale((0..<changed.rowCount).map { batch[first + changed.ordinal($0, 0)].user })
         remaining = remaining.dropFirst(batch.count)
     }
 
-    private mutating func read(_ list: inout ChangeSubscriberList) throws(PostgresError) -> [Publication] {
-        let taken = list.takeStale(atMost: ChangePublisher.batchMaximum)
-        guard !taken.isEmpty else { return [] }
+    /// A statement of this many users has failed. If it took too long, the next one has half as many.
+    ///
+    /// - Throws: the error, unless the next statement may follow over the same connection.
+    private mutating func shrink(_ count: Int, after error: PostgresError) throws(PostgresError) {
+        guard error.isAboutTime else { throw error }
+        size = max(1, count / 2)
+        guard count > 1, session.connection?.isUsable == true else { throw error }
+    }
+
+    /// Only after a statement that took so short that one with twice as many users does not take too long.
+    private mutating func grow(after count: Int, since started: ContinuousClock.Instant) {
+        guard count >= size, ContinuousClock.now - started < configuration.requestTimeout / 4 else { return }
+        size = min(size * 2, ChangePublisher.batchMaximum)
+    }
+
+    private mutating func read(_ list: inout ChangeSubscriberList) throws(PostgresError) {
+        let started = ContinuousClock.now
+        let taken = list.takeStale(atMost: size)
+        guard !taken.isEmpty else { return }
         do throws(PostgresError) {
-            return try read(taken[...], &list)
+            try read(taken[...], &list)
+            grow(after: taken.count, since: started)
         } catch {
+            if taken.count == 1, error.kind == .server(.queryCanceled) {
+                // The others go on. If the user has subscribers, the next round finds the change again.
+                return list.fail(taken[0].user, .late)
+            }
             list.putBack(taken)
-            throw error
+            try shrink(taken.count, after: error)
         }
     }
 
@@ -142,7 +178,7 @@ struct ChangePoll {
     private mutating func read(
         _ taken: ArraySlice<(user: UserID, period: String)>,
         _ list: inout ChangeSubscriberList
-    ) throws(PostgresError) -> [Publication] {
+    ) throws(PostgresError) {
         let first = taken.startIndex
         var parameters = Parameters()
         parameters.appendUUIDs(count: taken.count) { (taken[first + $0].user.high, taken[first + $0].user.low) }
@@ -154,17 +190,16 @@ struct ChangePoll {
             result = try session.query(query, parameters, deadline: deadline())
         } catch let error where error.isAboutOneRow && taken.count > 1 {
             let middle = first + taken.count / 2
-            return try read(taken[..<middle], &list) + read(taken[middle...], &list)
+            try read(taken[..<middle], &list)
+            return try read(taken[middle...], &list)
         } catch let error where error.isAboutOneRow {
-            fail(taken[first].user, error, &list)
-            return []
+            return fail(taken[first].user, error, &list)
         }
         let snapshots = try DetailedSnapshotDecoder(result)
         if let revision = snapshots.planRevision, catalog.revision != revision {
             catalog = try PlanCatalog(session.query(.readPlans, deadline: deadline()))
         }
         let (fingerprint, changesAt) = (try result.column("fingerprint"), try result.column("changes_at"))
-        var publications: [Publication] = []
         for index in 0..<result.rowCount {
             let user = taken[first + snapshots.index(index)].user
             do throws(PostgresError) {
@@ -174,12 +209,11 @@ struct ChangePoll {
                     fingerprint: result.text(index, fingerprint),
                     changesAt: try ChangePoll.nextChange(after: snapshot, result, index, changesAt)
                 )
-                publications += list.update(user, observation)
+                unpublished += list.update(user, observation)
             } catch {
                 fail(user, error, &list)
             }
         }
-        return publications
     }
 
     private func fail(_ user: UserID, _ error: PostgresError, _ list: inout ChangeSubscriberList) {
@@ -198,6 +232,10 @@ struct ChangePoll {
         // Earlier changes are in the snapshot already.
         return [stored, snapshot.nextTrialDayAt].compactMap(\.self).filter { $0 > snapshot.observedAt }.min()
     }
+}
+
+extension PostgresError {
+    fileprivate var isAboutTime: Bool { kind == .timedOut || kind == .server(.queryCanceled) }
 }
 
 extension PreparedQuery {
