@@ -134,6 +134,7 @@ package struct NotificationService: Service, CustomStringConvertible {
         await untilCancelled {
             let due = try await outbox.due(atMost: NotificationSender.requestsMaximum)
             state.delivers.store(due != nil, ordering: .relaxed)
+            note(stranger: outbox.stranger)
             guard let due, !due.isEmpty else { return NotificationService.pollInterval }
             // Not cancelled at once, and what was delivered is written in any case.
             let sending = Task { await send(due, over: sender) }
@@ -149,6 +150,17 @@ package struct NotificationService: Service, CustomStringConvertible {
             return .zero
         }
         state.delivers.store(false, ordering: .relaxed)
+    }
+
+    /// Logs once that a login holds up all notifications, and once that it does so no more.
+    private func note(stranger: String?) {
+        guard metrics.isHeldUp != (stranger != nil) else { return }
+        metrics.update(isHeldUp: stranger != nil)
+        guard let stranger else { return logger.notice("notifications are held up no more") }
+        logger.warning(
+            "notifications are held up: a login that may not send any has the lock for it; end its session",
+            metadata: ["database.session": "\(stranger)"]
+        )
     }
 
     /// - Returns: the attempts that have a result.

@@ -1,5 +1,6 @@
 import Logging
 import Postgres
+import Synchronization
 import Usage
 
 /// The table `headroom.notifications`, for the service: records notifications, and gives them to the one session that
@@ -51,6 +52,10 @@ package final class NotificationOutbox: Sendable {
     private static let lastPage: Int64 = 4_294_967_294
     private static let pausePerWork = 3
 
+    /// The session of a login that may not deliver, but has the lock, so that nothing is delivered. As of the last
+    /// `due`; nil if there is none.
+    package var stranger: String? { lastStranger.withLock { $0 } }
+    private let lastStranger = Mutex<String?>(nil)
     private let sessions: SessionPool
     private let readers: SessionPool
 
@@ -87,8 +92,10 @@ package final class NotificationOutbox: Sendable {
     /// The notifications that are due. Nil while another session delivers, of this service or another instance.
     package func due(atMost maximum: Int) async throws(SessionPool.Failure) -> [Due]? {
         try await perform { connection, deadline throws(PostgresError) in
-            let lock = try connection.query(EmbeddedSQL.lockDelivery, deadline: deadline)
-            guard try lock.firstRow.bool("delivers") else { return nil }
+            let lock = try connection.query(EmbeddedSQL.lockDelivery, deadline: deadline).firstRow
+            let stranger = try lock.textOrNil("stranger")
+            self.lastStranger.withLock { $0 = stranger }
+            guard try lock.bool("delivers") else { return nil }
             var parameters = Parameters()
             parameters.append(int32: Int32(maximum))
             let result = try connection.query(EmbeddedSQL.readDueNotifications, parameters, deadline: deadline)

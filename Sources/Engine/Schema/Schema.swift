@@ -136,8 +136,9 @@ public enum Schema {
         let deadline = ContinuousClock.now + .seconds(120)
         do throws(PostgresError) {
             // Instances that start at the same time wait here: Citus locks copies of words in another order than rows.
+            // Only who may change the table can lock it so; an advisory lock would be open to every login.
             try connection.execute(
-                "begin; select pg_advisory_xact_lock(hashtext('headroom words')); set local role \(owner)",
+                "begin; set local role \(owner); lock table headroom.migrations in share update exclusive mode",
                 deadline: deadline
             )
             try writeWords(connection)

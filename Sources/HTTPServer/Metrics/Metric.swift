@@ -37,7 +37,8 @@ extension Metric {
     ]
     private static let http = [httpRequests, httpDuration, httpConnections, httpRejections, webhookRequests]
     private static let notifications = [
-        notificationsDelivered, notificationAttemptsFailed, notificationsPending, oldestNotification,
+        notificationsDelivered, notificationAttemptsFailed, notificationsHeldUp, notificationsPending,
+        oldestNotification,
     ]
     private static let tracing = [spans]
     private static let process = [
@@ -261,12 +262,17 @@ extension Metric {
     static let notificationsDelivered = Metric(
         "headroom_notifications_delivered_total",
         .counter,
-        "Notifications that this instance has delivered; absent where none are sent, as the three below."
+        "Notifications that this instance has delivered; absent where none are sent, as the four below."
     )
     static let notificationAttemptsFailed = Metric(
         "headroom_notification_attempts_failed_total",
         .counter,
         "Failed attempts of this instance to deliver a notification."
+    )
+    static let notificationsHeldUp = Metric(
+        "headroom_notifications_held_up",
+        .gauge,
+        "1 while a login that may not send notifications holds the lock of the session that does, else 0."
     )
     static let notificationsPending = Metric(
         "headroom_notifications_pending",

@@ -107,6 +107,7 @@ struct MetricsRoutes: RouteProvider {
         guard let metrics = parts.notificationMetrics else { return }
         encoder.write(.notificationsDelivered, .init(metrics.delivered))
         encoder.write(.notificationAttemptsFailed, .init(metrics.failedAttempts))
+        encoder.write(.notificationsHeldUp, .init(metrics.isHeldUp ? 1 : 0))
         guard let backlog = metrics.backlog else { return }
         encoder.write(.notificationsPending, .init(backlog.pending))
         encoder.write(.oldestNotification, .init(UInt64(backlog.oldestSeconds)))

@@ -6,6 +6,7 @@ package final class NotificationMetrics: Sendable {
     private let deliveredCount = Atomic<UInt64>(0)
     private let failedCount = Atomic<UInt64>(0)
     private let lastBacklog = Mutex<NotificationOutbox.Backlog?>(nil)
+    private let heldUp = Atomic(false)
 
     package init() {}
 
@@ -20,6 +21,13 @@ package final class NotificationMetrics: Sendable {
         } else {
             failedCount.wrappingAdd(1, ordering: .relaxed)
         }
+    }
+
+    /// Whether a login that may not send notifications has the lock of the session that does.
+    package var isHeldUp: Bool { heldUp.load(ordering: .relaxed) }
+
+    package func update(isHeldUp: Bool) {
+        heldUp.store(isHeldUp, ordering: .relaxed)
     }
 
     /// Nil while it cannot be read.

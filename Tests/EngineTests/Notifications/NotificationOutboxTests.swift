@@ -168,6 +168,25 @@ struct NotificationOutboxTests {
         }
     }
 
+    @Test("names the session of a login without rights that has the lock")
+    func stranger() async throws {
+        let database = try await fresh()
+        let name = "stranger_\(UInt32.random(in: 0 ... .max))"
+        try await database.psql.execute("create role \(name) login")
+        let eve = try await Session.open(database.conninfo + " user=\(name)")
+        let process = try #require(try await eve.number("select pg_backend_pid()"))
+        try await eve.execute("select pg_advisory_lock(hashtext('headroom notifications'))")
+        let outbox = outbox(database)
+        try await running(outbox) {
+            #expect(try await outbox.due(atMost: 16) == nil)
+            #expect(outbox.stranger == "process \(process) of \(name)")
+            try await eve.execute("select pg_advisory_unlock_all()")
+            #expect(try await outbox.due(atMost: 16) == [])
+            #expect(outbox.stranger == nil)
+        }
+        try await database.psql.execute("drop role \(name)")
+    }
+
     @Test("keeps the results of attempts, and tries again when it is time")
     func attempts() async throws {
         let database = try await fresh()
