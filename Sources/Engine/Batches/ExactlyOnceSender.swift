@@ -23,7 +23,7 @@ struct ExactlyOnceSender {
 
     /// What an attempt to execute a transaction needs.
     struct Attempt {
-        var connection: Connection
+        let connection: Connection
         let bucket: Bucket
         let receipt: ReceiptID
         let number: Int64
@@ -83,7 +83,7 @@ struct ExactlyOnceSender {
     ///   - kind: whose duration is measured; nil for none.
     ///   - bucket: of the receipt.
     ///   - attempt: executes the transaction, in which the receipt advances to the attempt's number. It changes
-    ///     nothing of the attempt but `canCommit` and, to execute it elsewhere, `connection`.
+    ///     nothing of the attempt but `canCommit`.
     func executeOnce<Value>(
         _ kind: StatementKind?,
         in bucket: Bucket,
@@ -135,11 +135,6 @@ struct ExactlyOnceSender {
                 switch try attempt(&current) {
                 case .committed(let value, let isUnreplicated):
                     if let kind { record(kind, sentAt: sentAt) }
-                    guard current.connection === connection else {
-                        // The lane's session says nothing about another server's standby.
-                        if isUnreplicated { delivery.fail(requests, .unknown) }
-                        return isUnreplicated ? .allExpired : .value(value)
-                    }
                     // After a loss it is unknown whether the lost commit reached the standby.
                     if isUnreplicated || mayBeCommitted {
                         guard try awaitReplication(connection, bucket, requests, .unknown) else {
@@ -166,17 +161,8 @@ struct ExactlyOnceSender {
                     return .someExpired
                 }
             } catch {
-                rollBack(current.connection)
+                rollBack(connection)
                 switch StatementEffect(of: error) {
-                case .unknown where current.connection !== connection:
-                    // The lane does not wait for another server.
-                    delivery.fail(requests, .unknown)
-                    laneConnection.abandonReceipt(in: bucket)
-                    return .allExpired
-                case .unavailableServer where current.connection !== connection:
-                    delivery.fail(requests, EngineError(withoutSession: error))
-                    laneConnection.takeBack(number, in: bucket)
-                    return .allExpired
                 case .unknown:
                     losses += 1
                     mayBeCommitted = mayBeCommitted || current.canCommit
@@ -223,7 +209,7 @@ struct ExactlyOnceSender {
         do throws(PostgresError) {
             try connection.rollBack(deadline: .now + .seconds(1))
         } catch {
-            if connection === laneConnection.connection { laneConnection.drop(error) }
+            laneConnection.drop(error)
         }
     }
 

@@ -9,6 +9,14 @@ struct RowLocks {
 
     /// The users with a locked row, found without waiting for the lock. Nil if it cannot be found out.
     func locked(among users: [UserID]) -> Set<UserID>? {
+        if laneConnection.waitsBriefly { return find(users) }
+        var locked: Set<UserID>?
+        // For whoever has locked the whole table.
+        laneConnection.waitBriefly { locked = find(users) }
+        return locked
+    }
+
+    private func find(_ users: [UserID]) -> Set<UserID>? {
         let map = laneConnection.buckets
         var locked: Set<UserID> = []
         for (bucket, users) in Dictionary(grouping: users, by: { map.bucket(of: $0) }) {

@@ -145,7 +145,8 @@ final class Lane: Sendable {
                 sender: sender,
                 errors: errors,
                 locks: locks,
-                unknownUsersPolicy: configuration.unknownUsersPolicy
+                unknownUsersPolicy: configuration.unknownUsersPolicy,
+                wake: wake
             ),
             locks: locks,
             trace: trace
@@ -172,7 +173,11 @@ final class Lane: Sendable {
                 _ = wake.sleep(orUntilReadable: -1, until: deadlines.reduce(latest, min))
                 continue
             }
-            queue.withLock { $0.reopen() }
+            let readyUsers = work.unbatched.readyUsers()
+            queue.withLock { queue in
+                queue.reopen()
+                if !readyUsers.isEmpty { queue.note(readyUsers, stillLocked: []) }
+            }
             if let next = takeWork() {
                 execute(next, &work, laneConnection)
                 continue
@@ -212,12 +217,9 @@ final class Lane: Sendable {
         case .apart(let next):
             laneConnection.waitBriefly { execute(next, &work, laneConnection) }
         case .look(let users):
-            // Also the look waits for whoever has locked the whole table.
-            laneConnection.waitBriefly {
-                // If it fails, they are looked at again.
-                let locked = work.locks.locked(among: users) ?? Set(users)
-                queue.withLock { $0.note(users, stillLocked: locked) }
-            }
+            // If it fails, they are looked at again.
+            let locked = work.locks.locked(among: users) ?? Set(users)
+            queue.withLock { $0.note(users, stillLocked: locked) }
         }
     }
 
@@ -265,15 +267,19 @@ final class Lane: Sendable {
     private func expireWaiting(_ laneConnection: LaneConnection, _ trace: LaneTrace?) {
         let now = Deadline(.now)
         let (expired, locked) = queue.withLock { ($0.expire(at: now), $0.expireLocked(at: now)) }
-        if !locked.isEmpty {
-            trace?.expired(locked.count, .busy)
-            mailboxes.deliver(locked)
-        }
+        if !locked.isEmpty { failLocked(locked, trace) }
         guard !expired.isEmpty else { return }
         // With a connection they waited for the batches before them.
         let error = laneConnection.connection == nil ? laneConnection.failure : .late
         trace?.expired(expired.count, error)
         mailboxes.deliver(expired.map { Completion(returnAddress: $0, outcome: .failure(error)) })
+    }
+
+    private func failLocked(_ locked: [LockedUsers.Waiting], _ trace: LaneTrace?) {
+        let completions = locked.map(\.completion)
+        metrics.countUnknownOutcomes(locked.count { $0.reason == .unknown }, after: .unknown)
+        trace?.failed(locked.map(\.request), completions)
+        mailboxes.deliver(completions)
     }
 
     /// A short outage is waited for. After one as long as a request may take, new requests are refused at once.

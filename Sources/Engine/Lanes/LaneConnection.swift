@@ -6,8 +6,6 @@ import Usage
 /// the lane's thread alone.
 final class LaneConnection {
     private let session: ReconnectingSession<Setup>
-    /// On the coordinator, while a change needs one.
-    private var coordinatorSession: ReconnectingSession<Void>?
     private var options: ConnectionOptions
     private let placements: CurrentPlacements
     /// Of the placements by which the lane has its home.
@@ -19,7 +17,6 @@ final class LaneConnection {
     private let currentBuckets: CurrentBuckets
     private let lane: Int
     private let requestTimeout: Duration
-    private let wake: WakePipe
     /// The revision of the words that the newest statement has seen, where it is another than that of `words`.
     private var outdatedWords: Int32?
     /// The database's clock when the connection was opened. Nil once `takeObservedInstant` has returned it.
@@ -47,7 +44,6 @@ final class LaneConnection {
         logger: Logger
     ) {
         self.options = options
-        self.wake = wake
         self.placements = placements ?? CurrentPlacements(options.database)
         self.words = words
         currentBuckets = buckets
@@ -122,38 +118,12 @@ final class LaneConnection {
         refreshWords(seen: nil)
     }
 
-    // MARK: The coordinator
-
-    /// The session for a change of tables that are on the coordinator alone.
-    enum Coordinator {
-        /// The lane's own.
-        case own
-        /// Until `closeCoordinator`.
-        case open(Connection)
-        /// The lane is woken when it is open.
-        case opening
-        case failed(PostgresError)
-    }
-
-    /// Opens the session in the background. Never waits.
-    func coordinator() -> Coordinator {
-        guard options.database !== placements.database else { return .own }
+    /// Of sessions on the coordinator, for changes of tables that are there alone; nil if the lane's session is there.
+    var coordinatorOptions: ConnectionOptions? {
+        guard options.database !== placements.database else { return nil }
         var options = options
         options.database = placements.database
-        let session = coordinatorSession ?? ReconnectingSession<Void>(options: options, wake: wake, logger: logger)
-        coordinatorSession = session
-        session.advance { connection, deadline throws(PostgresError) in
-            try connection.requireDurableCommits(deadline: deadline)
-        }
-        if let connection = session.connection { return .open(connection) }
-        guard let failure = session.lastFailure else { return .opening }
-        closeCoordinator()
-        return .failed(failure)
-    }
-
-    func closeCoordinator() {
-        coordinatorSession?.close()
-        coordinatorSession = nil
+        return options
     }
 
     /// Closes the session if the lane's buckets are at another server by now.
@@ -337,15 +307,10 @@ final class LaneConnection {
         session.close()
     }
 
-    /// Gives up a statement of unknown outcome that another connection has sent, with its receipt. If the statement is
-    /// committed later, it only changes an unused receipt.
-    func abandonReceipt(in bucket: Bucket) {
-        receipts[bucket] = nil
-    }
-
-    /// As `abandonReceipt`, of a statement of the lane's connection, which is given up, too.
+    /// Gives up a statement of unknown outcome, with its receipt and its connection. If the statement is committed
+    /// later, it only changes an unused receipt.
     func abandon(in bucket: Bucket) {
-        abandonReceipt(in: bucket)
+        receipts[bucket] = nil
         drop(PostgresError(.timedOut, "no answer within the deadline; the connection was given up"))
     }
 
@@ -406,7 +371,6 @@ final class LaneConnection {
     }
 
     func close() {
-        closeCoordinator()
         session.close()
     }
 }

@@ -261,8 +261,8 @@ struct LaneQueue {
         return expired
     }
 
-    /// As `expire`, of requests that wait for a lock. Returns their outcomes.
-    mutating func expireLocked(at now: Deadline) -> [Completion] {
+    /// As `expire`, of requests that wait for a lock, with those that may not.
+    mutating func expireLocked(at now: Deadline) -> [LockedUsers.Waiting] {
         lockedUsers.isEmpty ? [] : lockedUsers.expire(at: now)
     }
 

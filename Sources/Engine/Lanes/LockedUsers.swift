@@ -22,16 +22,27 @@ struct LockedUsers {
         /// Between two looks; it doubles each time that the rows are locked.
         var interval: Duration
         /// In the order of arrival.
-        var requests: Deque<Request> = []
-        /// The answer to requests whose deadline passes.
+        var requests: Deque<Waiting> = []
+    }
+
+    /// A request that waits, or has waited in vain.
+    struct Waiting: Equatable {
+        var request: Request
+        /// The answer if its deadline passes.
         var reason: EngineError
+
+        var deadline: Deadline { request.deadline }
+        /// If it has waited in vain.
+        var completion: Completion {
+            Completion(returnAddress: request.returnAddress, outcome: .failure(reason))
+        }
     }
 
     private var users: [UserID: User] = [:]
     /// Requests that wait.
     private(set) var count = 0
-    /// The outcomes of requests that may not wait. `expire` returns them.
-    private var refused: [Completion] = []
+    /// Requests that may not wait. `expire` returns them.
+    private var refused: [Waiting] = []
     private let countMaximum: Int
     private let firstInterval: Duration
     private let longestInterval: Duration
@@ -64,10 +75,10 @@ struct LockedUsers {
         // A read waits for no lock, but does not overtake the user's earlier requests.
         guard request.operation.mayWaitForLock || !user.requests.isEmpty else { return true }
         if count < countMaximum {
-            users[request.user]?.requests.append(request)
+            users[request.user]?.requests.append(Waiting(request: request, reason: .busy))
             count += 1
         } else {
-            refuse(request, user.reason)
+            refused.append(Waiting(request: request, reason: .busy))
         }
         return false
     }
@@ -80,16 +91,15 @@ struct LockedUsers {
         for request in locked.reversed() {
             if users[request.user] == nil {
                 guard users.count < LockedUsers.usersMaximum else {
-                    refuse(request, reason)
+                    refused.append(Waiting(request: request, reason: reason))
                     continue
                 }
                 let until = now + firstInterval
-                users[request.user] = User(state: .locked(until: until), interval: firstInterval, reason: reason)
+                users[request.user] = User(state: .locked(until: until), interval: firstInterval)
             } else if case .free = users[request.user]?.state {
                 markLocked(request.user, at: now)
-                users[request.user]?.reason = reason
             }
-            users[request.user]?.requests.prepend(request)
+            users[request.user]?.requests.prepend(Waiting(request: request, reason: reason))
             count += 1
         }
     }
@@ -99,10 +109,6 @@ struct LockedUsers {
         let next = min(interval * 2, longestInterval)
         users[user]?.interval = next
         users[user]?.state = .locked(until: now + next)
-    }
-
-    private mutating func refuse(_ request: Request, _ reason: EngineError) {
-        refused.append(Completion(returnAddress: request.returnAddress, outcome: .failure(reason)))
     }
 
     // MARK: The lane executes them
@@ -125,7 +131,7 @@ struct LockedUsers {
         waiting.sort { $0.deadline < $1.deadline }
         var batch: [BatchedRequest] = []
         for (user, _) in waiting {
-            while batch.count < limit, let request = users[user]?.requests.first {
+            while batch.count < limit, let request = users[user]?.requests.first?.request {
                 guard let batched = BatchedRequest(request) else {
                     guard batch.isEmpty, let unbatched = UnbatchedRequest(request) else { break }
                     removeFirst(of: user)
@@ -167,12 +173,12 @@ struct LockedUsers {
 
     /// Removes the requests whose deadline has passed.
     ///
-    /// - Returns: their outcomes, and those of requests that were refused.
-    mutating func expire(at now: Deadline) -> [Completion] {
+    /// - Returns: these, and those that were refused.
+    mutating func expire(at now: Deadline) -> [Waiting] {
         defer { refused = [] }
         for (user, entry) in users {
             var rest = entry.requests
-            while let first = rest.first, first.deadline <= now { refuse(rest.removeFirst(), entry.reason) }
+            while let first = rest.first, first.deadline <= now { refused.append(rest.removeFirst()) }
             guard rest.count < entry.requests.count else { continue }
             count -= entry.requests.count - rest.count
             users[user]?.requests = rest
@@ -190,7 +196,7 @@ struct LockedUsers {
     mutating func remove(where leaves: (UserID) -> Bool) -> [Request] {
         var removed: [Request] = []
         for (user, entry) in users where leaves(user) {
-            removed += entry.requests
+            removed += entry.requests.lazy.map(\.request)
             users[user] = nil
         }
         count -= removed.count

@@ -151,6 +151,21 @@ final class LaneTrace {
         batch.end(at: wallClock(answeredAt))
     }
 
+    /// Requests have failed that the lane had taken, and that waited for a lock since.
+    func failed(_ requests: [Request], _ completions: [Completion]) {
+        let batched = requests.compactMap(BatchedRequest.init)
+        if !batched.isEmpty {
+            begin(batched)
+            answered(completions)
+            end()
+        }
+        for request in requests.compactMap(UnbatchedRequest.init) {
+            begin(request)
+            answered(completions)
+            end()
+        }
+    }
+
     /// Requests have waited for the lane until their deadline.
     func expired(_ requests: Int, _ error: EngineError) {
         guard let slowTime = traces.slowTime, requestTimeout >= slowTime else { return }

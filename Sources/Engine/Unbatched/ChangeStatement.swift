@@ -39,6 +39,23 @@ struct ChangeStatement {
         return (isRepeated, commit)
     }
 
+    /// Makes a change that needs no receipt, because made twice it changes no more than once.
+    ///
+    /// - Parameter willCommit: called before `COMMIT` is sent.
+    func executeWithoutReceipt(
+        over connection: Connection,
+        deadline: ContinuousClock.Instant,
+        willCommit: () -> Void
+    ) throws(PostgresError) -> QueryResult {
+        try connection.execute("begin", deadline: deadline)
+        if let author { try connection.setActor(author, deadline: deadline) }
+        var parameters = Parameters()
+        parameters.append(uuid: (user.high, user.low))
+        _ = try connection.query(EmbeddedSQL.forgetUser, parameters, deadline: deadline)
+        willCommit()
+        return try connection.query("commit", deadline: deadline)
+    }
+
     /// - Returns: what the receipt keeps as the answer.
     private func makeChange(
         _ attempt: ExactlyOnceSender.Attempt,

@@ -8,14 +8,18 @@ struct UnbatchedExecutor {
     private let unknownUsersPolicy: UnknownUsersPolicy
     private let errors: DatabaseErrors
     private let locks: RowLocks
+    private let forgettings = Forgettings()
+    private let wake: WakePipe
 
     init(
         sender: ExactlyOnceSender,
         errors: DatabaseErrors,
         locks: RowLocks,
-        unknownUsersPolicy: UnknownUsersPolicy
+        unknownUsersPolicy: UnknownUsersPolicy,
+        wake: WakePipe
     ) {
         self.sender = sender
+        self.wake = wake
         self.errors = errors
         self.locks = locks
         self.unknownUsersPolicy = unknownUsersPolicy
@@ -50,6 +54,9 @@ struct UnbatchedExecutor {
         }
         return nil
     }
+
+    /// Users with a request that can be executed now and had to wait before.
+    func readyUsers() -> [UserID] { forgettings.finishedUsers() }
 
     private func deliver(_ outcome: Outcome, to pending: PendingUnbatchedRequest) {
         sender.delivery.deliver([pending.completion(outcome)])
@@ -87,20 +94,10 @@ struct UnbatchedExecutor {
     ) -> EngineError? {
         // The function that makes the change finds the user's rows itself, so the bucket is only that of the receipt.
         let bucket = bucket(of: pending)
-        var coordinator: Connection?
-        if statement.needsCoordinator {
-            switch laneConnection.coordinator() {
-            case .own: break
-            case .open(let connection): coordinator = connection
-            case .opening: return .unreachable
-            case .failed(let error):
-                deliver(.failure(EngineError(withoutSession: error)), to: pending)
-                return nil
-            }
+        if statement.needsCoordinator, let options = laneConnection.coordinatorOptions {
+            return forget(statement, for: pending, over: options)
         }
-        defer { if coordinator != nil { laneConnection.closeCoordinator() } }
         let made = sender.executeOnce(nil, in: bucket, pending) { attempt throws(PostgresError) in
-            if let coordinator { attempt.connection = coordinator }
             let (isRepeated, commit) = try statement.execute(attempt, deadline: deadline)
             return .committed(isRepeated, isUnreplicated: commit.isUnreplicated)
         }
@@ -111,6 +108,33 @@ struct UnbatchedExecutor {
             break
         case .rejected(let error):
             if isLocked(pending.request.user, error) { return .busy }
+            deliver(.failure(errors.engineError(for: error, refusing: statement.change)), to: pending)
+        }
+        return nil
+    }
+
+    /// Starts a FORGET on the coordinator, or delivers its outcome.
+    ///
+    /// - Returns: the answer to it if its deadline passes first.
+    private func forget(
+        _ statement: ChangeStatement,
+        for pending: PendingUnbatchedRequest,
+        over options: ConnectionOptions
+    ) -> EngineError? {
+        let request = pending.request
+        guard let forgetting = forgettings[request.returnAddress] else {
+            forgettings.start(
+                Forgetting(statement, over: options, until: request.deadline.instant, wake),
+                for: request
+            )
+            return .unknown
+        }
+        guard let outcome = forgetting.outcome else { return .unknown }
+        forgettings.remove(request.returnAddress)
+        switch outcome {
+        case .made: deliver(.done, to: pending)
+        case .failed(let error): sender.delivery.fail(pending, error)
+        case .refused(let error):
             deliver(.failure(errors.engineError(for: error, refusing: statement.change)), to: pending)
         }
         return nil

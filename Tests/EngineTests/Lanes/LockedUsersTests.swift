@@ -126,11 +126,11 @@ struct LockedUsersTests {
         #expect(queue.take(atMost: 10, at: start) == nil)
         #expect(queue.nextDeadline == Deadline(start + .seconds(1)))
         _ = queue.close()
-        #expect(queue.expireLocked(at: Deadline(start + .seconds(1))).map(\.outcome) == [.failure(.busy)])
+        #expect(queue.expireLocked(at: Deadline(start + .seconds(1))).map(\.completion.outcome) == [.failure(.busy)])
         var isFinished = queue.finishIfDrained()
         #expect(!isFinished)
         #expect(queue.expire(at: Deadline(start + .seconds(2))).isEmpty)
-        #expect(queue.expireLocked(at: Deadline(start + .seconds(2))).map(\.returnAddress.slot) == [2])
+        #expect(queue.expireLocked(at: Deadline(start + .seconds(2))).map(\.request.returnAddress.slot) == [2])
         isFinished = queue.finishIfDrained()
         #expect(isFinished)
     }
@@ -145,7 +145,7 @@ struct LockedUsersTests {
         #expect(queue.lockedCount == 2)
         #expect(queue.nextLook.map { $0 <= .now } == true)
         let refused = queue.expireLocked(at: Deadline(start))
-        #expect(refused == [Completion(returnAddress: request(ada, 3).returnAddress, outcome: .failure(.busy))])
+        #expect(refused == [LockedUsers.Waiting(request: request(ada, 3), reason: .busy)])
     }
 
     @Test("are handed over with the user, before those that came later")

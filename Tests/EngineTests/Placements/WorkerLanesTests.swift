@@ -119,6 +119,27 @@ struct WorkerLanesTests {
         }
     }
 
+    @Test("go on with other users while a FORGET waits for the coordinator, and the user's requests wait for it")
+    func forget() async throws {
+        try await withWorkers { scene in
+            let users = scene.users(inBucket: 1)
+            let forgotten = users[0]
+            _ = try await scene.count(users)
+            let other = try await Session.open(scene.database.conninfo)
+            try await other.execute("begin; lock table headroom.customers")
+            let forget = scene.engine.submit([(forgotten, .forget)])
+            let message = scene.engine.submit([(forgotten, .consume(1))])
+            let answers = try await scene.count(Array(users.dropFirst()))
+            #expect(answers.map { $0.answer?.snapshot.used } == users.dropFirst().map { _ in 2 })
+            #expect(!scene.engine.mailbox.hasOutcome(of: forget[0]))
+            #expect(!scene.engine.mailbox.hasOutcome(of: message[0]))
+            try await other.execute("commit")
+            let outcomes = try await scene.engine.outcomes(of: forget + message)
+            #expect(outcomes[0] == .done)
+            #expect(outcomes[1].answer?.snapshot.used == 1)
+        }
+    }
+
     @Test("go to the server that has taken over from a worker's primary, before the placements tell")
     func promotedStandby() async throws {
         try await withWorkers { scene in

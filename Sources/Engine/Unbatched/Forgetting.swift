@@ -1,0 +1,97 @@
+import Postgres
+import Synchronization
+import Usage
+
+/// A FORGET on the coordinator of a distributed database, which a lane whose session is on a worker does not reach over
+/// that. It has a session and a thread of its own, so that the lane goes on with other users while the coordinator
+/// is silent.
+final class Forgetting: Sendable {
+    enum Outcome: Sendable {
+        case made
+        case failed(EngineError)
+        /// It changed nothing.
+        case refused(PostgresError)
+    }
+
+    private static let attemptsMaximum = 20
+
+    private let result = Mutex<Outcome?>(nil)
+    private let deadline: ContinuousClock.Instant
+
+    /// Starts it.
+    ///
+    /// - Parameter wake: woken when there is an outcome.
+    init(
+        _ statement: ChangeStatement,
+        over options: ConnectionOptions,
+        until deadline: ContinuousClock.Instant,
+        _ wake: WakePipe
+    ) {
+        self.deadline = deadline
+        startThread(named: "headroom.forget") { [self] in
+            let outcome = make(statement, over: options)
+            result.withLock { $0 = outcome }
+            wake.wake()
+        }
+    }
+
+    /// Nil until there is one.
+    var outcome: Outcome? { result.withLock { $0 } }
+
+    /// Whether nobody waits for the outcome any more.
+    func isOver(at now: ContinuousClock.Instant) -> Bool { now > deadline && outcome != nil }
+
+    private func make(_ statement: ChangeStatement, over options: ConnectionOptions) -> Outcome {
+        let connection: Connection
+        do throws(PostgresError) {
+            connection = try Connection.connect(options)
+            try connection.requireDurableCommits(deadline: deadline)
+        } catch {
+            return .failed(EngineError(withoutSession: error))
+        }
+        defer { connection.close() }
+        var attempts = 0
+        while true {
+            var canBeCommitted = false
+            attempts += 1
+            do throws(PostgresError) {
+                let commit = try statement.executeWithoutReceipt(over: connection, deadline: deadline) {
+                    canBeCommitted = true
+                }
+                return commit.isUnreplicated ? .failed(.unknown) : .made
+            } catch {
+                switch StatementEffect(of: error) {
+                case .unknown: return .failed(canBeCommitted ? .unknown : EngineError(withoutSession: error))
+                case .unavailableServer: return .failed(EngineError(withoutSession: error))
+                case .rolledBack where attempts < Forgetting.attemptsMaximum && ContinuousClock.now < deadline:
+                    // Without success, the next statement fails.
+                    try? connection.rollBack(deadline: deadline)
+                case .rolledBack, .outdatedSession, .receiptLost, .outdatedBuckets, .refused: return .refused(error)
+                }
+            }
+        }
+    }
+}
+
+/// Those of a lane. Used by the lane's thread alone.
+final class Forgettings {
+    private var underWay: [ReturnAddress: (user: UserID, forgetting: Forgetting)] = [:]
+
+    subscript(address: ReturnAddress) -> Forgetting? { underWay[address]?.forgetting }
+
+    func start(_ forgetting: Forgetting, for request: UnbatchedRequest) {
+        underWay[request.returnAddress] = (request.user, forgetting)
+    }
+
+    func remove(_ address: ReturnAddress) {
+        underWay[address] = nil
+    }
+
+    /// The users whose FORGET has an outcome that was not delivered.
+    func finishedUsers() -> [UserID] {
+        guard !underWay.isEmpty else { return [] }
+        let now = ContinuousClock.now
+        underWay = underWay.filter { !$0.value.forgetting.isOver(at: now) }
+        return underWay.values.filter { $0.forgetting.outcome != nil }.map(\.user)
+    }
+}
