@@ -132,12 +132,17 @@ struct LaneQueue {
 
     private mutating func append(_ request: Request) {
         count += 1
-        guard leaving?.lanes[LaneRoutes.unit(of: request.user)] == nil else {
-            leaving?.requests.append(request)
-            return
-        }
+        if leaving != nil, appendLeaving(request) { return }
         let bucket = map.ordinal(of: request.user)
         if queues[bucket].append(request) { turns.append(bucket) }
+    }
+
+    /// Apart, because it is rare. False if the request's user does not leave.
+    @inline(never)
+    private mutating func appendLeaving(_ request: Request) -> Bool {
+        guard leaving?.lanes[LaneRoutes.unit(of: request.user)] != nil else { return false }
+        leaving?.requests.append(request)
+        return true
     }
 
     private mutating func wakeLane() -> EnqueueAction {
