@@ -73,7 +73,7 @@ extension EngineConfiguration {
             database,
             connectTimeout: connectTimeout,
             settings: LaneSettings.all(unknownUsersPolicy: unknownUsersPolicy, requestTimeout: requestTimeout)
-                + [("headroom.manage_url", manageURL ?? ""), ("headroom.language", language.text)]
+                + [("headroom.manage_url", manageURL ?? "")]
                 + (readOnly ? [("default_transaction_read_only", "on")] : [])
         )
         options.settingsWithCitus = LaneSettings.withCitus

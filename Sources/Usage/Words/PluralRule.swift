@@ -3,7 +3,7 @@ enum PluralCategory: String, CaseIterable, Sendable {
     case one, few, many, other
 }
 
-/// The rule of a language for whole numbers. `headroom.plural_category` is the same in SQL, and a test compares both.
+/// The rule of a language for whole numbers.
 ///
 /// A language with two forms has `one` for exactly 1, whatever else CLDR says of it. Those with more have CLDR's
 /// categories; numbers of its `zero` and `two` have `other` here.

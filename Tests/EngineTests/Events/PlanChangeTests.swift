@@ -36,9 +36,10 @@ struct StorePlanChangeTests {
                 SQLAnswer.fields(of: answer),
                 [
                     "status": "ALLOWED", "plan": "pro", "used": "801", "limit": nil, "tier": "silent",
-                    "display": "hidden", "period": "2026-11", "previous_plan": "paid", "banner": nil,
+                    "display": "hidden", "period": "2026-11", "previous_plan": "paid",
                 ]
             )
+            #expect(answer.snapshot.banner == nil)
         }
     }
 
@@ -97,7 +98,7 @@ struct StorePlanChangeTests {
         }
         expect(
             try await database.consume(ada, 100),
-            ["plan": "trial", "used": "100", "period": "trial", "label": "Trial — Day 1 of 3"]
+            ["plan": "trial", "used": "100", "period": "trial", "day": "1", "days": "3"]
         )
         expect(try await database.consume(ada), ["status": "BLOCKED", "reason": "trial_limit_reached"])
         let paid = ["plan": "paid", "expires": "2026-12-13T09:00:00Z"]
@@ -106,7 +107,7 @@ struct StorePlanChangeTests {
             try await database.consume(ada),
             [
                 "status": "ALLOWED", "plan": "paid", "state": "active", "used": "1", "limit": "800",
-                "period": "2026-11", "resets": String(at("2026-12-13").microsecondsSince1970), "previous_plan": nil,
+                "period": "2026-11", "resets": at("2026-12-13").text, "previous_plan": nil,
             ]
         )
         #expect(try await database.count(of: ada, period: "trial") == 100)
@@ -127,8 +128,9 @@ struct StorePlanChangeTests {
             let lapsed = try #require(try await engine.execute(ada, .consume(1)).answer)
             expect(
                 SQLAnswer.fields(of: lapsed),
-                ["reason": "expired", "state": "expired", "previous_plan": "paid", "banner": StateTable.noAccess]
+                ["reason": "expired", "state": "expired", "previous_plan": "paid"]
             )
+            #expect(lapsed.snapshot.banner?.text == StateTable.noAccess)
             try await database.report(
                 StoreEvent("purchased", "2026-12-20", ["plan": "pro", "expires": "2027-01-20"], transaction: "web 7")
             )
@@ -173,7 +175,7 @@ struct StorePlanChangeTests {
             """
         )
         try await database.report(StoreEvent("purchased", "2026-11-05", ["plan": "team"]))
-        expect(try await database.consume(ada, 4), ["tier": "silent", "crossed": nil, "label": "Team"])
+        expect(try await database.consume(ada, 4), ["tier": "silent", "crossed": nil])
         expect(try await database.consume(ada), ["tier": "gentle", "crossed": "gentle", "display": "compact"])
         expect(try await database.consume(ada, 4), ["tier": "prominent", "crossed": "prominent"])
         try await database.psql.execute("update headroom.plans set prominent_percent = 95 where plan = 'team'")

@@ -131,14 +131,15 @@ struct StateTableTests {
         var expected: SQLAnswer.Fields = [
             "status": "OK", "plan": plan, "state": moment.state, "used": String(point.used),
             "tier": hasAccess ? point.tier : "blocked", "display": hasAccess ? point.display : "blocked",
-            "reason": moment.reason, "notice": moment.notice,
-            "banner": hasAccess ? banner : lapsed,
+            "reason": moment.reason,
         ]
 
         let usage = try await database.usage(user)
         for (name, value) in expected { #expect(usage[name] == value, "\(name) of \(context)") }
         let served = try #require(try await engine.execute(user, .usage).answer)
         #expect(SQLAnswer.fields(of: served) == usage, context)
+        #expect(served.snapshot.notice?.text == moment.notice, context)
+        #expect(served.snapshot.banner?.text == (hasAccess ? banner : lapsed), context)
 
         let reason = moment.reason ?? point.reason
         expected["reason"] = reason
@@ -146,6 +147,7 @@ struct StateTableTests {
         let check = try #require(try await engine.execute(user, .check(1)).answer)
         let checked = SQLAnswer.fields(of: check)
         for (name, value) in expected { #expect(checked[name] == value, "\(name) of CHECK, \(context)") }
+        #expect(check.snapshot.banner?.text == served.snapshot.banner?.text, context)
 
         // Tries a message, and rolls it back.
         try await database.psql.execute("begin")

@@ -305,7 +305,7 @@ struct CurrentUsageTests {
             """
         )
         #expect(try await database.psql.number("select count(*) from monthly_usage") == 3)
-        let tiers = try await database.psql.rows("select tier, coalesce(banner, '-') from current_usage order by tier")
+        let tiers = try await database.psql.rows("select tier, coalesce(display, '-') from current_usage order by tier")
         #expect(tiers.count == 3)
         #expect(tiers.first?.hasPrefix("silent|") == true)
     }

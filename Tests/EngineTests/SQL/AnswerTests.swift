@@ -41,7 +41,7 @@ struct SQLAnswerTests {
     ]
 
     @Test(
-        "has the same fields and words as the line protocol for the same snapshot",
+        "has the same fields as the line protocol for the same snapshot",
         arguments: SeededGenerator.seeds
     )
     func agreement(seed: UInt64) async throws {

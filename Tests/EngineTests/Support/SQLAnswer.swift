@@ -9,11 +9,11 @@ import Usage
 enum SQLAnswer {
     typealias Fields = [String: String?]
 
+    /// In the order of the line protocol.
     static let names = [
-        "status", "user", "plan", "state", "tier", "display", "used", "held", "limit", "remaining", "period", "resets",
-        "expires", "day", "days", "crossed", "reason", "retry_after", "previous_plan", "label",
-        "state_label", "accessible", "price", "currency", "manage", "steps", "notice", "banner",
-        "shadow", "window_limit", "window_used", "window_remaining", "window_resets",
+        "status", "user", "plan", "state", "tier", "display", "used", "held", "limit", "remaining", "window_limit",
+        "window_used", "window_remaining", "window_resets", "period", "resets", "expires", "day", "days", "crossed",
+        "reason", "retry_after", "shadow", "previous_plan", "price", "currency", "manage",
     ]
 
     static func read(_ sql: String, from session: Session) async throws -> Fields {
@@ -28,11 +28,7 @@ enum SQLAnswer {
         _ parameters: borrowing Parameters,
         _ connection: Connection
     ) throws -> [Fields] {
-        // Instants as microseconds since 1970: no format, and no rounding.
-        let columns = names.map { name in
-            ["resets", "expires", "window_resets"].contains(name)
-                ? "(extract(epoch from answer.\(name)) * 1000000)::bigint::text" : "answer.\"\(name)\"::text"
-        }
+        let columns = names.map { "answer.\"\($0)\"::text" }
         let result = try connection.query(
             "select \(columns.joined(separator: ", ")) from (\(sql)) as answer",
             parameters,
@@ -52,12 +48,9 @@ enum SQLAnswer {
         fields.map { "\($0.key)=\($0.value ?? "null")" }.sorted()
     }
 
-    /// The fields that `headroom.format_answer` must give for an answer. Instants are microseconds since 1970.
+    /// The fields that `headroom.format_answer` must give for an answer.
     static func fields(of answer: Answer) -> Fields {
         let snapshot = answer.snapshot
-        let showsReset = snapshot.limit != nil && snapshot.denialReason == nil && !snapshot.isPast
-        let isRenewed = snapshot.renews == true || ![.active, .free].contains(snapshot.state)
-        let showsExpiry = snapshot.plan.isTrial || snapshot.state == .cancelled || !isRenewed
         var status = "OK"
         switch answer.status {
         case .ok: break
@@ -65,25 +58,20 @@ enum SQLAnswer {
         case .held: status = "HELD"
         case .blocked: status = "BLOCKED"
         }
-        func text(_ instant: Instant?) -> String? { instant.map { String($0.microsecondsSince1970) } }
         func text(_ number: Int?) -> String? { number.map(String.init) }
         return [
             "status": status, "user": "\(answer.user)", "plan": snapshot.plan.name, "state": snapshot.state.rawValue,
             "tier": snapshot.tier.rawValue, "display": snapshot.display.rawValue, "used": text(snapshot.used),
             "held": snapshot.held > 0 ? text(snapshot.held) : nil, "limit": text(snapshot.limit),
-            "remaining": text(snapshot.remaining), "period": snapshot.period.label,
-            "resets": showsReset ? text(snapshot.resetsAt) : nil,
-            "expires": showsExpiry ? text(snapshot.expiresAt) : nil, "day": text(snapshot.trialDay?.day),
-            "days": text(snapshot.trialDay?.days), "crossed": answer.crossed?.rawValue,
-            "reason": answer.reason?.rawValue, "retry_after": answer.retryAfterSeconds.map(String.init),
-            "previous_plan": snapshot.previousPlan, "label": snapshot.label, "state_label": snapshot.stateLabel.text,
-            "accessible": snapshot.accessible.text, "price": snapshot.details?.price,
-            "currency": snapshot.details?.currency, "manage": snapshot.details?.manage, "steps": snapshot.steps?.text,
-            "notice": snapshot.notice?.text, "banner": snapshot.banner?.text,
-            "shadow": answer.isShadow ? "true" : nil,
-            "window_limit": text(snapshot.windowShown?.limit), "window_used": text(snapshot.windowShown?.used),
-            "window_remaining": text(snapshot.windowShown?.remaining),
-            "window_resets": text(snapshot.windowShown?.resetsAt),
+            "remaining": text(snapshot.remaining), "window_limit": text(snapshot.windowShown?.limit),
+            "window_used": text(snapshot.windowShown?.used), "window_remaining": text(snapshot.windowShown?.remaining),
+            "window_resets": snapshot.windowShown?.resetsAt?.text, "period": snapshot.period.label,
+            "resets": snapshot.resetsShown?.text, "expires": snapshot.expiresShown?.text,
+            "day": text(snapshot.trialDay?.day), "days": text(snapshot.trialDay?.days),
+            "crossed": answer.crossed?.rawValue, "reason": answer.reason?.rawValue,
+            "retry_after": answer.retryAfterSeconds.map(String.init), "shadow": answer.isShadow ? "true" : nil,
+            "previous_plan": snapshot.previousPlan, "price": snapshot.details?.price,
+            "currency": snapshot.details?.currency, "manage": snapshot.details?.manage,
         ]
     }
 }

@@ -111,8 +111,8 @@ class BillingEvents(Case):
                 self.assertEqual((fields["price"], fields["currency"], fields["state_label"]), ("1200", "JPY", label), fields)
                 self.assertEqual("steps" in fields, label == "Billing issue", fields)
                 self.assertNotIn("manage", fields)
-        row = self.psql.run(f"select price, currency, state_label from increment_and_check_usage('{user}')")[0]
-        self.assertEqual(list(row), ["1200", "JPY", "Refunded"])
+        row = self.psql.run(f"select price, currency, state from increment_and_check_usage('{user}')")[0]
+        self.assertEqual(list(row), ["1200", "JPY", "revoked"])
         for name in ("price", "currency", "state_label", "manage", "steps"):
             self.assertNotIn(name, Answer(self.service.send_command(f"CONSUME {user}")).fields)
 

@@ -63,8 +63,8 @@ class ShadowPlans(http_counting.Counting):
     def test_sql_answers_alike(self):
         user = self.user_of_plan(used=10)
         self.assertEqual(
-            self.psql.run(f"select status, used, tier, shadow, banner from increment_and_check_usage('{user}')"),
-            [["ALLOWED", "11", "prominent", "t", None]],
+            self.psql.run(f"select status, used, tier, shadow from increment_and_check_usage('{user}')"),
+            [["ALLOWED", "11", "prominent", "t"]],
         )
         self.assertEqual(
             self.psql.run(f"select status, message_count, remaining, tier, shadow from current_usage where user_id = '{user}'"),

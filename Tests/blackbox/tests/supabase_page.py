@@ -27,6 +27,7 @@ try {
   console.log(JSON.stringify({ error: error.message }));
 }
 """
+SENTENCES = {"banner", "notice", "label", "state_label", "accessible", "steps"}
 LIVE = """
 import { watch } from "./live.js";
 
@@ -141,9 +142,25 @@ class SupabasePage(unittest.TestCase):
         ann = self.subscriber(used=760)
         usage = self.call("usage.js", "usage", user=ann)
         self.assertEqual((usage["user"], usage["tier"], usage["display"], usage["remaining"]), (ann, "prominent", "compact", 40))
-        self.assertTrue(usage["banner"].startswith("Almost there — 40 messages left until "), usage)
         self.assertIsNone(self.call("usage.js", "usage", user=new_user()))
         self.assertIn("permission denied", self.call("usage.js", "usage", role="anon", user=ann))
+
+    def test_answers_have_the_fields_of_http_without_sentences_and_instants_in_whole_seconds(self):
+        # A trial begins at the microsecond of its first message.
+        trial, paid = new_user(), self.subscriber(used=799)
+        counted = "select to_json(answer) from increment_and_check_usage('{}') as answer".format
+        for user in (trial, paid):
+            answer = self.sql("authenticated", user, counted(user))
+            usage, in_full = self.call("usage.js", "usage", user=user), self.service.http("GET", f"/v1/usage/{user}").json
+            for shown in (answer, usage):
+                self.assertEqual(shown.keys() & SENTENCES, set())
+                same = (shown.keys() & in_full.keys()) - {"status", "crossed", "reason"}
+                self.assertGreaterEqual(same, {"user", "state", "tier", "display", "remaining", "resets" if user == paid else "expires"})
+                self.assertEqual({name: shown[name] for name in same}, {name: in_full[name] for name in same})
+                self.assertNotRegex(json.dumps(shown), r":\d\d\.\d")
+            self.assertRegex(usage["updated_at"], r"T\d\d:\d\d:\d\d\+00:00$")
+        row = "select to_json(usage) from monthly_usage as usage where user_id = '{}'".format
+        self.assertNotRegex(json.dumps(self.sql("service_role", None, row(trial))), r":\d\d\.\d")
 
     def test_the_table_of_rights(self):
         ann, ben = self.subscriber(used=1), self.subscriber(used=1)
@@ -174,7 +191,7 @@ class SupabasePage(unittest.TestCase):
         self.assertEqual(self.call("send.js", "send", first, "hello", user=ann), {"status": "REPEATED"})
         blocked = self.call("send.js", "send", str(uuid.uuid4()), "more", user=ann)
         self.assertEqual(blocked["status"], "BLOCKED")
-        self.assertIn("Your next session refreshes on", blocked["banner"])
+        self.assertEqual((blocked["reason"], blocked["remaining"]), ("limit_reached", 0))
         self.assertEqual((self.used(ann), self.messages(ann)), (800, 1))
         # The id is another user's.
         ben = self.subscriber(used=1)

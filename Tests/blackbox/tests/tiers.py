@@ -116,8 +116,6 @@ class Tiers(Case):
                 with self.subTest(options=options, used=used):
                     self.assertEqual(Answer(self.send_command(f"USAGE {user}"))["banner"], expected)
                     self.assertEqual(self.service.http("GET", f"/v1/usage/{user}").json["banner"], expected)
-                    in_sql = f"select (headroom.format_answer('{user}', headroom.read_usage_snapshot('{user}', 'deny'), 0)).banner"
-                    self.assertEqual(self.psql.value(in_sql), expected)
                     self.assertEqual("retry_after" in Answer(self.send_command(f"CHECK {user} 9")), is_dated and used > 791)
 
     def test_a_message_that_skips_a_tier_crosses_into_the_last_one_only(self):

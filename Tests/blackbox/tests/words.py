@@ -2,7 +2,7 @@
 
 import json
 
-from support import citus, http
+from support import http
 from support.case import MID_MONTH, Case
 from support.pages import DashboardClient, visible_text
 from support.postgres import SQLError
@@ -29,21 +29,6 @@ class WordsCase(Case):
     def get(self, path, **headers):
         fields = {name.replace("_", "-"): value for name, value in headers.items()}
         return http.request(self.service.http_port, "GET", path, headers=fields)
-
-    def value_in(self, language, query, psql=None):
-        """A query's only value, in a session that has set this language."""
-        psql = psql or self.psql
-        if not citus.is_asked_for():
-            psql.run(f"set headroom.language = '{language}'")
-            return psql.value(query)
-        # Workers get only what is set in a transaction.
-        psql.run(f"set citus.propagate_set_commands = 'local'; begin; set local headroom.language = '{language}'")
-        value = psql.value(query)
-        psql.run("commit")
-        return value
-
-    def banner_in_sql(self, user, language="", psql=None):
-        return self.value_in(language, f"select banner from current_usage where user_id = '{user}'", psql)
 
     def restore(self):
         self.psql.run("delete from headroom.words where lang <> 'en'")
@@ -73,7 +58,6 @@ class EditedWords(WordsCase):
                 self.assertEqual(Answer(second.send_command(f"CHECK {user}"))["banner"], expected)
                 self.assertEqual(self.banner(f"USAGE {user}"), expected)
                 self.assertEqual(self.get(f"/v1/usage/{user}").json["banner"], expected)
-                self.assertEqual(self.banner_in_sql(user), expected)
 
     def test_counted_messages_have_the_edit_as_well(self):
         user = self.subscriber(used=640)
@@ -97,7 +81,6 @@ class EditedWords(WordsCase):
         self.psql.run("update headroom.words set other = 'Spring' where lang = 'en' and word = 'month_4'")
         expected = "Almost there — 1 message left until the 1th of Spring"
         self.assertEqual(self.banner(f"CHECK {user}"), expected)
-        self.assertEqual(self.banner_in_sql(user), expected)
 
     def test_a_language_of_the_operator_falls_back_word_by_word(self):
         user = self.subscriber(used=640)
@@ -105,12 +88,10 @@ class EditedWords(WordsCase):
         self.assertEqual(self.psql.value("select lang from headroom.words where other like 'Oi!%'"), "pt-BR")
         for lang in ("pt-BR", "PT-br", "pt-BR-x-app"):
             self.assertEqual(self.banner(f"CHECK {user} lang={lang}"), "Oi! Ainda 160")
-            self.assertEqual(self.banner_in_sql(user, lang), "Oi! Ainda 160")
         # The other words are those of pt.
         self.set_count(user, 799)
         expected = "Está quase acabando: resta 1 mensagem até 1º de abril"
         self.assertEqual(self.banner(f"CHECK {user} lang=pt-BR"), expected)
-        self.assertEqual(self.banner_in_sql(user, "pt-BR"), expected)
 
     def test_deleted_words_fall_back_to_english_and_are_restored(self):
         user = self.subscriber(used=640)
@@ -186,12 +167,11 @@ class EditedWords(WordsCase):
 class Languages(WordsCase):
     SHARED = True
 
-    def test_every_language_is_answered_in_tcp_sql_and_http_alike(self):
+    def test_every_language_is_answered_in_tcp_and_http_alike(self):
         user = self.subscriber(used=640)
         for lang, expected in GENTLE.items():
             for request in (f"CHECK {user} lang={lang}", f"USAGE {user} LANG={lang.upper()}"):
                 self.assertEqual(self.banner(request), expected)
-            self.assertEqual(self.banner_in_sql(user, lang), expected)
             for answer in (
                 self.get(f"/v1/usage/{user}?lang={lang}"),
                 self.get(f"/v1/usage/{user}", Accept_Language=f"xx, {lang};q=0.5"),
@@ -236,11 +216,6 @@ class Languages(WordsCase):
         self.assertTrue(self.send_command(f"CHECK {user} lang=de lang=fr").startswith("-BADARG"))
         # Operators' verbs answer in the language of the setting.
         self.assertTrue(self.send_command(f"RESETUSAGE {user} lang=de").startswith("-BADARG"))
-
-    def test_a_language_setting_of_a_session_that_is_no_tag_is_ignored(self):
-        user = self.subscriber(used=640)
-        for lang in ("", "no tag", "d", "xx-YY", "'' or 1"):
-            self.assertEqual(self.banner_in_sql(user, lang), GENTLE["en"])
 
     def test_plural_forms_follow_the_number(self):
         user = self.subscriber(used=640)

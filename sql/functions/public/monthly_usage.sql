@@ -1,4 +1,5 @@
 -- Usage rows for dashboards. For an unlimited plan, remaining is null like the limit; greatest() would make it 0.
+-- Instants are whole seconds, as in current_usage.
 create or replace view public.monthly_usage as
 select
     usage.user_id,
@@ -13,9 +14,9 @@ select
         when usage."limit" is not null then greatest(usage."limit"::bigint - usage.used - usage.held, 0)::integer
     end as remaining,
     usage.tier,
-    usage.resets_at,
-    usage.expires_at,
-    usage.updated_at,
+    date_trunc('second', usage.resets_at) as resets_at,
+    date_trunc('second', usage.expires_at) as expires_at,
+    date_trunc('second', usage.updated_at) as updated_at,
     usage.is_open
 from headroom.usage_rows as usage;
 comment on view public.monthly_usage is

@@ -1,5 +1,6 @@
--- Returns the fields of an answer line for a user whose usage snapshot is p_snapshot; null if its plan is missing.
--- p_messages: the number of messages requested, 0 if the request only reads.
+-- Returns the fields of an answer line for a user whose usage snapshot is p_snapshot, without the sentences, which only
+-- the service says; null if the plan is missing. Instants are whole seconds, cut as the service cuts them. p_messages:
+-- the number of messages requested, 0 if the request only reads.
 --
 -- In PL/pgSQL, which prepares its expressions once in a transaction. A query would prepare them for each answer, which
 -- took thirteen times as long as it takes now.
@@ -18,8 +19,6 @@ declare
     v_window_used constant bigint := p_snapshot.window_used;
     v_window_limit constant bigint := p_snapshot.window_limit;
     v_window_taken constant bigint := v_window_used + p_snapshot.window_held;
-    v_is_window_fuller constant boolean
-        := headroom.is_window_fuller(v_taken, v_limit, v_window_taken, v_window_limit);
     v_remaining constant bigint := case
         when not v_has_access then 0
         when v_limit is not null then greatest(v_limit - v_taken, 0)
@@ -28,14 +27,10 @@ declare
         when not v_has_access then 0 else greatest(v_window_limit - v_window_taken, 0)
     end;
     v_is_trial boolean;
-    v_is_calendar_month boolean;
     v_tier_before text;
     -- When the user can send again after the reset, and after the end of the window: null if access ends before that.
     v_available_at timestamptz;
     v_window_available_at timestamptz;
-    -- The reset as sentences say it.
-    v_reset_day timestamptz;
-    v_word text;
     v_store text;
 begin
     select plans.* into v_plan from headroom.plans as plans where plans.plan = p_snapshot.plan;
@@ -43,24 +38,12 @@ begin
         return null;
     end if;
     v_is_trial := v_plan.cycle = 'trial';
-    -- A sentence says "this month" only then. A month may begin on another day.
-    v_is_calendar_month := v_plan.cycle = 'monthly'
-        and coalesce(extract(day from p_snapshot.resets_at at time zone 'UTC') = 1, true);
     if (p_snapshot.expires_at <= p_snapshot.resets_at) is not true
         and p_snapshot.resets_at > p_snapshot.observed_at then
         v_available_at := p_snapshot.resets_at;
     end if;
     if v_has_access and (p_snapshot.expires_at <= p_snapshot.window_ends_at) is not true then
         v_window_available_at := p_snapshot.window_ends_at;
-    end if;
-    v_reset_day := p_snapshot.resets_at;
-    if v_plan.cycle in ('weekly', 'daily') then
-        -- In the plan's time zone. In UTC, midnight may be on another day.
-        v_reset_day := coalesce(
-            headroom.next_period_day(v_plan.cycle, headroom.label_day(p_snapshot.billing_period))::timestamp
-                at time zone 'UTC',
-            v_reset_day
-        );
     end if;
 
     v_answer."user" := p_user_id;
@@ -82,12 +65,12 @@ begin
     v_answer.remaining := v_remaining;
     v_answer.period := p_snapshot.billing_period;
     if v_has_access and v_limit is not null then
-        v_answer.resets := p_snapshot.resets_at;
+        v_answer.resets := headroom.instant_text(p_snapshot.resets_at);
     end if;
     -- An active subscription that a store renews does not end then.
     if v_is_trial or p_snapshot.state = 'cancelled'
         or p_snapshot.state in ('active', 'free') and p_snapshot.renews is not true then
-        v_answer.expires := p_snapshot.expires_at;
+        v_answer.expires := headroom.instant_text(p_snapshot.expires_at);
     end if;
     if v_is_trial then
         -- The days of a trial with an end of its own, such as a store's trial, follow from that end.
@@ -105,7 +88,7 @@ begin
         v_answer.window_remaining := v_window_remaining;
     end if;
     if v_has_access then
-        v_answer.window_resets := p_snapshot.window_ends_at;
+        v_answer.window_resets := headroom.instant_text(p_snapshot.window_ends_at);
     end if;
 
     if p_snapshot.messages > 0 then
@@ -145,37 +128,6 @@ begin
     end if;
 
     v_answer.previous_plan := p_snapshot.previous_plan;
-    v_answer.label := case
-        when v_is_trial then headroom.format_sentence(
-            'label_trial', null, v_used, v_limit, v_remaining, null, v_plan.label, v_answer.day, v_answer.days
-        )
-        else v_plan.label
-    end;
-    v_word := 'state_' || case p_snapshot.state
-        when 'grace_period' then 'billing_issue' when 'billing_retry' then 'billing_issue'
-        when 'revoked' then 'refunded'
-        else p_snapshot.state
-    end;
-    v_answer.state_label := headroom.format_sentence(
-        v_word, null, v_used, v_limit, v_remaining, null, null, null, null
-    );
-    if v_word = 'state_billing_issue' then
-        v_answer.steps := headroom.format_sentence(
-            'steps_billing_issue', null, v_used, v_limit, v_remaining, null, null, null, null
-        );
-    end if;
-    v_word := case
-        when v_is_trial then 'accessible_trial'
-        when v_plan.cycle = 'lifetime' then 'accessible_lifetime'
-        when v_is_calendar_month then 'accessible_monthly'
-        else 'accessible_until'
-    end;
-    if v_limit is null and not v_is_trial then
-        v_word := v_word || '_unlimited';
-    end if;
-    v_answer.accessible := headroom.format_sentence(
-        v_word, v_used, v_used, v_limit, v_remaining, v_reset_day, null, null, null
-    );
     if p_snapshot.renews is not null then
         select subscription.price, subscription.currency, subscription.store
         into v_answer.price, v_answer.currency, v_store
@@ -184,66 +136,6 @@ begin
         ) as subscription;
     end if;
     v_answer.manage := headroom.manage_address(v_store);
-
-    v_word := case
-        -- A store may report the cancellation before its date. The sentence needs the date.
-        when p_snapshot.state = 'cancelled' and p_snapshot.expires_at is not null then 'cancelled'
-        when p_snapshot.state = 'trial' and v_has_access and not p_snapshot.renews
-            and p_snapshot.expires_at is not null then 'cancelled_trial'
-        when p_snapshot.state = 'grace_period' and p_snapshot.expires_at is null then 'billing_issue_undated'
-        when p_snapshot.state = 'grace_period' then 'billing_issue'
-        when p_snapshot.state = 'billing_retry' then 'billing_retry'
-    end;
-    if v_word is not null then
-        v_answer.notice := headroom.format_sentence(
-            v_word, null, v_used, v_limit, v_remaining, p_snapshot.expires_at, null, null, null
-        );
-    end if;
-
-    v_word := case
-        when v_answer.tier = 'blocked' and v_has_access and v_is_window_fuller
-            then case when v_window_available_at is null then 'blocked_undated' else 'blocked_window' end
-        when v_answer.tier = 'blocked' and v_is_trial and v_has_access then 'blocked_trial'
-        when v_answer.tier = 'blocked' and v_is_trial and p_snapshot.denial_reason = 'trial_ended'
-            then case when v_taken >= v_limit then 'blocked_trial' else 'blocked_trial_ended' end
-        when v_answer.tier = 'blocked' and v_has_access and v_is_calendar_month
-            then case when v_available_at is null then 'blocked_monthly_undated' else 'blocked_monthly' end
-        when v_answer.tier = 'blocked' and v_has_access and headroom.is_periodic(v_plan.cycle)
-            then case when v_available_at is null then 'blocked_undated' else 'blocked_until' end
-        when v_answer.tier = 'blocked' and p_snapshot.previous_plan is null
-            and (p_snapshot.state = 'free' or p_snapshot.denial_reason = 'no_subscription')
-            then 'blocked_never_subscribed'
-        when v_answer.tier = 'blocked' then 'blocked_no_access'
-        -- The limit is used up and not enforced: the user can go on.
-        when v_is_window_fuller and v_window_taken >= v_window_limit then null
-        when v_is_window_fuller and v_answer.tier in ('gentle', 'prominent') then case
-            when v_window_available_at is not null then 'window'
-            when v_answer.tier = 'gentle' then 'gentle_lifetime'
-            else 'prominent_undated'
-        end
-        when v_is_trial then 'trial'
-        when v_taken >= v_limit then null
-        when v_answer.tier = 'prominent' and v_available_at is null then 'prominent_undated'
-        when v_answer.tier = 'gentle' and not v_is_calendar_month then case
-            when headroom.is_periodic(v_plan.cycle) and v_available_at is not null then 'gentle_until'
-            else 'gentle_lifetime'
-        end
-        -- A lifetime allowance always shows its counter.
-        when v_plan.cycle = 'lifetime' and v_limit is not null and v_answer.tier = 'silent' then 'lifetime'
-        when v_answer.tier in ('gentle', 'prominent') then v_answer.tier
-    end;
-    if v_word is not null and v_is_window_fuller and v_answer.tier <> 'silent' then
-        v_answer.banner := headroom.format_sentence(
-            v_word, v_window_remaining, v_window_used, v_window_limit, v_window_remaining,
-            case when v_available_at is not null then v_reset_day end, null, null, null,
-            ceil(extract(epoch from v_window_available_at - p_snapshot.observed_at))::bigint
-        );
-    elsif v_word is not null then
-        v_answer.banner := headroom.format_sentence(
-            v_word, v_remaining, v_used, v_limit, v_remaining,
-            case when v_available_at is not null then v_reset_day end, null, null, null
-        );
-    end if;
     return v_answer;
 end
 $$;
