@@ -21,7 +21,7 @@ begin
     if not pg_has_role(current_user, 'headroom_owner', 'USAGE') then
         raise exception '% does not inherit the rights of headroom_owner', current_user
             using errcode = 'insufficient_privilege',
-                hint = format('Have an administrator run: alter role %I inherit', current_user);
+                hint = 'Migrate with a login that inherits the rights of its roles. That of PostgREST must not.';
     end if;
 end
 $$;

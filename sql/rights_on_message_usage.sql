@@ -12,8 +12,11 @@ begin
         select name, roles
         from (values
             ('headroom_service', 'headroom_service'), ('headroom_operator', 'headroom_operator'),
-            ('headroom_user', headroom.user_roles())
+            ('headroom_user', headroom.user_roles()),
+            -- Citus distributes no policy with a subquery.
+            ('headroom_open_period', case when not headroom.is_distributed() then headroom.user_roles() end)
         ) as policies (name, roles)
+        where roles is not null
     loop
         -- A policy that differs from the installed one is replaced.
         if current_setting('headroom.is_restoring', true) = 'yes' or (
@@ -24,6 +27,15 @@ begin
             execute format('drop policy if exists %I on %s', v_policy.name, v_table);
             if v_policy.name = 'headroom_user' then
                 perform headroom.create_user_policy();
+            elsif v_policy.name = 'headroom_open_period' then
+                -- Of their own rows, users see that of the open period alone, also where a policy of the application
+                -- shows them all. The functions are called once per statement.
+                execute format(
+                    'create policy headroom_open_period on %s as restrictive for select to %s using ('
+                    'user_id is distinct from (select headroom.requesting_user()) '
+                    'or billing_period = (select headroom.requesting_period()))',
+                    v_table, v_policy.roles
+                );
             else
                 execute format(
                     'create policy %1$I on %2$s to %1$I using (true) with check (true)', v_policy.name, v_table

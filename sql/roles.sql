@@ -83,7 +83,7 @@ begin
         if v_login.name = current_user and not pg_has_role(v_login.name, v_login.role, 'USAGE') then
             raise exception '% does not inherit the rights of %', v_login.name, v_login.role
                 using errcode = 'insufficient_privilege',
-                    hint = format('Have an administrator run: alter role %I inherit', v_login.name);
+                    hint = 'Migrate with a login that inherits the rights of its roles. That of PostgREST must not.';
         end if;
     end loop;
 end

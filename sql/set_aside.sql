@@ -46,8 +46,8 @@ begin
         end if;
         create schema if not exists headroom_set_aside;
         execute pg_catalog.format('alter %s set schema headroom_set_aside', v_name);
-        raise warning '% was here before and is in the schema headroom_set_aside now; its callers reach Headroom''s, '
-            'for which the clients'' role needs to be granted headroom_user', v_name;
+        raise warning '% was here before and is in the schema headroom_set_aside now; its callers reach Headroom''s: '
+            'the role of users needs headroom_user, and a backend''s own role headroom_service', v_name;
     end loop;
 end
 $$;

@@ -94,6 +94,11 @@ public struct SchemaSetup: Sendable {
         try await withConnection { try Schema.migrator.alteredObjects($0) }
     }
 
+    /// The roles that were created after the last migration, and lack their rights.
+    public func newRoles() async throws -> [String] {
+        try await withConnection { try Schema.migrator.newRoles($0) }
+    }
+
     public func status() async throws -> [MigrationStatus] {
         try await withConnection { try Schema.migrator.status($0) }
     }

@@ -43,6 +43,7 @@ struct MigrateCommand: AsyncParsableCommand {
             if case .apply(let file) = change { try StandardOutput.print("applied \(file)") }
             if case .drop(let object) = change { try StandardOutput.print("dropped \(object)") }
             if case .restore(let object) = change { try StandardOutput.print("restored \(object)") }
+            if case .grant(let role) = change { try StandardOutput.print("granted \(role) its rights") }
         }
         try StandardOutput.print(
             applied.isEmpty ? "the schema is current" : "the schema is now current: \(applied.summary)"
@@ -61,9 +62,10 @@ struct MigrateCommand: AsyncParsableCommand {
     private func showStatus(_ setup: SchemaSetup) async throws {
         let files = try await setup.status()
         let altered = try await setup.alteredObjects()
+        let roles = try await setup.newRoles()
         let different = files.filter { !$0.isApplied }
         let verdict =
-            if different.isEmpty, altered.isEmpty {
+            if different.isEmpty, altered.isEmpty, roles.isEmpty {
                 "the schema is current: \(files.count) files are applied"
             } else if files.allSatisfy(\.isPending) {
                 "there is no schema yet: headroom migrate creates it"
@@ -77,7 +79,8 @@ struct MigrateCommand: AsyncParsableCommand {
         let listed = verbose ? files : files.allSatisfy(\.isPending) ? [] : different
         for file in listed { try StandardOutput.print(file.line) }
         for object in altered { try StandardOutput.print("not as it was installed: \(object)") }
-        if !different.isEmpty || !altered.isEmpty { throw ExitCode(1) }
+        for role in roles { try StandardOutput.print("created after the last migration, without rights: \(role)") }
+        if !different.isEmpty || !altered.isEmpty || !roles.isEmpty { throw ExitCode(1) }
     }
 }
 
@@ -88,6 +91,7 @@ extension MigrationPlan.Change {
         case .create(let file): "apply \(file): not in the database yet"
         case .replace(let file): "apply \(file): the database has another version"
         case .restore(let object): "restore \(object)"
+        case .grant(let role): "grant \(role) its rights: it was created after the last migration"
         case .drop(let object): "drop the objects of \(object): this release does not have the file"
         }
     }

@@ -84,10 +84,12 @@ class Request(BaseHTTPRequestHandler):
             sql = f"select public.{call['rpc']}({arguments})"
         else:
             columns = ", ".join(f'"{name}"' for name in call["columns"].split(","))
-            order = f"{call['order']} {'asc' if call['ascending'] else 'desc'}"
-            rows = f"select {columns} from public.{call['table']} order by {order} limit {call['limit']}"
-            sql = f"select to_json(found) from ({rows}) as found union all select null limit 1"
-        answer = json.dumps(self.server.execute(call["role"], call["subject"], sql)).encode()
+            sql = f"select json_agg(found) from (select {columns} from public.{call['table']}) as found"
+        answer = self.server.execute(call["role"], call["subject"], sql)
+        if "table" in call and answer["data"]:
+            rows = answer["data"]
+            answer = {"data": rows[0], "error": None} if len(rows) == 1 else {"data": None, "error": {"message": "multiple rows"}}
+        answer = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
@@ -105,8 +107,6 @@ async function post(call) {
 class Query {
   constructor(table) { this.call = { table }; }
   select(columns) { this.call.columns = columns; return this; }
-  order(column, { ascending }) { this.call.order = column; this.call.ascending = ascending; return this; }
-  limit(count) { this.call.limit = count; return this; }
   maybeSingle() { return post(this.call); }
 }
 

@@ -62,7 +62,7 @@ with objects as (
         null as acl, 0 as owner
     from pg_policy
     where polrelid = to_regclass('public.message_usage')
-        and polname in ('headroom_service', 'headroom_operator', 'headroom_user')
+        and polname in ('headroom_service', 'headroom_operator', 'headroom_user', 'headroom_open_period')
 )
 select
     objects.object,

@@ -3,9 +3,9 @@
 -- The functions that return the type, and the views that show it, are created again after the migrations.
 drop type headroom.answer cascade;
 
--- The fields of an answer line, in the order of the protocol, with the names of those over HTTP. They are all but renews,
--- grace_until, released, replayed, next_plan and the sentences. "limit" and remaining are null if unlimited. Instants
--- are texts, so that JSON of an answer has them as HTTP does: 2026-11-24T09:30:00Z.
+-- The fields of an answer line, in the order of the protocol. They are all but renews, grace_until, released, replayed,
+-- next_plan and the sentences. "limit" and remaining are null if unlimited. Instants are texts, so that JSON of an
+-- answer has them as HTTP does: 2026-11-24T09:30:00Z.
 create type headroom.answer as (
     status text,
     "user" uuid,

@@ -34,7 +34,8 @@ public enum Schema {
                     role: owner,
                     become: EmbeddedSQL.refuseUntrustedTable + EmbeddedSQL.becomeOwner,
                     resign: EmbeddedSQL.resignOwner,
-                    installedObjects: EmbeddedSQL.readInstalledObjects
+                    installedObjects: EmbeddedSQL.readInstalledObjects,
+                    newRoles: EmbeddedSQL.readNewRoles
                 ),
                 release: HeadroomVersion.current
             )

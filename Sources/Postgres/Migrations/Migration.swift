@@ -94,11 +94,14 @@ public struct SchemaOwner: Sendable {
     /// A query of the objects whose present state must be the installed one: name, and facts as JSON
     /// (`InstalledObjects`).
     public var installedObjects: String
+    /// A query of the names of roles that lack the rights that the files grant to them.
+    public var newRoles: String
 
-    public init(role: String, become: String, resign: String, installedObjects: String) {
+    public init(role: String, become: String, resign: String, installedObjects: String, newRoles: String) {
         self.role = role
         self.become = become
         self.resign = resign
         self.installedObjects = installedObjects
+        self.newRoles = newRoles
     }
 }

@@ -11,6 +11,8 @@ public struct MigrationPlan: Sendable, Hashable {
         case drop(object: String)
         /// An object that differs from what was installed.
         case restore(AlteredObject)
+        /// The rights of a role that was created after the last migration.
+        case grant(role: String)
     }
 
     public internal(set) var changes: [Change]
@@ -30,6 +32,7 @@ public struct MigrationPlan: Sendable, Hashable {
             (count { if case .replace = $0 { true } else { false } }, "definitions replaced"),
             (count { if case .drop = $0 { true } else { false } }, "objects dropped"),
             (count { if case .restore = $0 { true } else { false } }, "objects restored"),
+            (count { if case .grant = $0 { true } else { false } }, "roles given their rights"),
         ]
         return parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
     }
@@ -44,7 +47,7 @@ public struct MigrationPlan: Sendable, Hashable {
         changes.compactMap { change in
             switch change {
             case .apply(let file), .create(let file), .replace(let file): file
-            case .drop, .restore: nil
+            case .drop, .restore, .grant: nil
             }
         }
     }
@@ -73,6 +76,7 @@ struct MigrationComparison {
     let definitionChecksums: [String]
     let record: MigrationRecord.Rows
     let altered: [AlteredObject]
+    let newRoles: [String]
 
     /// - Throws: `.databaseNewer`, `.changedAfterApplied`.
     func plan() throws(MigrationError) -> MigrationPlan {
@@ -94,6 +98,7 @@ struct MigrationComparison {
         }
         changes += removedFiles.map { .drop(object: $0) }
         changes += altered.map { .restore($0) }
+        changes += newRoles.map { .grant(role: $0) }
         return MigrationPlan(changes: changes)
     }
 

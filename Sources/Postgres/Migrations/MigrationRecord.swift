@@ -178,6 +178,12 @@ struct MigrationRecord {
         return (0..<result.rowCount).map { result.text($0, 0) }
     }
 
+    /// Roles that were created after the last migration, and lack their rights.
+    func newRoles(_ owner: SchemaOwner) throws(PostgresError) -> [String] {
+        let result = try connection.query(owner.newRoles, deadline: deadline)
+        return (0..<result.rowCount).map { result.text($0, 0) }
+    }
+
     func insert(_ migration: Migration, checksum: String) throws(PostgresError) {
         var parameters = Parameters()
         parameters.append(int32: Int32(clamping: migration.number))

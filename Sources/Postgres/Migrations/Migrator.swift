@@ -82,6 +82,11 @@ public struct Migrator: Sendable {
         try comparison(connection).altered
     }
 
+    /// The roles that were created after the last migration, and lack their rights. Changes nothing.
+    public func newRoles(_ connection: Connection) throws(MigrationError) -> [String] {
+        try comparison(connection).newRoles
+    }
+
     /// Makes sure that the database has this binary's schema, for a login that may not migrate.
     ///
     /// - Parameter owner: the role that may migrate, for the message.
@@ -104,7 +109,8 @@ public struct Migrator: Sendable {
                     migrationChecksums: try record.checksums(of: files.migrations.map(\.sql)),
                     definitionChecksums: try record.checksums(of: files.repeatable.map(\.sql)),
                     record: .init(),
-                    altered: []
+                    altered: [],
+                    newRoles: []
                 )
             case .current: return try comparison(record, rows: try record.rows())
             }
@@ -123,7 +129,8 @@ public struct Migrator: Sendable {
             migrationChecksums: try record.checksums(of: files.migrations.map(\.sql)),
             definitionChecksums: try record.checksums(of: files.repeatable.map(\.sql)),
             record: rows,
-            altered: try files.owner.map { owner throws(PostgresError) in try record.alteredObjects(owner) } ?? []
+            altered: try files.owner.map { owner throws(PostgresError) in try record.alteredObjects(owner) } ?? [],
+            newRoles: try files.owner.map { owner throws(PostgresError) in try record.newRoles(owner) } ?? []
         )
     }
 

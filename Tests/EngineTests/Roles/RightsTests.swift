@@ -38,7 +38,7 @@ struct RightsTests {
 
     private static let views = [
         Right("select * from current_usage", .service, .operator, .dashboard),
-        Right("select * from monthly_usage", .service, .operator, .dashboard),
+        Right("select * from monthly_usage", .service, .operator, .dashboard, .user),
         Right("select * from billing_period_report", .service, .operator, .dashboard),
         Right("select * from audit_trail", .service, .operator, .dashboard),
         Right("select * from headroom.usage_rows", .service),

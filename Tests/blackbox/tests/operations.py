@@ -166,6 +166,11 @@ class Operations(Case):
         self.assertEqual(self.answer(f"CONSUME {USER}").used, 1)
         self.assertEqual(self.trail()[0][0], "reset")
 
+    def check_correct_a_count(self, run):
+        run()
+        self.assertEqual(self.answer(f"CONSUME {USER}").used, 121)
+        self.assertEqual(self.trail()[0][0], "update")
+
     def check_undo_a_reset(self, run):
         self.set_count(USER, 700)
         self.set_clock("2026-03-15T09:29:59Z")

@@ -1,6 +1,7 @@
 """Database roles: a least-privileged login of the service, an owner without superuser, Supabase's roles, and a table
 with grants."""
 
+import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 from support import supabase
@@ -10,7 +11,7 @@ from support.service import Service, command
 from support.waiting import wait_until
 from support.wire import Answer
 
-USERS = [f"00000000-0000-4000-8000-00000000000{i}" for i in range(4)]
+USERS = [f"00000000-0000-4000-8000-00000000000{i}" for i in range(5)]
 
 
 def attempt(session, sql, role=None, subject=None):
@@ -247,6 +248,36 @@ class Supabase(Case):
         self.assertEqual(rows, [[USERS[0], "7"]])
         self.assertIn("permission denied", attempt(self.client, "select * from message_usage", "anon", USERS[0]))
 
+    def test_a_client_reads_the_row_of_the_open_period_and_past_ones_in_monthly_usage(self):
+        own = "select billing_period, message_count from message_usage where user_id = '{}'".format
+        self.psql.run(f"insert into message_usage (user_id, billing_period, message_count) values ('{USERS[4]}', '2019-07', 3)")
+        try:
+            for statement, expected in (
+                ("select increment_and_check_usage('{}', 41)", [["trial", "41"]]),
+                # A trial that is over keeps its row.
+                ("select set_plan('{}', 'trial', 'expired')", [["trial", "41"]]),
+                ("select set_plan('{}', 'paid')", [["MONTH", "0"]]),
+                ("select increment_and_check_usage('{}', 5)", [["MONTH", "5"]]),
+                # Edited plans, and an edited row, which the next message writes again.
+                ("update headroom.plans set allowance = allowance + 1 where plan = 'paid' and '{}' is not null", [["MONTH", "5"]]),
+                ("update message_usage set usable_until = '-infinity' where user_id = '{}'", [["MONTH", "5"]]),
+                # The next message writes the row.
+                ("delete from message_usage where user_id = '{}' and billing_period = to_char(now() at time zone 'UTC', 'YYYY-MM')", []),
+            ):
+                self.psql.run(statement.format(USERS[4]))
+                month = self.psql.value("select to_char(now() at time zone 'UTC', 'YYYY-MM')")
+                expected = [[month if period == "MONTH" else period, count] for period, count in expected]
+                with self.subTest(statement=statement):
+                    self.assertEqual(attempt(self.client, own(USERS[4]), "authenticated", USERS[4]), expected)
+                    self.assertEqual(attempt(self.client, own(USERS[0]), "authenticated", USERS[4]), [])
+            months = "select user_id, billing_period, used from monthly_usage order by billing_period"
+            past = [[USERS[4], "2019-07", "3"], [USERS[4], "trial", "41"]]
+            self.assertEqual(attempt(self.client, months, "authenticated", USERS[4]), past)
+            self.assertEqual(attempt(self.client, months, "authenticated"), [])
+            self.assertGreater(len(attempt(self.client, months, "service_role")), 2)
+        finally:
+            self.psql.run(f"select forget_user('{USERS[4]}')")
+
     def test_a_client_counts_only_for_itself(self):
         call = "select increment_and_check_usage('{}', 'trial', 100) ->> 'current_count'".format
         self.assertEqual(attempt(self.client, call(USERS[0]), "authenticated", USERS[0]), [["8"]])
@@ -262,8 +293,8 @@ class Supabase(Case):
             for statement in [
                 f"select reset_usage('{USERS[0]}')", "select reset_billing_period('trial')", f"select set_plan('{USERS[0]}', 'pro')",
                 f"select grant_messages('{USERS[0]}', 5)", f"select forget_user('{USERS[0]}')", "select headroom.write_customer('{}')",
-                "select * from current_usage", "select * from monthly_usage", "select * from billing_period_report",
-                "select * from audit_trail",
+                "select * from current_usage", "select * from billing_period_report", "select * from audit_trail",
+                "select headroom.current_snapshot('00000000-0000-0000-0000-000000000001', null)",
                 "select * from headroom.plans", "truncate message_usage", f"insert into message_usage values ('{USERS[3]}', 'trial')",
             ]:  # fmt: skip
                 with self.subTest(role=role, statement=statement):
@@ -287,11 +318,28 @@ class Supabase(Case):
             ") as objects (name, rights), aclexplode(rights)"
             " where grantee in (0, 'anon'::regrole, 'authenticated'::regrole) and name <> 'message_usage' group by 1, 2 order by 1, 2"
         )
-        self.assertEqual(rows, [
-            ["headroom.requesting_user()", "authenticated", "EXECUTE"],
+        in_schema = {name for name, _, _ in rows if name.startswith("headroom.")}
+        self.assertEqual([row for row in rows if row[0] not in in_schema], [
             ["increment_and_check_usage(uuid,integer)", "authenticated", "EXECUTE"],
             ["increment_and_check_usage(uuid,text,integer)", "authenticated", "EXECUTE"],
+            ["monthly_usage", "authenticated", "SELECT"],
         ])  # fmt: skip
+        # Those of policies and of the view; without USAGE on the schema, clients cannot call them.
+        for name in in_schema:
+            with self.subTest(function=name):
+                self.psql.run("begin")
+                self.psql.run(f"revoke execute on function {name} from authenticated")
+                for statement in ("select * from monthly_usage", "select * from message_usage"):
+                    self.psql.run("savepoint before; set local role authenticated")
+                    try:
+                        self.psql.run(statement)
+                    except SQLError:
+                        break
+                    finally:
+                        self.psql.run("rollback to before")
+                else:
+                    self.fail("the right is not needed")
+                self.psql.run("rollback")
 
     def test_the_backends_role_calls_everything_and_its_manual_changes_are_recorded(self):
         for statement in [
@@ -345,8 +393,45 @@ class SupabaseWithATableOfItsOwn(Supabase):
     def test_an_existing_policy_stays(self):
         self.assertEqual(
             self.psql.run("select polname from pg_policy where polrelid = 'message_usage'::regclass order by 1"),
-            [["headroom_operator"], ["headroom_service"], ["headroom_user"], ["own"]],
+            [["headroom_open_period"], ["headroom_operator"], ["headroom_service"], ["headroom_user"], ["own"]],
         )
+
+
+@needs_one_machine("it prepares and migrates an empty database, and only a migrated one can be distributed")
+class RolesOfSupabaseAfterAMigration(unittest.TestCase):
+    def test_migrate_finds_them_and_grants_their_rights(self):
+        cluster = Cluster()
+        self.addCleanup(cluster.stop_immediately)
+        cluster.create_database("early")
+        url = cluster.url("early")
+        self.assertEqual(command("migrate", database_url=url).returncode, 0)
+        session = cluster.session("early")
+        self.addCleanup(session.close)
+        session.run(
+            "create role anon nologin noinherit; create role authenticated nologin noinherit;"
+            "create role service_role nologin noinherit bypassrls; create role authenticator login noinherit;"
+            "grant anon, authenticated, service_role to authenticator; grant usage on schema public to public"
+        )
+        for flag, text in (
+            ("--plan", "grant authenticated its rights: it was created after the last migration"),
+            ("--status", "created after the last migration, without rights: authenticated"),
+        ):
+            shown = command("migrate", flag, database_url=url)
+            self.assertEqual(shown.returncode, 1, shown.stdout)
+            self.assertIn(text, shown.stdout)
+        migrated = command("migrate", database_url=url)
+        self.assertEqual(migrated.returncode, 0, migrated.stderr)
+        self.assertIn("granted authenticated its rights", migrated.stdout)
+        self.assertIn("granted service_role its rights", migrated.stdout)
+        count = f"select used from increment_and_check_usage('{USERS[0]}')"
+        self.assertEqual(attempt(session, count, "authenticated", USERS[0]), [["1"]])
+        session.run(f"select increment_and_check_usage('{USERS[0]}', 7)")
+        rows = "select user_id, message_count from message_usage"
+        self.assertEqual(attempt(session, rows, "authenticated", USERS[0]), [[USERS[0], "7"]])
+        self.assertEqual(attempt(session, "select used from monthly_usage", "service_role"), [["7"]])
+        self.assertIn("permission denied", attempt(session, rows, "anon", USERS[0]))
+        self.assertIn("the schema is current", command("migrate", database_url=url).stdout)
+        self.assertEqual(command("migrate", "--status", database_url=url).returncode, 0)
 
 
 @needs_one_machine("it prepares and migrates an empty database, and only a migrated one can be distributed")

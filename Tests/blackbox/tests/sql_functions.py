@@ -54,6 +54,27 @@ class SQLFunctions(Case):
         self.assertFalse(json.loads(self.psql.value(old))["allowed"])
         self.assertEqual(Answer(self.send_command(f"CHECK {user}"))["limit"], "800")
 
+    def test_an_inserted_row_counts_only_if_its_period_is_the_open_one(self):
+        def insert(user, period):
+            self.psql.run(f"insert into message_usage (user_id, billing_period, message_count) values ('{user}', '{period}', 50)")
+
+        unknown = self.user()
+        insert(unknown, "2026-03")
+        answer = Answer(self.send_command(f"CONSUME {unknown}"))
+        self.assertEqual((answer["plan"], answer["period"], answer.used), ("trial", "trial", 1))
+        # The plan's open period is that of the row.
+        self.send_command(f"SETPLAN {unknown} paid")
+        self.assertEqual(Answer(self.send_command(f"CONSUME {unknown}")).used, 51)
+        begun = self.user()
+        insert(begun, "trial")
+        self.assertEqual(Answer(self.send_command(f"CONSUME {begun}")).used, 51)
+        # As operations.md says: set_plan writes the row, and an UPDATE changes it.
+        paid = self.user()
+        self.psql.run(f"select set_plan('{paid}', 'paid')")
+        self.assertEqual(self.psql.run(f"select billing_period from current_usage where user_id = '{paid}'"), [["2026-03"]])
+        self.psql.run(f"update message_usage set message_count = 50 where user_id = '{paid}' and billing_period = '2026-03'")
+        self.assertEqual(Answer(self.send_command(f"CONSUME {paid}")).used, 51)
+
     def old(self, user, period, limit):
         """The JSON answer of the form with a period and a limit."""
         return json.loads(self.psql.value(f"select increment_and_check_usage('{user}', '{period}', {limit})"))

@@ -9,9 +9,9 @@ select
     count(*) filter (where periods.tier = 'prominent') as prominent,
     count(*) filter (where periods.tier = 'blocked') as blocked
 from (
-    select usage.billing_period, usage.used, usage.tier from public.monthly_usage as usage
+    select usage.billing_period, usage.used, usage.tier from headroom.usage_rows as usage
     union all
-    select 'open' as billing_period, usage.used, usage.tier from public.monthly_usage as usage where usage.is_open
+    select 'open' as billing_period, usage.used, usage.tier from headroom.usage_rows as usage where usage.is_open
 ) as periods
 group by periods.billing_period;
 comment on view public.billing_period_report is

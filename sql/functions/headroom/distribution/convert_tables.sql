@@ -42,6 +42,7 @@ begin
         exit when cardinality(v_left) in (0, cardinality(v_views));
     end loop;
     drop policy if exists headroom_user on public.message_usage;
+    drop policy if exists headroom_open_period on public.message_usage;
 
     foreach v_table in array headroom.reference_tables()::regclass[] loop
         continue when headroom.is_citus_table(v_table);

@@ -2,7 +2,7 @@
 -- count for every user. All other roles may only count for the user that headroom.requesting_user returns.
 --
 -- The caller is the role that was set (PostgREST sets one for each request), else the login. In a SECURITY DEFINER
--- function, current_user is the owner.
+-- function, current_user is the owner. All users of an application may have this role, so no hint names a right for it.
 create or replace function headroom.check_caller(p_user_id uuid) returns void
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -14,18 +14,15 @@ begin
         return;
     end if;
     v_user_id := headroom.requesting_user();
-    if v_user_id is null then
-        raise exception 'nobody is signed in, and % may count for nobody else', v_caller
-            using errcode = 'insufficient_privilege', hint = format(
-                'A client brings a token whose sub is its user''s id. A backend needs: grant headroom_service to %I',
-                v_caller
-            );
-    elsif p_user_id is distinct from v_user_id then
-        raise exception '% may count for the own user only', v_caller
-            using errcode = 'insufficient_privilege', hint = format(
-                'p_user_id must be the user of the token''s sub. A backend needs: grant headroom_service to %I',
-                v_caller
-            );
+    if v_user_id is null or p_user_id is distinct from v_user_id then
+        raise exception '%', case
+            when v_user_id is null then format('nobody is signed in, and %s may count for nobody else', v_caller)
+            else format('%s may count for the own user only', v_caller)
+        end using errcode = 'insufficient_privilege', hint = format(
+            'A client counts for the user that its token names in sub. A backend connects as a role of its own with '
+            'the rights of headroom_service; on Supabase, service_role has them. %s must not have them: each of its '
+            'users could count for all.', v_caller
+        );
     end if;
 end
 $$;
