@@ -25,8 +25,8 @@ public struct Answer: Sendable, Equatable {
     /// `accessible`, `price`, `currency`, `manage` and `steps`.
     public var isDetailed: Bool
     public var retryAfterSeconds: Int64?
-    /// Messages that a `RELEASE` gave back.
-    public var released: Int?
+    private var storedReleased: Int32?
+    private var storedRequested: Int32
 
     public init(
         user: UserID,
@@ -35,6 +35,7 @@ public struct Answer: Sendable, Equatable {
         crossed: Tier? = nil,
         retryAfterSeconds: Int64? = nil,
         released: Int? = nil,
+        requested: Int = 0,
         isShadow: Bool = false,
         isRepeated: Bool = false,
         isDetailed: Bool = false
@@ -44,11 +45,18 @@ public struct Answer: Sendable, Equatable {
         self.snapshot = snapshot
         self.crossed = crossed
         self.retryAfterSeconds = retryAfterSeconds
-        self.released = released
+        storedReleased = released.map(Int32.init(clamping:))
+        storedRequested = Int32(clamping: requested)
         self.isShadow = isShadow
         self.isRepeated = isRepeated
         self.isDetailed = isDetailed
     }
+
+    /// Messages that a `RELEASE` gave back.
+    public var released: Int? { storedReleased.map(Int.init) }
+
+    /// How many messages were refused; 0 in other answers.
+    public var requested: Int { Int(storedRequested) }
 
     /// Why the user may not send: in a refusal, and without access also in other answers.
     public var reason: DenialReason? {
@@ -152,7 +160,8 @@ extension UsageSnapshot {
             user: user,
             status: .blocked(refusal),
             snapshot: self,
-            retryAfterSeconds: retryAfterSeconds(refusal, messages: messages)
+            retryAfterSeconds: retryAfterSeconds(refusal, messages: messages),
+            requested: messages
         )
     }
 }

@@ -17,8 +17,6 @@ public final class Entitlement: Sendable {
     public let resetsAt: Instant?
     /// `resetsAt` as answers show it: nearly every one does.
     public let writtenResetsAt: WrittenInstant?
-    /// Whether a monthly period is the calendar's, so that a sentence may say "this month".
-    let isCalendarMonth: Bool
     /// When the trial, or a cancelled subscription, ends.
     public let expiresAt: Instant?
     /// The last plan with periods before this one, or the one that has ended. A paywall can highlight it.
@@ -51,7 +49,6 @@ public final class Entitlement: Sendable {
         self.startedAt = startedAt
         self.resetsAt = resetsAt
         writtenResetsAt = resetsAt.map(WrittenInstant.init)
-        isCalendarMonth = plan.cycle == .monthly && resetsAt.map { $0.date.day == 1 } ?? true
         self.expiresAt = expiresAt
         self.previousPlan = previousPlan
         self.renews = renews

@@ -5,13 +5,17 @@ public struct Phrase: Sendable, Equatable {
     public struct Values: Sendable, Equatable {
         /// Whose messages are used, allowed and left.
         public var allowance = Allowance(used: 0, limit: nil)
-        public var date: Instant?
+        public var date: CivilDate?
+        /// Whether the date is in another year than the answer, and is said with it.
+        public var isInOtherYear = false
         /// Of a trial.
         public var day: Int?
         /// How many days the trial has.
         public var days: Int?
-        /// The time to the end of the window.
+        /// The time until messages come back.
         public var waitSeconds: Int64?
+        /// How many messages were refused because fewer are left.
+        public var requested: Int?
         /// Whose plan and period are named; nil for sentences that name neither.
         public var entitlement: Entitlement?
 

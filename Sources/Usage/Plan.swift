@@ -44,6 +44,8 @@ public final class Plan: Sendable {
     /// Where the days and weeks of a daily or weekly plan begin: an IANA name, or nil for UTC. Only the database
     /// computes with it.
     public let timeZone: String?
+    /// That of dates in sentences. Nil also for a name that only the database knows.
+    let civilTimeZone: CivilTimeZone?
     /// Messages per period; nil is unlimited.
     public let allowance: Int?
     /// Limits messages in a shorter time, beside the allowance; nil is none.
@@ -70,6 +72,7 @@ public final class Plan: Sendable {
         self.label = label
         self.cycle = cycle
         self.timeZone = timeZone
+        civilTimeZone = timeZone.flatMap { CivilTimeZone($0) }
         self.allowance = allowance
         self.window = window
         self.isEnforced = isEnforced

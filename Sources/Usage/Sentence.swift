@@ -5,19 +5,31 @@
 public enum Sentence: String, Sendable, CaseIterable {
     case gentle
     case gentleUntil = "gentle_until"
+    case gentleWait = "gentle_wait"
     case gentleLifetime = "gentle_lifetime"
     case prominent
+    case prominentWait = "prominent_wait"
     case prominentUndated = "prominent_undated"
     case lifetime
     case trial
+    case trialLastDay = "trial_last_day"
+    case exceedsUntil = "exceeds_until"
+    case exceedsWait = "exceeds_wait"
+    case exceedsUndated = "exceeds_undated"
     case blockedMonthly = "blocked_monthly"
     case blockedMonthlyUndated = "blocked_monthly_undated"
     case blockedUntil = "blocked_until"
+    case blockedWait = "blocked_wait"
     case blockedUndated = "blocked_undated"
+    case blockedLifetime = "blocked_lifetime"
+    case blockedNoMessages = "blocked_no_messages"
     case blockedTrial = "blocked_trial"
     case blockedTrialEnded = "blocked_trial_ended"
     case blockedNoAccess = "blocked_no_access"
     case blockedNeverSubscribed = "blocked_never_subscribed"
+    case blockedEnded = "blocked_ended"
+    case blockedRefunded = "blocked_refunded"
+    case blockedBillingRetry = "blocked_billing_retry"
     case cancelled
     case cancelledTrial = "cancelled_trial"
     case billingIssue = "billing_issue"
@@ -36,6 +48,8 @@ public enum Sentence: String, Sendable, CaseIterable {
     case accessibleMonthlyUnlimited = "accessible_monthly_unlimited"
     case accessibleUntil = "accessible_until"
     case accessibleUntilUnlimited = "accessible_until_unlimited"
+    case accessibleWait = "accessible_wait"
+    case accessibleWaitUnlimited = "accessible_wait_unlimited"
     case accessibleTrial = "accessible_trial"
     case accessibleLifetime = "accessible_lifetime"
     case accessibleLifetimeUnlimited = "accessible_lifetime_unlimited"
@@ -47,6 +61,7 @@ public enum Sentence: String, Sendable, CaseIterable {
     case uncounted
     case unlimited
     case date
+    case dateWithYear = "date_with_year"
     case month1 = "month_1"
     case month2 = "month_2"
     case month3 = "month_3"
@@ -69,20 +84,33 @@ public enum Sentence: String, Sendable, CaseIterable {
         switch self {
         case .gentle: "You have {remaining} conversations left this month"
         case .gentleUntil: "You have {remaining} conversations left until {date}"
+        case .gentleWait: "You have {remaining} conversations left for the next {wait}"
         case .gentleLifetime: "You have {remaining} conversations left"
         case .prominent: "Almost there — {remaining} messages left until {date}"
+        case .prominentWait: "Almost there — {remaining} messages left for the next {wait}"
         case .prominentUndated: "Almost there — {remaining} messages left"
         case .lifetime: "{used} of {limit} messages used"
         case .trial: "{remaining} of {limit} trial messages remaining"
+        case .trialLastDay: "Your trial ends {date} — {remaining} of {limit} messages are left."
+        case .exceedsUntil: "That needs {requested} messages, and {remaining} are left until {date}."
+        case .exceedsWait: "That needs {requested} messages, and {remaining} are left for the next {wait}."
+        case .exceedsUndated: "That needs {requested} messages, and {remaining} are left."
         case .blockedMonthly:
             "We've had a lot of great conversations this month! Your next session refreshes on {date}."
         case .blockedMonthlyUndated: "We've had a lot of great conversations this month!"
         case .blockedUntil: "We've had a lot of great conversations! Your next session refreshes on {date}."
+        case .blockedWait: "We've had a lot of great conversations! Your next session refreshes in {wait}."
         case .blockedUndated: "We've had a lot of great conversations!"
+        case .blockedLifetime: "You've used all {limit} messages."
+        case .blockedNoMessages: "Your plan has no room for messages right now. A larger one opens our conversations."
         case .blockedTrial: "You've used your trial sessions — ready to continue?"
         case .blockedTrialEnded: "Your trial has ended — ready to continue?"
         case .blockedNoAccess: "Ready to come back? Your conversations are still here."
         case .blockedNeverSubscribed: "Ready to begin? A subscription opens our conversations."
+        case .blockedEnded: "Your time with {label} ended on {date} — shall we go on?"
+        case .blockedRefunded:
+            "Your subscription is no longer active, so I have to stop here for now. You can subscribe again anytime."
+        case .blockedBillingRetry: "We're on a short pause until your payment goes through. I'll be right here."
         case .cancelled: "Your subscription is active until {date}. You can resubscribe anytime."
         case .cancelledTrial: "Your trial is active until {date}. You can subscribe anytime."
         case .billingIssue:
@@ -104,6 +132,8 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .accessibleMonthlyUnlimited: "{used} messages used this month"
         case .accessibleUntil: "{used} of {limit} messages used in the period until {date}"
         case .accessibleUntilUnlimited: "{used} messages used in the period until {date}"
+        case .accessibleWait: "{used} of {limit} messages used; the next period begins in {wait}"
+        case .accessibleWaitUnlimited: "{used} messages used; the next period begins in {wait}"
         case .accessibleTrial: "{used} of {limit} trial messages used"
         case .accessibleLifetime: "{used} of {limit} messages used"
         case .accessibleLifetimeUnlimited: "{used} messages used"
@@ -115,6 +145,7 @@ public enum Sentence: String, Sendable, CaseIterable {
         case .uncounted: "I couldn't check your usage right now — don't worry, you can keep chatting."
         case .unlimited: "unlimited"
         case .date: "{month} {day}"
+        case .dateWithYear: "{date}, {year}"
         case .month1: "January"
         case .month2: "February"
         case .month3: "March"
@@ -139,11 +170,19 @@ public enum Sentence: String, Sendable, CaseIterable {
         switch self {
         case .gentle: "You have {remaining} conversation left this month"
         case .gentleUntil: "You have {remaining} conversation left until {date}"
+        case .gentleWait: "You have {remaining} conversation left for the next {wait}"
         case .gentleLifetime: "You have {remaining} conversation left"
         case .prominent: "Almost there — {remaining} message left until {date}"
+        case .prominentWait: "Almost there — {remaining} message left for the next {wait}"
         case .prominentUndated: "Almost there — {remaining} message left"
+        case .trialLastDay: "Your trial ends {date} — {remaining} of {limit} messages is left."
+        case .exceedsUntil: "That needs {requested} messages, and {remaining} is left until {date}."
+        case .exceedsWait: "That needs {requested} messages, and {remaining} is left for the next {wait}."
+        case .exceedsUndated: "That needs {requested} messages, and {remaining} is left."
+        case .blockedLifetime: "You've used your {limit} message."
         case .accessibleMonthlyUnlimited: "{used} message used this month"
         case .accessibleUntilUnlimited: "{used} message used in the period until {date}"
+        case .accessibleWaitUnlimited: "{used} message used; the next period begins in {wait}"
         case .accessibleLifetimeUnlimited: "{used} message used"
         case .accessiblePastUnlimited: "{used} message used in {period}"
         case .window: "{remaining} message left for the next {wait}"
@@ -160,49 +199,4 @@ public enum Sentence: String, Sendable, CaseIterable {
     static let months: [Sentence] = [
         .month1, .month2, .month3, .month4, .month5, .month6, .month7, .month8, .month9, .month10, .month11, .month12,
     ]
-}
-
-/// A place in a template where a value is filled in: `{remaining}`.
-public enum Blank: String, Sendable, CaseIterable {
-    case remaining, limit, used, date, wait, label, day, days, period, month, n, larger, smaller
-}
-
-extension Sentence {
-    /// Those that its templates may have. Others are refused where a template is written.
-    public var blanks: [Blank] {
-        switch self {
-        case .gentle, .gentleLifetime, .prominentUndated, .lifetime, .trial, .blockedMonthlyUndated, .blockedUndated,
-            .blockedTrial, .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleTrial, .accessibleLifetime,
-            .accessibleLifetimeUnlimited:
-            [.remaining, .limit, .used]
-        case .gentleUntil, .prominent, .blockedMonthly, .blockedUntil, .accessibleUntil, .accessibleUntilUnlimited:
-            [.remaining, .limit, .used, .date]
-        case .window, .blockedWindow: [.remaining, .limit, .used, .wait]
-        case .accessiblePast, .accessiblePastUnlimited: [.limit, .used, .period]
-        case .cancelled, .cancelledTrial, .billingIssue: [.date]
-        case .labelTrial: [.label, .day, .days]
-        case .date: [.month, .day]
-        case .days, .hours, .minutes: [.n]
-        case .waitJoined: [.larger, .smaller]
-        case .blockedTrialEnded, .blockedNoAccess, .blockedNeverSubscribed, .billingIssueUndated, .billingRetry,
-            .billingIssueSteps, .stateActive, .stateTrial, .stateCancelled, .stateBillingIssue, .stateExpired,
-            .stateRefunded, .stateFree, .unreadable, .uncounted, .unlimited, .month1, .month2, .month3, .month4,
-            .month5, .month6, .month7, .month8, .month9, .month10, .month11, .month12:
-            []
-        }
-    }
-
-    /// The blank whose number chooses among the plural forms; nil for a sentence that has one form.
-    public var numberBlank: Blank? {
-        switch self {
-        case .gentle, .gentleUntil, .gentleLifetime, .prominent, .prominentUndated, .trial, .window: .remaining
-        case .lifetime, .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleUntil, .accessibleUntilUnlimited,
-            .accessibleTrial, .accessibleLifetime, .accessibleLifetimeUnlimited, .accessiblePast,
-            .accessiblePastUnlimited:
-            .used
-        case .date: .day
-        case .days, .hours, .minutes: .n
-        default: nil
-        }
-    }
 }

@@ -79,6 +79,15 @@ public enum DenialReason: String, Sendable, CaseIterable {
     case billingRetry = "billing_retry"
     case noSubscription = "no_subscription"
 
+    /// The allowance of which some messages are left, and more were requested; nil for other reasons.
+    var exceeded: Allowances.Name? {
+        switch self {
+        case .exceedsRemaining: .period
+        case .windowExceedsRemaining: .window
+        default: nil
+        }
+    }
+
     /// Whether the user has access and too few messages are left; else the user may send nothing.
     public var isAboutAllowance: Bool {
         switch self {

@@ -1,75 +1,87 @@
 /// Chooses the sentences of an answer. `Phrase.text(in:)` fills their values in.
+///
+/// - Parameter zone: of their dates, as the request names it. Nil is the plan's, and UTC for a plan without one.
 extension UsageSnapshot {
     /// About the messages that are left, or nil.
     public var banner: Phrase? { banner(at: tier) }
 
     /// - Parameter tier: the snapshot's.
-    public func banner(at tier: Tier) -> Phrase? {
-        if isPast { return nil }
-        if entitlement.hasWindow, denialReason == nil, tier != .silent, allowances.tightest == .window {
-            return windowBanner(tier)
-        }
-        return switch tier {
-        case .blocked: blockedBanner
-        case _ where plan.isTrial: phrase(.trial)
-        case .silent: hasLifetimeLimit ? phrase(.lifetime) : nil
-        case .gentle: gentleBanner
-        // The limit is not enforced: the user can go on.
-        case .prominent where allowances.period.isUsedUp: nil
-        case .prominent: phrase(.prominent, date: availableAgainOn, orWithoutDate: .prominentUndated)
-        }
+    public func banner(at tier: Tier, in zone: CivilTimeZone? = nil) -> Phrase? {
+        isPast ? nil : messagesPhrase(at: tier, in: zone)
     }
 
-    /// About the window, which is fuller than the period.
-    private func windowBanner(_ tier: Tier) -> Phrase? {
-        guard let window = allowances.window else { return nil }
-        // The limit is not enforced: the user can go on.
-        if window.isUsedUp, tier != .blocked { return nil }
-        let dated: Sentence = tier == .blocked ? .blockedWindow : .window
-        let undated: Sentence =
-            switch tier {
-            case .blocked: .blockedUndated
-            case .prominent: .prominentUndated
-            case .gentle, .silent: .gentleLifetime
-            }
-        var phrase = Phrase(windowAvailableAt == nil ? undated : dated)
-        phrase.values.allowance = window
-        phrase.values.waitSeconds = windowAvailableAt?.secondsRoundedUp(since: observedAt)
+    /// As `banner`, also after the end of the period.
+    fileprivate func messagesPhrase(at tier: Tier, in zone: CivilTimeZone?) -> Phrase? {
+        if tier == .silent {
+            return plan.isTrial ? trialPhrase(in: zone) : hasLifetimeLimit ? phrase(.lifetime) : nil
+        }
+        let name = entitlement.hasWindow && denialReason == nil ? allowances.tightest : .period
+        if tier == .blocked, name == .period, let row = Sentence.blocked.first(where: { $0.condition(self) }) {
+            return phrase(row.sentence, date: expiresAt, in: zone)
+        }
+        if tier != .blocked {
+            if name == .period, plan.isTrial { return trialPhrase(in: zone) }
+            // The limit is not enforced: the user can go on.
+            if allowances[name].isUsedUp { return nil }
+        }
+        return phrase(.about(name, tier), name, comeback(of: name), in: zone)
+    }
+
+    private func trialPhrase(in zone: CivilTimeZone?) -> Phrase {
+        guard let (day, days) = trialDay, day == days, let expiresAt else { return phrase(.trial) }
+        return phrase(.trialLastDay, date: expiresAt, in: zone)
+    }
+
+    /// Whether what blocks the user is the end of a trial.
+    var isAboutTrial: Bool {
+        guard plan.isTrial else { return false }
+        return denialReason == nil || denialReason == .trialEnded || denialReason == .expired
+    }
+
+    /// About messages that were refused because fewer are left in an allowance.
+    fileprivate func refusalPhrase(of requested: Int, _ name: Allowances.Name, in zone: CivilTimeZone?) -> Phrase {
+        var phrase = phrase(.exceeded, name, comeback(of: name), in: zone)
+        phrase.values.requested = requested
         return phrase
     }
 
-    private var gentleBanner: Phrase {
-        switch plan.cycle {
-        case .monthly where entitlement.isCalendarMonth: phrase(.gentle)
-        case .monthly, .weekly, .daily: phrase(.gentleUntil, date: availableAgainOn, orWithoutDate: .gentleLifetime)
-        // Such an allowance has no period.
-        case .trial, .lifetime: phrase(.gentleLifetime)
+    private func comeback(of name: Allowances.Name) -> Comeback {
+        switch name {
+        case .period:
+            // The next period of a plan without messages has none.
+            plan.allowance == 0 ? .never : availableAgainAt.map { periodEnd($0) } ?? .never
+        case .window: windowAvailableAt.map { .after(seconds: $0.secondsRoundedUp(since: observedAt)) } ?? .never
         }
     }
 
-    private var blockedBanner: Phrase {
-        if plan.isTrial && (denialReason == nil || denialReason == .trialEnded) {
-            return phrase(allowances.period.isUsedUp ? .blockedTrial : .blockedTrialEnded)
-        }
-        if denialReason == nil, entitlement.isCalendarMonth {
-            return phrase(.blockedMonthly, date: availableAgainOn, orWithoutDate: .blockedMonthlyUndated)
-        }
-        if denialReason == nil, plan.cycle.isPeriodic {
-            return phrase(.blockedUntil, date: availableAgainOn, orWithoutDate: .blockedUndated)
-        }
-        let hasNeverSubscribed = (state == .free || denialReason == .noSubscription) && previousPlan == nil
-        return phrase(hasNeverSubscribed ? .blockedNeverSubscribed : .blockedNoAccess)
+    /// The day of a reset says little where each day has one.
+    private func periodEnd(_ end: Instant) -> Comeback {
+        plan.cycle == .daily ? .after(seconds: end.secondsRoundedUp(since: observedAt)) : .on(end)
+    }
+
+    /// Whether a sentence may say "this month": the month of the answer and the period end at the same instant, in the
+    /// time zone of the sentence.
+    private func endsWithThisMonth(in zone: CivilTimeZone?) -> Bool {
+        guard plan.cycle == .monthly else { return false }
+        guard let resetsAt else { return true }
+        let zone = zone ?? plan.civilTimeZone
+        let (end, now) = (CivilTime(resetsAt, in: zone), CivilTime(observedAt, in: zone).date)
+        return end.secondsSinceMidnight == 0 && end.date.day == 1
+            && (end.date.year * 12 + end.date.month) - (now.year * 12 + now.month) == 1
     }
 
     /// About the subscription, or nil.
-    public var notice: Phrase? {
+    public var notice: Phrase? { notice() }
+
+    public func notice(in zone: CivilTimeZone? = nil) -> Phrase? {
         if isPast { return nil }
         return switch state {
         // A store may report the cancellation before its date. The sentence needs the date.
-        case .cancelled: expiresAt.map { phrase(.cancelled, date: $0) }
-        case .gracePeriod: phrase(.billingIssue, date: expiresAt, orWithoutDate: .billingIssueUndated)
+        case .cancelled: expiresAt.map { phrase(.cancelled, date: $0, in: zone) }
+        case .gracePeriod: phrase(expiresAt == nil ? .billingIssueUndated : .billingIssue, date: expiresAt, in: zone)
         case .billingRetry: phrase(.billingRetry)
-        case .trial where renews == false && denialReason == nil: expiresAt.map { phrase(.cancelledTrial, date: $0) }
+        case .trial where renews == false && denialReason == nil:
+            expiresAt.map { phrase(.cancelledTrial, date: $0, in: zone) }
         case .trial, .active, .expired, .revoked, .free: nil
         }
     }
@@ -97,7 +109,6 @@ extension UsageSnapshot {
     public func label(in vocabulary: Vocabulary) -> String {
         guard let trialDay else { return plan.label }
         var label = phrase(.labelTrial)
-        label.values.entitlement = entitlement
         (label.values.day, label.values.days) = trialDay
         return label.text(in: vocabulary)
     }
@@ -106,42 +117,61 @@ extension UsageSnapshot {
     public var label: String { label(in: Words.shipped.standard) }
 
     /// The usage as a sentence, for a screen reader.
-    public var accessible: Phrase {
-        switch plan.cycle {
-        case _ where plan.cycle.isPeriodic && isPast:
-            pastPeriod(limit == nil ? .accessiblePastUnlimited : .accessiblePast)
-        case .monthly where entitlement.isCalendarMonth:
-            phrase(limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly)
-        case .monthly, .weekly, .daily:
-            phrase(limit == nil ? .accessibleUntilUnlimited : .accessibleUntil, date: resetsOn)
-        case .trial: phrase(.accessibleTrial)
-        case .lifetime: phrase(limit == nil ? .accessibleLifetimeUnlimited : .accessibleLifetime)
+    public var accessible: Phrase { accessible() }
+
+    public func accessible(in zone: CivilTimeZone? = nil) -> Phrase {
+        if plan.isTrial { return phrase(.accessibleTrial) }
+        if plan.cycle.isPeriodic, isPast {
+            return phrase(limit == nil ? .accessiblePastUnlimited : .accessiblePast)
         }
+        let end = plan.cycle.isPeriodic ? resetsAt.map { periodEnd($0) } : nil
+        return phrase(limit == nil ? .accessibleUnlimited : .accessible, .period, end ?? .never, in: zone)
     }
 
-    /// The day of the reset as sentences say it. The plan's time zone counts for a week or a day: in UTC, its midnight
-    /// may be on another day.
-    private var resetsOn: Instant? {
-        plan.cycle == .monthly ? resetsAt : period.nextDay.map { Instant($0) } ?? resetsAt
-    }
-
-    private var availableAgainOn: Instant? { availableAgainAt == nil ? nil : resetsOn }
-
-    private func pastPeriod(_ sentence: Sentence) -> Phrase {
-        var phrase = phrase(sentence)
-        phrase.values.entitlement = entitlement
+    private func phrase(
+        _ sentences: TimedSentences,
+        _ name: Allowances.Name,
+        _ comeback: Comeback,
+        in zone: CivilTimeZone?
+    ) -> Phrase {
+        let sentence = sentences.sentence(comeback, endsWithMonth: endsWithThisMonth(in: zone))
+        var date: Instant?
+        if case .on(let instant) = comeback { date = instant }
+        var phrase = phrase(sentence, about: name, date: date, in: zone)
+        if case .after(let seconds) = comeback { phrase.values.waitSeconds = seconds }
         return phrase
     }
 
-    private func phrase(_ sentence: Sentence, date: Instant?, orWithoutDate undated: Sentence) -> Phrase {
-        date.map { phrase(sentence, date: $0) } ?? phrase(undated)
-    }
-
-    /// With the values of the period's allowance.
-    private func phrase(_ sentence: Sentence, date: Instant? = nil) -> Phrase {
+    private func phrase(
+        _ sentence: Sentence,
+        about name: Allowances.Name = .period,
+        date: Instant? = nil,
+        in zone: CivilTimeZone? = nil
+    ) -> Phrase {
         var phrase = Phrase(sentence)
-        phrase.values.allowance = allowances.period
-        phrase.values.date = date
+        phrase.values.allowance = allowances[name]
+        phrase.values.entitlement = entitlement
+        if let date {
+            let zone = zone ?? plan.civilTimeZone
+            let day = CivilTime(date, in: zone).date
+            phrase.values.date = day
+            phrase.values.isInOtherYear = day.year != CivilTime(observedAt, in: zone).date.year
+        }
         return phrase
     }
+}
+
+extension Answer {
+    /// About the messages that are left, or nil. A refusal always has one.
+    ///
+    /// - Parameters:
+    ///   - tier: the snapshot's.
+    ///   - zone: of dates, as the request names it. Nil is the plan's, and UTC for a plan without one.
+    public func banner(at tier: Tier, in zone: CivilTimeZone? = nil) -> Phrase? {
+        guard case .blocked(let reason) = status else { return snapshot.banner(at: tier, in: zone) }
+        if let name = reason.exceeded { return snapshot.refusalPhrase(of: requested, name, in: zone) }
+        return snapshot.messagesPhrase(at: tier, in: zone)
+    }
+
+    public var banner: Phrase? { banner(at: snapshot.tier) }
 }

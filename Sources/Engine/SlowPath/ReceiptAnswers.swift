@@ -6,7 +6,7 @@ enum ReceiptAnswers {
     // Characters that no name of a plan or a period contains.
     private static let field: Character = "\u{1F}"
     private static let request: Character = "\u{1E}"
-    private static let fieldsOfAnswer = 27
+    private static let fieldsOfAnswer = 28
     private static let failures: [String: EngineError] = [
         "conflict": .keyConflict, "released": .keyReleased, "expired": .holdExpired, "unknown": .noSuchKey,
         "too large": .commitTooLarge,
@@ -49,7 +49,7 @@ enum ReceiptAnswers {
             text(snapshot.resetsAt), text(snapshot.expiresAt), text(snapshot.previousPlan), text(snapshot.renews),
             text(snapshot.observedAt), text(answer.isShadow),
             text(snapshot.window?.limit), text(snapshot.window?.openedAt), text(snapshot.window?.endsAt),
-            text(snapshot.windowUsed), text(snapshot.windowHeld),
+            text(snapshot.windowUsed), text(snapshot.windowHeld), text(answer.requested),
         ]
     }
 
@@ -87,7 +87,7 @@ extension SlowPathResult {
             let isRepeated = Bool(values[6]), let isDetailed = Bool(values[7]), let plan = plan(values[8]),
             let state = SubscriptionState(rawValue: values[9]), let used = Int(values[12]), let held = Int(values[13]),
             let startedAt = instant(values[15]), let observedAt = instant(values[20]), let isShadow = Bool(values[21]),
-            let windowUsed = Int(values[25]), let windowHeld = Int(values[26])
+            let windowUsed = Int(values[25]), let windowHeld = Int(values[26]), let requested = Int(values[27])
         else { return nil }
         let snapshot = UsageSnapshot(
             plan: plan,
@@ -117,6 +117,7 @@ extension SlowPathResult {
                 crossed: Tier(rawValue: values[3]),
                 retryAfterSeconds: Int64(values[4]),
                 released: Int(values[5]),
+                requested: requested,
                 isShadow: isShadow,
                 isRepeated: isRepeated,
                 isDetailed: isDetailed

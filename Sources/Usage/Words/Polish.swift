@@ -2,8 +2,10 @@ extension ShippedWords {
     static let polish: [Sentence: WordForms] = [
         .gentle: left("{remaining} %s w tym miesiącu"),
         .gentleUntil: left("{remaining} %s do {date}"),
+        .gentleWait: left("{remaining} %s, kolejne za {wait}"),
         .gentleLifetime: left("{remaining} %s"),
         .prominent: messages("To już prawie koniec — jeszcze tylko {remaining} %s do {date}"),
+        .prominentWait: messages("To już prawie koniec — jeszcze tylko {remaining} %s, kolejne za {wait}"),
         .prominentUndated: messages("To już prawie koniec — jeszcze tylko {remaining} %s"),
         .lifetime: "Wykorzystano {used} z {limit} wiadomości",
         .trial: WordForms(
@@ -12,14 +14,28 @@ extension ShippedWords {
             many: "Zostało {remaining} z {limit} wiadomości próbnych",
             other: "Zostało {remaining} z {limit} wiadomości próbnych"
         ),
+        .trialLastDay: remain("Twój okres próbny kończy się {date} — %s {remaining} z {limit} wiadomości."),
+        .exceedsUntil: remain("To wymaga {requested} wiadomości, a do {date} %s {remaining}."),
+        .exceedsWait: remain("To wymaga {requested} wiadomości, a %s {remaining}; kolejne za {wait}."),
+        .exceedsUndated: remain("To wymaga {requested} wiadomości, a %s {remaining}."),
         .blockedMonthly: "W tym miesiącu mamy za sobą mnóstwo świetnych wiadomości! Ciąg dalszy {date}.",
         .blockedMonthlyUndated: "W tym miesiącu mamy za sobą mnóstwo świetnych wiadomości!",
         .blockedUntil: "Mamy za sobą mnóstwo świetnych wiadomości! Ciąg dalszy {date}.",
+        .blockedWait: "Mamy za sobą mnóstwo świetnych wiadomości! Ciąg dalszy za {wait}.",
         .blockedUndated: "Mamy za sobą mnóstwo świetnych wiadomości!",
+        .blockedLifetime: WordForms(
+            one: "Wykorzystano już Twoją {limit} wiadomość.",
+            other: "Wykorzystano już wszystkie {limit} wiadomości."
+        ),
+        .blockedNoMessages: "Twój plan nie obejmuje teraz wiadomości. Z większym możemy je wymieniać.",
         .blockedTrial: "Wiadomości próbne już się skończyły — kontynuujemy?",
         .blockedTrialEnded: "Twój okres próbny dobiegł końca — kontynuujemy?",
         .blockedNoAccess: "Chcesz wrócić? Twoje wiadomości wciąż tu są.",
         .blockedNeverSubscribed: "Zaczynamy? Z subskrypcją możemy wymieniać wiadomości.",
+        .blockedEnded: "Twój czas z {label} dobiegł końca {date} — kontynuujemy?",
+        .blockedRefunded:
+            "Twoja subskrypcja nie jest już aktywna, więc na razie muszę tu przerwać. Możesz ją wykupić ponownie w każdej chwili.",
+        .blockedBillingRetry: "Robimy krótką przerwę, aż płatność się powiedzie. Czekam tutaj.",
         .cancelled: "Twoja subskrypcja jest aktywna do {date}. Możesz ją odnowić w każdej chwili.",
         .cancelledTrial: "Twój okres próbny trwa do {date}. Możesz wykupić subskrypcję w każdej chwili.",
         .billingIssue: "Jest mały problem z Twoją płatnością. Rozwiążmy go razem. Zachowujesz dostęp do {date}.",
@@ -39,6 +55,8 @@ extension ShippedWords {
         .accessibleMonthlyUnlimited: messages("W tym miesiącu wykorzystano {used} %s"),
         .accessibleUntil: "Wykorzystano {used} z {limit} wiadomości w okresie do {date}",
         .accessibleUntilUnlimited: messages("W okresie do {date} wykorzystano {used} %s"),
+        .accessibleWait: "Wykorzystano {used} z {limit} wiadomości, następny okres zaczyna się za {wait}",
+        .accessibleWaitUnlimited: messages("Wykorzystano {used} %s, następny okres zaczyna się za {wait}"),
         .accessibleTrial: "Wykorzystano {used} z {limit} wiadomości próbnych",
         .accessibleLifetime: "Wykorzystano {used} z {limit} wiadomości",
         .accessibleLifetimeUnlimited: messages("Wykorzystano {used} %s"),
@@ -50,6 +68,7 @@ extension ShippedWords {
         .uncounted: "Nie udało mi się teraz sprawdzić Twoich wiadomości — bez obaw, możesz pisać dalej.",
         .unlimited: "bez limitu",
         .date: "{day} {month}",
+        .dateWithYear: "{date} {year}",
         // In the genitive, for "1 grudnia".
         .month1: "stycznia",
         .month2: "lutego",
@@ -73,6 +92,16 @@ extension ShippedWords {
     /// With "wiadomość" in the form of the number. Its other forms are the same word.
     private static func messages(_ text: String) -> WordForms {
         WordForms(one: text.replacing("%s", with: "wiadomość"), other: text.replacing("%s", with: "wiadomości"))
+    }
+
+    /// With the verb "zostać" in the form of the number.
+    private static func remain(_ text: String) -> WordForms {
+        WordForms(
+            one: text.replacing("%s", with: "została"),
+            few: text.replacing("%s", with: "zostały"),
+            many: text.replacing("%s", with: "zostało"),
+            other: text.replacing("%s", with: "zostało")
+        )
     }
 
     /// How many messages are left, with the verb in the form of the number.

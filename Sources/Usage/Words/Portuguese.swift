@@ -8,6 +8,10 @@ extension ShippedWords {
             one: "Você ainda tem {remaining} mensagem até {date}",
             other: "Você ainda tem {remaining} mensagens até {date}"
         ),
+        .gentleWait: WordForms(
+            one: "Você ainda tem {remaining} mensagem; daqui a {wait} chegam mais",
+            other: "Você ainda tem {remaining} mensagens; daqui a {wait} chegam mais"
+        ),
         .gentleLifetime: WordForms(
             one: "Você ainda tem {remaining} mensagem",
             other: "Você ainda tem {remaining} mensagens"
@@ -15,6 +19,10 @@ extension ShippedWords {
         .prominent: WordForms(
             one: "Está quase acabando: resta {remaining} mensagem até {date}",
             other: "Está quase acabando: restam {remaining} mensagens até {date}"
+        ),
+        .prominentWait: WordForms(
+            one: "Está quase acabando: resta {remaining} mensagem; daqui a {wait} chegam mais",
+            other: "Está quase acabando: restam {remaining} mensagens; daqui a {wait} chegam mais"
         ),
         .prominentUndated: WordForms(
             one: "Está quase acabando: resta {remaining} mensagem",
@@ -25,14 +33,40 @@ extension ShippedWords {
             one: "Resta {remaining} de {limit} mensagens de teste",
             other: "Restam {remaining} de {limit} mensagens de teste"
         ),
+        .trialLastDay: WordForms(
+            one: "Seu período de teste termina em {date}: resta {remaining} de {limit} mensagens.",
+            other: "Seu período de teste termina em {date}: restam {remaining} de {limit} mensagens."
+        ),
+        .exceedsUntil: WordForms(
+            one: "Para isso são necessárias {requested} mensagens, e resta {remaining} até {date}.",
+            other: "Para isso são necessárias {requested} mensagens, e restam {remaining} até {date}."
+        ),
+        .exceedsWait: WordForms(
+            one: "Para isso são necessárias {requested} mensagens, e resta {remaining}; daqui a {wait} chegam mais.",
+            other: "Para isso são necessárias {requested} mensagens, e restam {remaining}; daqui a {wait} chegam mais."
+        ),
+        .exceedsUndated: WordForms(
+            one: "Para isso são necessárias {requested} mensagens, e resta {remaining}.",
+            other: "Para isso são necessárias {requested} mensagens, e restam {remaining}."
+        ),
         .blockedMonthly: "Trocamos muitas mensagens ótimas este mês! Continuamos em {date}.",
         .blockedMonthlyUndated: "Trocamos muitas mensagens ótimas este mês!",
         .blockedUntil: "Trocamos muitas mensagens ótimas! Continuamos em {date}.",
+        .blockedWait: "Trocamos muitas mensagens ótimas! Continuamos daqui a {wait}.",
         .blockedUndated: "Trocamos muitas mensagens ótimas!",
+        .blockedLifetime: WordForms(
+            one: "Você já usou sua {limit} mensagem.",
+            other: "Você já usou suas {limit} mensagens."
+        ),
+        .blockedNoMessages: "Seu plano não inclui mensagens no momento. Com um plano maior, podemos trocar mensagens.",
         .blockedTrial: "Você já usou suas mensagens de teste. Vamos continuar?",
         .blockedTrialEnded: "Seu período de teste terminou. Vamos continuar?",
         .blockedNoAccess: "Quer voltar? Suas mensagens continuam aqui.",
         .blockedNeverSubscribed: "Vamos começar? Com uma assinatura, podemos trocar mensagens.",
+        .blockedEnded: "Seu tempo com {label} terminou em {date}. Vamos continuar?",
+        .blockedRefunded:
+            "Sua assinatura não está mais ativa, então preciso parar por aqui por enquanto. Você pode assinar de novo quando quiser.",
+        .blockedBillingRetry: "Vamos fazer uma pequena pausa até o seu pagamento ser aprovado. Vou estar aqui.",
         .cancelled: "Sua assinatura continua ativa até {date}. Você pode assinar de novo quando quiser.",
         .cancelledTrial: "Seu período de teste continua ativo até {date}. Você pode assinar quando quiser.",
         .billingIssue:
@@ -60,6 +94,11 @@ extension ShippedWords {
             one: "{used} mensagem usada no período até {date}",
             other: "{used} mensagens usadas no período até {date}"
         ),
+        .accessibleWait: "{used} de {limit} mensagens usadas; o próximo período começa daqui a {wait}",
+        .accessibleWaitUnlimited: WordForms(
+            one: "{used} mensagem usada; o próximo período começa daqui a {wait}",
+            other: "{used} mensagens usadas; o próximo período começa daqui a {wait}"
+        ),
         .accessibleTrial: "{used} de {limit} mensagens de teste usadas",
         .accessibleLifetime: "{used} de {limit} mensagens usadas",
         .accessibleLifetimeUnlimited: WordForms(one: "{used} mensagem usada", other: "{used} mensagens usadas"),
@@ -78,6 +117,7 @@ extension ShippedWords {
             "Não consegui verificar suas mensagens agora, mas não se preocupe: você pode continuar escrevendo.",
         .unlimited: "ilimitadas",
         .date: WordForms(one: "{day}º de {month}", other: "{day} de {month}"),
+        .dateWithYear: "{date} de {year}",
         .month1: "janeiro",
         .month2: "fevereiro",
         .month3: "março",

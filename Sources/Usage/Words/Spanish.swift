@@ -8,6 +8,10 @@ extension ShippedWords {
             one: "Te queda {remaining} mensaje hasta el {date}",
             other: "Te quedan {remaining} mensajes hasta el {date}"
         ),
+        .gentleWait: WordForms(
+            one: "Te queda {remaining} mensaje; en {wait} tendrás más",
+            other: "Te quedan {remaining} mensajes; en {wait} tendrás más"
+        ),
         .gentleLifetime: WordForms(
             one: "Te queda {remaining} mensaje",
             other: "Te quedan {remaining} mensajes"
@@ -15,6 +19,10 @@ extension ShippedWords {
         .prominent: WordForms(
             one: "Ya van quedando pocos: {remaining} mensaje hasta el {date}",
             other: "Ya van quedando pocos: {remaining} mensajes hasta el {date}"
+        ),
+        .prominentWait: WordForms(
+            one: "Ya van quedando pocos: {remaining} mensaje; en {wait} tendrás más",
+            other: "Ya van quedando pocos: {remaining} mensajes; en {wait} tendrás más"
         ),
         .prominentUndated: WordForms(
             one: "Ya van quedando pocos: {remaining} mensaje",
@@ -25,14 +33,40 @@ extension ShippedWords {
             one: "Te queda {remaining} de {limit} mensajes de prueba",
             other: "Te quedan {remaining} de {limit} mensajes de prueba"
         ),
+        .trialLastDay: WordForms(
+            one: "Tu prueba termina el {date}: te queda {remaining} de {limit} mensajes.",
+            other: "Tu prueba termina el {date}: te quedan {remaining} de {limit} mensajes."
+        ),
+        .exceedsUntil: WordForms(
+            one: "Para eso hacen falta {requested} mensajes, y hasta el {date} te queda {remaining}.",
+            other: "Para eso hacen falta {requested} mensajes, y hasta el {date} te quedan {remaining}."
+        ),
+        .exceedsWait: WordForms(
+            one: "Para eso hacen falta {requested} mensajes, y te queda {remaining}; en {wait} tendrás más.",
+            other: "Para eso hacen falta {requested} mensajes, y te quedan {remaining}; en {wait} tendrás más."
+        ),
+        .exceedsUndated: WordForms(
+            one: "Para eso hacen falta {requested} mensajes, y te queda {remaining}.",
+            other: "Para eso hacen falta {requested} mensajes, y te quedan {remaining}."
+        ),
         .blockedMonthly: "¡Este mes hemos compartido muchos mensajes estupendos! Seguimos el {date}.",
         .blockedMonthlyUndated: "¡Este mes hemos compartido muchos mensajes estupendos!",
         .blockedUntil: "¡Hemos compartido muchos mensajes estupendos! Seguimos el {date}.",
+        .blockedWait: "¡Hemos compartido muchos mensajes estupendos! Seguimos en {wait}.",
         .blockedUndated: "¡Hemos compartido muchos mensajes estupendos!",
+        .blockedLifetime: WordForms(
+            one: "Ya has usado tu {limit} mensaje.",
+            other: "Ya has usado tus {limit} mensajes."
+        ),
+        .blockedNoMessages: "Tu plan no incluye mensajes por ahora. Con uno más amplio podemos escribirnos.",
         .blockedTrial: "Ya has usado tus mensajes de prueba. ¿Seguimos?",
         .blockedTrialEnded: "Tu prueba ha terminado. ¿Seguimos?",
         .blockedNoAccess: "¿Te apetece volver? Tus mensajes siguen aquí.",
         .blockedNeverSubscribed: "¿Empezamos? Con una suscripción podemos intercambiar mensajes.",
+        .blockedEnded: "Tu tiempo con {label} terminó el {date}. ¿Seguimos?",
+        .blockedRefunded:
+            "Tu suscripción ya no está activa, así que por ahora tengo que parar aquí. Puedes volver a suscribirte cuando quieras.",
+        .blockedBillingRetry: "Hacemos una pequeña pausa hasta que se complete tu pago. Aquí estaré.",
         .cancelled: "Tu suscripción sigue activa hasta el {date}. Puedes volver a suscribirte cuando quieras.",
         .cancelledTrial: "Tu prueba sigue activa hasta el {date}. Puedes suscribirte cuando quieras.",
         .billingIssue:
@@ -59,6 +93,11 @@ extension ShippedWords {
             one: "{used} mensaje usado en el periodo hasta el {date}",
             other: "{used} mensajes usados en el periodo hasta el {date}"
         ),
+        .accessibleWait: "{used} de {limit} mensajes usados; el próximo periodo empieza en {wait}",
+        .accessibleWaitUnlimited: WordForms(
+            one: "{used} mensaje usado; el próximo periodo empieza en {wait}",
+            other: "{used} mensajes usados; el próximo periodo empieza en {wait}"
+        ),
         .accessibleTrial: "{used} de {limit} mensajes de prueba usados",
         .accessibleLifetime: "{used} de {limit} mensajes usados",
         .accessibleLifetimeUnlimited: WordForms(one: "{used} mensaje usado", other: "{used} mensajes usados"),
@@ -78,6 +117,7 @@ extension ShippedWords {
             "Ahora mismo no he podido consultar cuántos mensajes te quedan, pero no te preocupes: puedes seguir escribiendo.",
         .unlimited: "ilimitados",
         .date: "{day} de {month}",
+        .dateWithYear: "{date} de {year}",
         .month1: "enero",
         .month2: "febrero",
         .month3: "marzo",

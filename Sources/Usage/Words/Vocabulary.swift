@@ -4,6 +4,8 @@
 public final class Vocabulary: Sendable {
     /// The language that it was made for.
     public let language: LanguageTag
+    /// In which sentences say dates. Nil is the plan's, and UTC for a plan without one.
+    public let timeZone: CivilTimeZone?
     /// By the words' ordinals.
     private let templates: [Template]
     /// Of `Sentence.months`, in their order.
@@ -13,9 +15,21 @@ public final class Vocabulary: Sendable {
     /// - Parameter template: of any word. All words have one, in English at least.
     init(_ language: LanguageTag, template: (Sentence) -> Template) {
         self.language = language
+        timeZone = nil
         templates = Sentence.allCases.map(template)
         months = Sentence.months.map { Vocabulary.text(template($0)) }
         unlimited = Vocabulary.text(template(.unlimited))
+    }
+
+    private init(_ other: Vocabulary, timeZone: CivilTimeZone) {
+        language = other.language
+        self.timeZone = timeZone
+        (templates, months, unlimited) = (other.templates, other.months, other.unlimited)
+    }
+
+    /// The same words, with dates in a time zone; nil is the plan's.
+    public func with(timeZone: CivilTimeZone?) -> Vocabulary {
+        timeZone.map { Vocabulary(self, timeZone: $0) } ?? self
     }
 
     /// Of a word without blanks.
@@ -37,14 +51,28 @@ public final class Vocabulary: Sendable {
             case .blank(.remaining): text += values.allowance.remaining.map(String.init) ?? unlimited
             case .blank(.limit): text += values.allowance.limit.map(String.init) ?? unlimited
             case .blank(.used): text += String(values.allowance.used)
-            case .blank(.date): if let date = values.date { append(date.date, to: &text) }
+            case .blank(.requested): text += values.requested.map(String.init) ?? ""
+            case .blank(.date):
+                if let date = values.date { append(date, withYear: values.isInOtherYear, to: &text) }
             case .blank(.wait): if let seconds = values.waitSeconds { append(waitSeconds: seconds, to: &text) }
             case .blank(.label): text += values.entitlement?.plan.label ?? ""
             case .blank(.day): text += values.day.map(String.init) ?? ""
             case .blank(.days): text += values.days.map(String.init) ?? ""
             case .blank(.period): text += values.entitlement?.period.label ?? ""
             // Of words that sentences are made of.
-            case .blank(.month), .blank(.n), .blank(.larger), .blank(.smaller): break
+            case .blank(.month), .blank(.year), .blank(.n), .blank(.larger), .blank(.smaller): break
+            }
+        }
+    }
+
+    private func append(_ date: CivilDate, withYear: Bool, to text: inout String) {
+        guard withYear else { return append(date, to: &text) }
+        for part in self[.dateWithYear].parts(for: nil) {
+            switch part {
+            case .text(let literal): text += literal
+            case .blank(.date): append(date, to: &text)
+            case .blank(.year): text += String(date.year)
+            case .blank: break
             }
         }
     }
@@ -60,10 +88,10 @@ public final class Vocabulary: Sendable {
         }
     }
 
-    /// A date in sentences: `December 1`.
-    public func text(_ date: CivilDate) -> String {
+    /// A date in sentences: `December 1`, or `December 1, 2026`.
+    public func text(_ date: CivilDate, withYear: Bool = false) -> String {
         var text = ""
-        append(date, to: &text)
+        append(date, withYear: withYear, to: &text)
         return text
     }
 
@@ -142,6 +170,7 @@ extension Sentence {
         switch numberBlank {
         case .remaining: values.allowance.remaining
         case .used: values.allowance.used
+        case .limit: values.allowance.limit
         default: nil
         }
     }

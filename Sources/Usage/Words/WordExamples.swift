@@ -22,13 +22,18 @@ extension Vocabulary {
     private func example(of sentence: Sentence, _ number: Int) -> String {
         switch sentence {
         case .date: return text(CivilDate(year: 2026, month: 12, day: max(1, number)))
+        case .dateWithYear: return text(CivilDate(year: 2026, month: 12, day: 1), withYear: true)
         case .days, .hours, .minutes: return text(Wait.Amount(unit: sentence, number: number))
         case .waitJoined: return text(waitSeconds: Vocabulary.exampleWaitSeconds)
         default:
             var values = Phrase.Values()
-            let used = sentence.numberBlank == .remaining ? Vocabulary.exampleLimit - number : number
-            values.allowance = Allowance(used: used, limit: Vocabulary.exampleLimit)
-            values.date = Instant(CivilDate(year: 2026, month: 12, day: 1))
+            let limit = sentence.numberBlank == .limit ? number : Vocabulary.exampleLimit
+            values.allowance = Allowance(
+                used: sentence.numberBlank == .remaining ? limit - number : number,
+                limit: limit
+            )
+            values.requested = number + 10
+            values.date = CivilDate(year: 2026, month: 12, day: 1)
             values.waitSeconds = Vocabulary.exampleWaitSeconds
             (values.day, values.days) = (2, 3)
             values.entitlement = Vocabulary.exampleEntitlement

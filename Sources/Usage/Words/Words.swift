@@ -65,6 +65,11 @@ public final class Words: Sendable {
         return available(language) ?? standard
     }
 
+    /// As `vocabulary(for:)` of the language, with dates in the time zone.
+    public func vocabulary(for options: SentenceOptions) -> Vocabulary {
+        vocabulary(for: options.language).with(timeZone: options.timeZone)
+    }
+
     /// As `vocabulary(for:)`; nil instead of the standard words.
     public func available(_ language: LanguageTag) -> Vocabulary? {
         if let vocabulary = vocabularies[language] { return vocabulary }

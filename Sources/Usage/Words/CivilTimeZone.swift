@@ -1,0 +1,64 @@
+import Foundation
+
+/// A time zone of the IANA database, in which sentences say their dates.
+public struct CivilTimeZone: Sendable, Hashable {
+    /// In IANA's spelling: `Europe/Berlin`.
+    public let name: String
+    private let zone: TimeZone
+
+    /// IANA's names are shorter.
+    public static let lengthMaximum = 64
+
+    /// The form of a name, for error texts.
+    public static let form = "the name of a time zone in IANA's spelling, such as Europe/Berlin"
+
+    /// Nil for a text that is no name in IANA's database, also in another spelling (`europe/berlin`). The database is
+    /// Foundation's, which keeps the zones that it has looked up; the text never becomes the path of a file.
+    public init?(_ text: some StringProtocol) {
+        guard text.utf8.count <= CivilTimeZone.lengthMaximum, CivilTimeZone.isName(text),
+            let zone = TimeZone(identifier: String(text))
+        else { return nil }
+        name = String(text)
+        self.zone = zone
+    }
+
+    /// Whether it may be one of IANA's. Foundation also takes offsets (`GMT+3`) and abbreviations (`IST`), of which
+    /// some mean several zones.
+    private static func isName(_ text: some StringProtocol) -> Bool {
+        guard text.utf8.contains(where: { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }) else {
+            return namesInCapitals.contains(String(text))
+        }
+        return !text.hasPrefix("SystemV/")
+    }
+
+    private static let namesInCapitals: Set = [
+        "CET", "CST6CDT", "EET", "EST", "EST5EDT", "GB", "GMT", "GMT+0", "GMT-0", "GMT0", "HST", "MET", "MST",
+        "MST7MDT", "NZ", "NZ-CHAT", "PRC", "PST8PDT", "ROC", "ROK", "UCT", "UTC", "W-SU", "WET",
+    ]
+
+    fileprivate func secondsEastOfUTC(at instant: Instant) -> Int64 {
+        Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(instant.secondsSince1970))))
+    }
+
+    public static func == (lhs: CivilTimeZone, rhs: CivilTimeZone) -> Bool { lhs.name == rhs.name }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}
+
+extension CivilTimeZone: CustomStringConvertible {
+    public var description: String { name }
+}
+
+/// An instant as calendars and clocks show it.
+struct CivilTime {
+    let date: CivilDate
+    let secondsSinceMidnight: Int64
+
+    /// - Parameter zone: nil is UTC.
+    init(_ instant: Instant, in zone: CivilTimeZone?) {
+        let seconds = instant.secondsSince1970 + (zone?.secondsEastOfUTC(at: instant) ?? 0)
+        let day = floorDivide(seconds, 86_400)
+        date = CivilDate(daysSince1970: day)
+        secondsSinceMidnight = seconds - day * 86_400
+    }
+}

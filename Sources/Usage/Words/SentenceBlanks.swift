@@ -1,0 +1,57 @@
+/// A place in a template where a value is filled in: `{remaining}`.
+public enum Blank: String, Sendable, CaseIterable {
+    case remaining, limit, used, requested, date, wait, label, day, days, period, month, year, n, larger, smaller
+}
+
+extension Sentence {
+    /// Those that its templates may have. Others are refused where a template is written.
+    public var blanks: [Blank] {
+        switch self {
+        case .gentle, .gentleLifetime, .prominentUndated, .lifetime, .trial, .blockedMonthlyUndated, .blockedUndated,
+            .blockedLifetime, .blockedTrial, .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleTrial,
+            .accessibleLifetime, .accessibleLifetimeUnlimited:
+            [.remaining, .limit, .used]
+        case .gentleUntil, .prominent, .trialLastDay, .blockedMonthly, .blockedUntil, .accessibleUntil,
+            .accessibleUntilUnlimited:
+            [.remaining, .limit, .used, .date]
+        case .gentleWait, .prominentWait, .blockedWait, .accessibleWait, .accessibleWaitUnlimited, .window,
+            .blockedWindow:
+            [.remaining, .limit, .used, .wait]
+        case .exceedsUndated: [.requested, .remaining, .limit, .used]
+        case .exceedsUntil: [.requested, .remaining, .limit, .used, .date]
+        case .exceedsWait: [.requested, .remaining, .limit, .used, .wait]
+        case .accessiblePast, .accessiblePastUnlimited: [.limit, .used, .period]
+        case .blockedEnded: [.label, .date]
+        case .cancelled, .cancelledTrial, .billingIssue: [.date]
+        case .labelTrial: [.label, .day, .days]
+        case .date: [.month, .day]
+        case .dateWithYear: [.date, .year]
+        case .days, .hours, .minutes: [.n]
+        case .waitJoined: [.larger, .smaller]
+        case .blockedNoMessages, .blockedTrialEnded, .blockedNoAccess, .blockedNeverSubscribed, .blockedRefunded,
+            .blockedBillingRetry, .billingIssueUndated, .billingRetry, .billingIssueSteps, .stateActive, .stateTrial,
+            .stateCancelled, .stateBillingIssue, .stateExpired, .stateRefunded, .stateFree, .unreadable, .uncounted,
+            .unlimited, .month1, .month2, .month3, .month4, .month5, .month6, .month7, .month8, .month9, .month10,
+            .month11, .month12:
+            []
+        }
+    }
+
+    /// The blank whose number chooses among the plural forms; nil for a sentence that has one form.
+    public var numberBlank: Blank? {
+        switch self {
+        // More messages are requested than remain, so that their number is never 1.
+        case .gentle, .gentleUntil, .gentleWait, .gentleLifetime, .prominent, .prominentWait, .prominentUndated, .trial,
+            .trialLastDay, .exceedsUntil, .exceedsWait, .exceedsUndated, .window:
+            .remaining
+        case .blockedLifetime: .limit
+        case .lifetime, .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleUntil, .accessibleUntilUnlimited,
+            .accessibleWait, .accessibleWaitUnlimited, .accessibleTrial, .accessibleLifetime,
+            .accessibleLifetimeUnlimited, .accessiblePast, .accessiblePastUnlimited:
+            .used
+        case .date: .day
+        case .days, .hours, .minutes: .n
+        default: nil
+        }
+    }
+}
