@@ -42,7 +42,7 @@ extension Answer {
             ("currency", isDetailed ? snapshot.details?.currency : nil),
             ("manage", isDetailed ? snapshot.details?.manage : nil),
             ("steps", isDetailed ? snapshot.steps?.text : nil), ("notice", snapshot.notice?.text),
-            ("banner", snapshot.banner?.text),
+            ("banner", banner?.text),
         ]
         return .expected(name, [("user", user.description)] + snapshot.expected(isDetailed) + outcome)
     }

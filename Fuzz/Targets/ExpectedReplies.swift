@@ -10,7 +10,7 @@ import Usage
 /// front. The subscriptions are computed anew each time, from all requests.
 struct ExpectedReplies {
     private enum Entry {
-        case ready(Reply, LanguageTag? = nil)
+        case ready(Reply, SentenceOptions = SentenceOptions())
         case waiting(DecodedRequest)
         case subscribed([UsageChannel])
         case refused(ReplyError, [UsageChannel])
@@ -142,13 +142,18 @@ struct ExpectedReplies {
             switch (command, outcome) {
             case (.subscribe(let channels), .failure(let error)): .refused(ReplyError(error), channels)
             case (.subscribe(let channels), _): .subscribed(channels)
-            case (.inLanguage(let inner, let language), _): .ready(reply(to: inner, outcome, in: language), language)
+            case (.withSentences(let inner, let sentences), _):
+                .ready(reply(to: inner, outcome, with: sentences), sentences)
             default: .ready(reply(to: command, outcome))
             }
     }
 
-    private func reply(to command: Command, _ outcome: Outcome, in language: LanguageTag? = nil) -> Reply {
-        let vocabulary = Words.shipped.vocabulary(for: language)
+    private func reply(
+        to command: Command,
+        _ outcome: Outcome,
+        with sentences: SentenceOptions = SentenceOptions()
+    ) -> Reply {
+        let vocabulary = Words.shipped.vocabulary(for: sentences)
         let keepChatting = Phrase(.uncounted).text(in: vocabulary)
         let tryAgain = Phrase(.unreadable).text(in: vocabulary)
         switch outcome {
@@ -186,7 +191,8 @@ struct ExpectedReplies {
     private mutating func apply(_ entry: Entry, _ output: inout ByteBuffer) {
         switch entry {
         case .waiting: break
-        case .ready(let reply, let language): reply.encode(into: &output, in: Words.shipped.vocabulary(for: language))
+        case .ready(let reply, let sentences):
+            reply.encode(into: &output, in: Words.shipped.vocabulary(for: sentences))
         case .refused(let error, _): Reply.error(error).encode(into: &output)
         case .hello(let version):
             self.version = version

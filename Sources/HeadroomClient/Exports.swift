@@ -1,5 +1,6 @@
 // The types of answers, so that callers need not import the module that the library shares with the service.
 @_exported import struct Usage.BillingPeriod
+@_exported import struct Usage.CivilTimeZone
 @_exported import enum Usage.DenialReason
 @_exported import enum Usage.Display
 @_exported import struct Usage.Instant

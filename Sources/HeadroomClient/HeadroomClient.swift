@@ -3,6 +3,7 @@ import Logging
 import Metrics
 import NIOCore
 import NIOPosix
+import Usage
 
 /// A client of Headroom, which decides before each message whether a user may send it.
 ///
@@ -18,8 +19,11 @@ public final class HeadroomClient: Sendable {
     /// For requests that take long: on the main connection, all later replies would wait for theirs.
     let reportRequester: Requester
     let changesHubs: ChangesHubs
+    let sentences: SentenceOptions
     /// Of the sentences in answers; nil is the service's setting.
-    public let language: LanguageTag?
+    public var language: LanguageTag? { sentences.language }
+    /// In which the sentences in answers say dates; nil is the plan's, and UTC for a plan without one.
+    public var timeZone: CivilTimeZone? { sentences.timeZone }
 
     /// - Parameters:
     ///   - configuration: with values within the documented ranges.
@@ -34,7 +38,7 @@ public final class HeadroomClient: Sendable {
         let configuration = configuration.ordered
         self.configuration = configuration
         self.logger = logger
-        language = nil
+        sentences = SentenceOptions()
         keys = MessageKeys()
         let metrics = ClientMetrics(factory: factory)
         self.metrics = metrics
@@ -65,7 +69,7 @@ public final class HeadroomClient: Sendable {
         }
     }
 
-    private init(_ client: HeadroomClient, answeringIn language: LanguageTag?) {
+    private init(_ client: HeadroomClient, answeringWith sentences: SentenceOptions) {
         configuration = client.configuration
         logger = client.logger
         metrics = client.metrics
@@ -74,20 +78,23 @@ public final class HeadroomClient: Sendable {
         requester = client.requester
         reportRequester = client.reportRequester
         changesHubs = client.changesHubs
-        self.language = language
+        self.sentences = sentences
     }
 
     /// This client for a user who reads a language: the sentences in its answers are in it, or in the nearest one that
-    /// the service has words in. It shares everything else, so make one for each request. ``changes(of:)`` and requests
-    /// of operators are not affected.
+    /// the service has words in, with the dates of the user's time zone. It shares everything else, so make one for each
+    /// request. ``changes(of:)`` and requests of operators are not affected.
     ///
     /// ```swift
-    /// let decision = try await headroom.answering(in: LanguageTag("pt-BR")).consume(user)
+    /// let zone = CivilTimeZone("America/Sao_Paulo")
+    /// let decision = try await headroom.answering(in: LanguageTag("pt-BR"), timeZone: zone).consume(user)
     /// ```
     ///
-    /// - Parameter language: nil is the service's setting `language`.
-    public func answering(in language: LanguageTag?) -> HeadroomClient {
-        HeadroomClient(self, answeringIn: language)
+    /// - Parameters:
+    ///   - language: nil is the service's setting `language`.
+    ///   - timeZone: of dates; nil is the plan's, and UTC for a plan without one.
+    public func answering(in language: LanguageTag?, timeZone: CivilTimeZone? = nil) -> HeadroomClient {
+        HeadroomClient(self, answeringWith: SentenceOptions(language: language, timeZone: timeZone))
     }
 
     /// Accepts no more requests, waits for the answers to accepted ones for `shutdownTimeout` at most, and closes the
@@ -107,7 +114,7 @@ extension HeadroomClient {
         key: MessageKey? = nil,
         deadline: Duration?
     ) async throws(HeadroomError) -> ReceivedReply {
-        try await requester.perform(command.answered(in: language), repeatability, key: key, deadline: deadline)
+        try await requester.perform(command.answered(with: sentences), repeatability, key: key, deadline: deadline)
     }
 
     /// For requests that scan a whole table.

@@ -39,13 +39,15 @@ public final class CurrentWords: Sendable {
         }
 
         /// As `Words.vocabulary(for:)` of the current words.
-        public mutating func vocabulary(for language: LanguageTag?) -> Vocabulary {
+        ///
+        /// - Parameter options: nil is the standard language.
+        public mutating func vocabulary(for options: SentenceOptions?) -> Vocabulary {
             let newest = source.generation.load(ordering: .acquiring)
             if newest != generation {
                 (generation, words) = (newest, source.current)
                 standard = words.standard
             }
-            return language.map { words.vocabulary(for: $0) } ?? standard
+            return options.map { words.vocabulary(for: $0) } ?? standard
         }
     }
 

@@ -49,9 +49,13 @@ extension StringProtocol {
 
 extension Words {
     /// The words for a request: of the language that it names, else of the first one that it accepts and that has rows,
-    /// else the standard ones.
-    func vocabulary(for request: Request, named language: LanguageTag?) -> Vocabulary {
-        if let language { return vocabulary(for: language) }
+    /// else the standard ones. Dates are in the time zone that it names.
+    func vocabulary(for request: Request, named options: SentenceOptions?) -> Vocabulary {
+        let words = options?.language.map { vocabulary(for: $0) } ?? accepted(by: request)
+        return words.with(timeZone: options?.timeZone)
+    }
+
+    private func accepted(by request: Request) -> Vocabulary {
         let fields = request.headers[values: .acceptLanguage]
         guard !fields.isEmpty else { return standard }
         for range in AcceptLanguage(fields.joined(separator: ",")).ranges {

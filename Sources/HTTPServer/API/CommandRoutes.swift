@@ -51,7 +51,7 @@ struct CommandRoutes: RouteProvider {
         let submittedAt = NIODeadline.now()
         let outcome = await engine.perform(operation, for: user)
         metrics.count(command, outcome, submittedAt: submittedAt)
-        let vocabulary = words.current.vocabulary(for: request, named: command.language)
+        let vocabulary = words.current.vocabulary(for: request, named: command.sentences)
         return try response(to: outcome, purpose, vocabulary)
     }
 

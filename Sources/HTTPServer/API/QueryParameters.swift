@@ -32,10 +32,18 @@ struct QueryParameters {
         return try QueryParameters.period(text)
     }
 
-    func language() throws(Problem) -> LanguageTag? {
-        guard let text = values["lang"] else { return nil }
-        guard let language = LanguageTag(text) else { throw .badArgument("lang must be \(LanguageTag.form)") }
-        return language
+    /// `lang` and `tz`.
+    func sentences() throws(Problem) -> SentenceOptions {
+        var options = SentenceOptions()
+        if let text = values["lang"] {
+            options.language = LanguageTag(text)
+            if options.language == nil { throw .badArgument("lang must be \(LanguageTag.form)") }
+        }
+        if let text = values["tz"] {
+            options.timeZone = CivilTimeZone(text)
+            if options.timeZone == nil { throw .badArgument("tz must be \(CivilTimeZone.form)") }
+        }
+        return options
     }
 
     static func period(_ text: String) throws(Problem) -> BillingPeriod {

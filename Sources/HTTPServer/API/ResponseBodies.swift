@@ -7,20 +7,21 @@ extension Answer {
     /// that `limit` and `remaining` are null for an unlimited plan. `allowed` says what the line's first word does, for
     /// answers to messages.
     ///
-    /// - Parameter vocabulary: that of the request's language.
+    /// - Parameter vocabulary: that of the request's language and time zone.
     func json(in vocabulary: Vocabulary) -> ByteBuffer {
         var object = JSONObjectWriter()
         // Each derived once: sentences are put together.
         let snapshot = snapshot
         let trialDay = snapshot.trialDay
-        if isDetailed { object.put("accessible", snapshot.accessible.text(in: vocabulary)) }
+        let tier = snapshot.tier
+        if isDetailed { object.put("accessible", snapshot.accessible(in: vocabulary.timeZone).text(in: vocabulary)) }
         object.put("allowed", isAllowed)
-        object.put("banner", snapshot.banner?.text(in: vocabulary))
+        object.put("banner", banner(at: tier, in: vocabulary.timeZone)?.text(in: vocabulary))
         object.put("crossed", crossed?.rawValue)
         object.put("currency", details?.currency)
         object.put("day", trialDay?.day)
         object.put("days", trialDay?.days)
-        object.put("display", snapshot.display.rawValue)
+        object.put("display", Display(tier: tier, plan: snapshot.plan, limit: snapshot.limit).rawValue)
         object.put("expires", snapshot.expiresShown?.text)
         object.put("grace_until", graceUntil?.text)
         object.put("held", snapshot.held)
@@ -28,7 +29,7 @@ extension Answer {
         object.putOrNull("limit", snapshot.limit)
         object.put("manage", details?.manage)
         object.put("next_plan", nextPlan)
-        object.put("notice", snapshot.notice?.text(in: vocabulary))
+        object.put("notice", snapshot.notice(in: vocabulary.timeZone)?.text(in: vocabulary))
         object.put("period", snapshot.period.label)
         object.put("plan", snapshot.plan.name)
         object.put("previous_plan", snapshot.previousPlan)
@@ -46,7 +47,7 @@ extension Answer {
             object.put("state_label", snapshot.stateLabel.text(in: vocabulary))
             object.put("steps", snapshot.steps?.text(in: vocabulary))
         }
-        object.put("tier", snapshot.tier.rawValue)
+        object.put("tier", tier.rawValue)
         object.put("unlimited", snapshot.limit == nil)
         object.put("used", snapshot.used)
         object.put("user", user.description)

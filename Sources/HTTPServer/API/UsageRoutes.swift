@@ -35,10 +35,10 @@ struct UsageRoutes: RouteProvider {
     private func usage(_ request: Request, _ context: HTTPContext) async throws -> Response {
         try context.require(.usage)
         let user = try context.user(in: namespace)
-        let parameters = try QueryParameters(request, allowing: "period", "lang")
-        let (period, language) = (try parameters.period(), try parameters.language())
+        let parameters = try QueryParameters(request, allowing: "period", "lang", "tz")
+        let (period, sentences) = (try parameters.period(), try parameters.sentences())
         let outcome = await engine.perform(period.map { .usageInPeriod($0) } ?? .usage, for: user)
-        let vocabulary = words.current.vocabulary(for: request, named: language)
+        let vocabulary = words.current.vocabulary(for: request, named: sentences)
         if case .failure(let error) = outcome {
             throw Problem(ReplyError(reading: error, in: vocabulary), for: error, in: vocabulary)
         }

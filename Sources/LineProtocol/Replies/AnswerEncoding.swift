@@ -8,13 +8,13 @@ extension Answer {
     /// Writes the line. The fields have a fixed order, so that lines can be compared as text. A field that does not
     /// apply is absent.
     ///
-    /// - Parameter vocabulary: that of the request's language.
+    /// - Parameter vocabulary: that of the request's language and time zone.
     public func encode(into buffer: inout ByteBuffer, in vocabulary: Vocabulary = Words.shipped.standard) {
         let tier = snapshot.tier
         // Built first, because the line's capacity depends on their length.
         let usageTexts = isDetailed ? usageTexts(in: vocabulary) : nil
-        let notice = snapshot.notice?.text(in: vocabulary)
-        let banner = snapshot.banner(at: tier)?.text(in: vocabulary)
+        let notice = snapshot.notice(in: vocabulary.timeZone)?.text(in: vocabulary)
+        let banner = banner(at: tier, in: vocabulary.timeZone)?.text(in: vocabulary)
         var capacity = Answer.fixedBytesMaximum
         capacity += LineWriter.valueBytesMaximum(snapshot.plan.name)
         capacity += LineWriter.valueBytesMaximum(snapshot.period.label)
@@ -44,7 +44,8 @@ extension Answer {
         [
             (" next_plan=", nextPlan), (" label=", snapshot.label(in: vocabulary)),
             (" state_label=", snapshot.stateLabel.text(in: vocabulary)),
-            (" accessible=", snapshot.accessible.text(in: vocabulary)), (" price=", details?.price),
+            (" accessible=", snapshot.accessible(in: vocabulary.timeZone).text(in: vocabulary)),
+            (" price=", details?.price),
             (" currency=", details?.currency), (" manage=", details?.manage),
             (" steps=", snapshot.steps?.text(in: vocabulary)),
         ]

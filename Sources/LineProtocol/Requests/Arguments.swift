@@ -201,10 +201,22 @@ extension Arguments {
         return state
     }
 
-    func language() throws(ReplyError) -> LanguageTag? {
+    /// How the sentences of the answer shall be; nil if the request says nothing about them.
+    func sentences() throws(ReplyError) -> SentenceOptions? {
+        guard !options.isDisjoint(with: [OptionNames(.lang), OptionNames(.tz)]) else { return nil }
+        return SentenceOptions(language: try language(), timeZone: try timeZone())
+    }
+
+    private func language() throws(ReplyError) -> LanguageTag? {
         guard let token = value(of: .lang) else { return nil }
         guard let language = LanguageTag(token.text) else { throw .badArgument("lang= must be \(LanguageTag.form)") }
         return language
+    }
+
+    private func timeZone() throws(ReplyError) -> CivilTimeZone? {
+        guard let token = value(of: .tz) else { return nil }
+        guard let zone = CivilTimeZone(token.text) else { throw .badArgument("tz= must be \(CivilTimeZone.form)") }
+        return zone
     }
 
     private static func number(

@@ -41,8 +41,9 @@ public enum Command: Sendable, Equatable {
     case quit
     /// `version` is that of RESP, 2 or 3; nil: the connection's stays. `clientName` is as of `CLIENT SETNAME`.
     case hello(version: Int?, credentials: Credentials? = nil, clientName: String? = nil)
-    /// One of the verbs with `lang=`, answered in this language. Boxed, because the others would have its size.
-    indirect case inLanguage(Command, LanguageTag)
+    /// One of the verbs with `lang=` and `tz=`, answered with such sentences. Boxed, because the others would have its
+    /// size.
+    indirect case withSentences(Command, SentenceOptions)
     case client(ClientRequest)
     case command(CommandListRequest)
     /// Selects database 0, the only one.
@@ -77,19 +78,19 @@ extension Command {
         case .client: .client
         case .command: .command
         case .select: .select
-        case .inLanguage(let command, _): command.verb
+        case .withSentences(let command, _): command.verb
         }
     }
 
-    /// The same request for an answer in a language, where its verb has `lang=`.
-    public func answered(in language: LanguageTag?) -> Command {
-        guard let language, verb.definition.takesLanguage else { return self }
-        return .inLanguage(self, language)
+    /// The same request for an answer with such sentences, where its verb has the options for them.
+    public func answered(with sentences: SentenceOptions?) -> Command {
+        guard let sentences, sentences != SentenceOptions(), verb.definition.hasSentences else { return self }
+        return .withSentences(self, sentences)
     }
 
-    /// That of `lang=`; nil without it.
-    public var language: LanguageTag? {
-        if case .inLanguage(_, let language) = self { language } else { nil }
+    /// Those of `lang=` and `tz=`; nil without both.
+    public var sentences: SentenceOptions? {
+        if case .withSentences(_, let sentences) = self { sentences } else { nil }
     }
 
     /// In the place of a period, the open window.
@@ -127,7 +128,8 @@ extension Command {
         case .client(let request): request.words
         case .command(let request): [request.rawValue]
         case .select: ["0"]
-        case .inLanguage(let command, let language): command.arguments + option(.lang, language.text)
+        case .withSentences(let command, let sentences):
+            command.arguments + option(.lang, sentences.language?.text) + option(.tz, sentences.timeZone?.name)
         case .info, .quit: []
         }
     }

@@ -5,24 +5,24 @@ extension Command {
     /// Writes the request as a client sends it: as a line, or as an array where an argument has spaces or control
     /// characters.
     public func encode(into buffer: inout ByteBuffer) {
-        encode(in: nil, into: &buffer)
+        encode(with: nil, into: &buffer)
     }
 
-    /// - Parameter language: that of `lang=`.
-    private func encode(in language: LanguageTag?, into buffer: inout ByteBuffer) {
+    /// - Parameter sentences: those of `lang=` and `tz=`.
+    private func encode(with sentences: SentenceOptions?, into buffer: inout ByteBuffer) {
         switch self {
-        case .inLanguage(let command, let language): command.encode(in: language, into: &buffer)
+        case .withSentences(let command, let sentences): command.encode(with: sentences, into: &buffer)
         case .consume(let user, let messages, let key):
-            write(.consume, user, Command.unlessDefault(messages), key, in: language, into: &buffer)
+            write(.consume, user, Command.unlessDefault(messages), key, with: sentences, into: &buffer)
         case .check(let user, let messages):
-            write(.check, user, Command.unlessDefault(messages), nil, in: language, into: &buffer)
-        case .commit(let user, let messages, let key): write(.commit, user, messages, key, in: language, into: &buffer)
-        case .release(let user, let key): write(.release, user, nil, key, in: language, into: &buffer)
+            write(.check, user, Command.unlessDefault(messages), nil, with: sentences, into: &buffer)
+        case .commit(let user, let messages, let key): write(.commit, user, messages, key, with: sentences, into: &buffer)
+        case .release(let user, let key): write(.release, user, nil, key, with: sentences, into: &buffer)
         case .reserve(let user, let messages, let key, let ttlSeconds):
-            write(.reserve, user, Command.unlessDefault(messages), key, ttlSeconds, in: language, into: &buffer)
+            write(.reserve, user, Command.unlessDefault(messages), key, ttlSeconds, with: sentences, into: &buffer)
         case .ping(let text?): Command.write(.ping, text, into: &buffer)
         case .echo(let text): Command.write(.echo, text, into: &buffer)
-        default: Command.write(answered(in: language).tokens, into: &buffer)
+        default: Command.write(answered(with: sentences).tokens, into: &buffer)
         }
     }
 
@@ -41,16 +41,16 @@ extension Command {
         _ messages: Int?,
         _ key: MessageKey?,
         _ ttlSeconds: Int? = nil,
-        in language: LanguageTag?,
+        with sentences: SentenceOptions?,
         into buffer: inout ByteBuffer
     ) {
         // A key with spaces or control characters needs the array form.
         guard key.map({ Command.isPrintableWord($0.text) }) ?? true else {
-            Command.write(answered(in: language).tokens, into: &buffer)
+            Command.write(answered(with: sentences).tokens, into: &buffer)
             return
         }
         // The verb, the user's id, two integers and the names of the options take less than 160 bytes.
-        let capacity = 160 + LanguageTag.lengthMaximum + (key?.text.utf8.count ?? 0)
+        let capacity = 160 + LanguageTag.lengthMaximum + CivilTimeZone.lengthMaximum + (key?.text.utf8.count ?? 0)
         buffer.writeLine(capacityBytes: capacity) { line in
             line.putName(verb.rawValue)
             line.putLiteral(" ")
@@ -67,9 +67,13 @@ extension Command {
                 line.putLiteral(" ttl=")
                 line.put(ttlSeconds)
             }
-            if let language {
+            if let language = sentences?.language {
                 line.putLiteral(" lang=")
                 line.putName(language.text)
+            }
+            if let timeZone = sentences?.timeZone {
+                line.putLiteral(" tz=")
+                line.putName(timeZone.name)
             }
         }
     }

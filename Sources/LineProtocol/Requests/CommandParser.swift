@@ -55,9 +55,9 @@ package enum CommandParser {
                 ? .permissionDenied(requiring: definition.permissions) : .authenticationRequired
         }
         let arguments = try Arguments(tokens, of: verb, definition, permissions, namespace)
-        guard definition.takesLanguage, let language = try arguments.language() else {
+        guard definition.hasSentences, let sentences = try arguments.sentences() else {
             return try definition.parse(arguments)
         }
-        return .inLanguage(try definition.parse(arguments), language)
+        return .withSentences(try definition.parse(arguments), sentences)
     }
 }

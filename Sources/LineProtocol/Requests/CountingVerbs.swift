@@ -4,7 +4,7 @@ import Usage
 /// or dashboard's token cannot send messages. `CHECK` only reads.
 extension VerbDefinition {
     static let consume = VerbDefinition(
-        "CONSUME <user> [n] [key=] [lang=]",
+        "CONSUME <user> [n] [key=] [lang=] [tz=]",
         "count n messages (default 1) if they all fit, else none",
         .chat
     ) { arguments throws(ReplyError) in
@@ -12,7 +12,7 @@ extension VerbDefinition {
     }
 
     static let check = VerbDefinition(
-        "CHECK <user> [n] [lang=]",
+        "CHECK <user> [n] [lang=] [tz=]",
         "what CONSUME would answer now; counts nothing, creates nothing",
         [.chat, .dashboard, .operator]
     ) { arguments throws(ReplyError) in
@@ -20,7 +20,7 @@ extension VerbDefinition {
     }
 
     static let reserve = VerbDefinition(
-        "RESERVE <user> [n] key= [ttl=] [lang=]",
+        "RESERVE <user> [n] key= [ttl=] [lang=] [tz=]",
         "hold n messages (default 1) for ttl seconds (default 120); they count as used meanwhile",
         .chat
     ) { arguments throws(ReplyError) in
@@ -37,7 +37,7 @@ extension VerbDefinition {
     private static let defaultTTLSeconds = 120
 
     static let commit = VerbDefinition(
-        "COMMIT <user> [n] key= [lang=]",
+        "COMMIT <user> [n] key= [lang=] [tz=]",
         "count n of the messages that the key holds (default all), and give back the rest",
         .chat
     ) { arguments throws(ReplyError) in
@@ -49,7 +49,7 @@ extension VerbDefinition {
     }
 
     static let release = VerbDefinition(
-        "RELEASE <user> key= [lang=]",
+        "RELEASE <user> key= [lang=] [tz=]",
         "give back what the key holds or has counted, once",
         .chat
     ) { arguments throws(ReplyError) in

@@ -26,8 +26,8 @@ final class VerbDefinition: Sendable {
     var repeats: Bool { positionals.upperBound == .max }
     /// The options of the syntax. They may be sent in any order.
     let options: [OptionName]
-    /// Whether the answer has sentences, whose language the request may name.
-    let takesLanguage: Bool
+    /// Whether the answer has sentences, whose language and time zone the request may name.
+    let hasSentences: Bool
     /// Makes a command of arguments whose number and options are checked already.
     let parse: @Sendable (Arguments) throws(ReplyError) -> Command
 
@@ -50,7 +50,7 @@ final class VerbDefinition: Sendable {
         self.parse = parse
         syntaxArguments = syntax.split(separator: " ").dropFirst().map(SyntaxArgument.init)
         options = syntaxArguments.compactMap(\.option)
-        takesLanguage = options.contains(.lang)
+        hasSentences = options.contains(.lang)
         let positionals = syntaxArguments.filter { $0.option == nil && !$0.name.hasPrefix("...") }
         let maximum = syntax.contains("...") ? Int.max : positionals.count
         self.positionals = arguments == .any ? 0...Int.max : positionals.count(where: \.isRequired)...maximum
@@ -77,7 +77,7 @@ package struct SyntaxArgument: Sendable {
 package enum OptionName: String, CaseIterable {
     case state, started, expires
     case graceUntil = "grace_until"
-    case anchor, key, ttl, reason, lang
+    case anchor, key, ttl, reason, lang, tz
 }
 
 /// Names of options as bits, so that asking for one that was not given costs no search.
@@ -100,6 +100,7 @@ struct OptionNames: OptionSet {
             case .ttl: 6
             case .reason: 7
             case .lang: 8
+            case .tz: 9
             }
         rawValue = 1 << bit
     }

@@ -25,21 +25,21 @@ struct ConnectionStateMachine {
     }
 
     private enum Slot {
-        /// A reply that waits for earlier ones, in the request's language. Boxed, because it is rare: unboxed, every
+        /// A reply that waits for earlier ones, with the sentences that the request wants. Boxed, because it is rare: unboxed, every
         /// slot would have its size.
-        indirect case ready(Reply, LanguageTag?)
+        indirect case ready(Reply, SentenceOptions?)
         /// A change of subscriptions, applied when its reply is written.
         indirect case change(Subscriptions.Change)
         /// The engine executes the request.
         case waiting(RequestPurpose)
-        /// As `waiting`; the answer is in the language that the request names.
-        indirect case waitingInLanguage(RequestPurpose, LanguageTag)
+        /// As `waiting`; the answer has the sentences that the request wants.
+        indirect case waitingWithSentences(RequestPurpose, SentenceOptions)
         /// The engine subscribes to these users.
         indirect case subscribing([UsageChannel])
 
         var isWaiting: Bool {
             switch self {
-            case .waiting, .waitingInLanguage, .subscribing: true
+            case .waiting, .waitingWithSentences, .subscribing: true
             case .ready, .change: false
             }
         }
@@ -197,8 +197,8 @@ struct ConnectionStateMachine {
     private mutating func answer(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
         switch EngineTask(command, by: identity) {
         case .operation(let user, let operation, let purpose)?:
-            if let language = command.language {
-                .submit(user, operation, slot: append(.waitingInLanguage(purpose, language)))
+            if let sentences = command.sentences {
+                .submit(user, operation, slot: append(.waitingWithSentences(purpose, sentences)))
             } else {
                 .submit(user, operation, slot: append(.waiting(purpose)))
             }
@@ -306,15 +306,15 @@ struct ConnectionStateMachine {
         let index = Int(slot - firstSlot)
         guard index < slots.count else { return assertionFailure("there is no slot for an outcome") }
         let purpose: RequestPurpose
-        let language: LanguageTag?
+        let sentences: SentenceOptions?
         switch slots[index] {
-        case .waiting(let waiting): (purpose, language) = (waiting, nil)
-        case .waitingInLanguage(let waiting, let named): (purpose, language) = (waiting, named)
+        case .waiting(let waiting): (purpose, sentences) = (waiting, nil)
+        case .waitingWithSentences(let waiting, let named): (purpose, sentences) = (waiting, named)
         case .ready, .change, .subscribing: return completeSubscription(index, outcome, newBuffer)
         }
-        let vocabulary = words.vocabulary(for: language)
+        let vocabulary = words.vocabulary(for: sentences)
         guard index == 0 else {
-            slots[index] = .ready(reply(to: outcome, purpose, vocabulary), language)
+            slots[index] = .ready(reply(to: outcome, purpose, vocabulary), sentences)
             return
         }
         slots.removeFirst()
@@ -343,10 +343,10 @@ struct ConnectionStateMachine {
             firstSlot += 1
             if output.readableBytes == 0 { output = newBuffer() }
             switch slot {
-            case .ready(let reply, let language):
-                reply.encode(into: &output, in: words.vocabulary(for: language))
+            case .ready(let reply, let sentences):
+                reply.encode(into: &output, in: words.vocabulary(for: sentences))
             case .change(let change): subscriptions.apply(change, into: &output)
-            case .waiting, .waitingInLanguage, .subscribing: break
+            case .waiting, .waitingWithSentences, .subscribing: break
             }
         }
     }

@@ -13,7 +13,7 @@ package enum EngineTask: Equatable, Sendable {
     /// - Returns: nil for a command that the port answers itself, and for subscriptions.
     package init?(_ command: Command, by identity: Identity?) {
         switch command {
-        case .inLanguage(let command, _): self.init(command, by: identity)
+        case .withSentences(let command, _): self.init(command, by: identity)
         case .consume(let user, let messages, let key):
             self = .operation(user, .batched(.consume(messages, key: key)), .sending(user))
         case .check(let user, let messages): self = .operation(user, .check(messages), .sending(user))
