@@ -52,7 +52,7 @@ struct ChatRoutes: Sendable {
         }
         router.get("/users/{user}") { request, context in
             let user = try context.user
-            let headroom = headroom.answering(in: request.language)
+            let headroom = headroom.answering(in: request.language, timeZone: request.timeZone)
             // Before the usage, which then has the effect of an answer that has just ended.
             let isAnswering = await conversations.isAnswering(user)
             let usage = try? await headroom.usage(of: user, deadline: deadline)
@@ -67,7 +67,7 @@ struct ChatRoutes: Sendable {
         }
         router.get("/users/{user}/changes") { request, context in
             let user = try context.user
-            let headroom = headroom.answering(in: request.language)
+            let headroom = headroom.answering(in: request.language, timeZone: request.timeZone)
             return request.eventStream { events in await followChanges(of: user, headroom, reachability, events) }
         }
         router.post("/users/{user}/messages") { request, context in
@@ -77,7 +77,7 @@ struct ChatRoutes: Sendable {
             let text = body.text.trimmingCharacters(in: .whitespacesAndNewlines)
             guard (1...4_000).contains(text.count) else { throw Problem(.badRequest, "text has 1 to 4,000 characters") }
             let message = Message(id: body.id.uuidString.lowercased(), role: .user, text: text)
-            let handler = messages.answering(in: request.language)
+            let handler = messages.answering(in: request.language, timeZone: request.timeZone)
             return request.eventStream { events in await handler.answer(message, of: user, events) }
         }
         router.post("/users/{user}/subscription") { request, context in
@@ -150,6 +150,9 @@ struct ChatContext: RequestContext {
 extension Request {
     /// The languages in which Headroom ships words. Add those of which you have inserted rows.
     private static let languages = ["en", "de", "es", "fr", "ja", "pl", "pt"]
+
+    /// That of the browser. Nil if it is unknown here: dates are then those of the plan's time zone, or UTC.
+    fileprivate var timeZone: CivilTimeZone? { uri.queryParameters["tz"].flatMap { CivilTimeZone($0) } }
 
     /// The language of those above that the browser's user prefers; browsers send the most preferred one first. Without
     /// one it is that of the page's own texts.

@@ -28,10 +28,10 @@ struct MessageHandler: Sendable {
         var canRetry: Bool
     }
 
-    /// The same handler for a user who reads a language.
-    func answering(in language: LanguageTag) -> MessageHandler {
+    /// The same handler for a user who reads a language, and lives in a time zone.
+    func answering(in language: LanguageTag, timeZone: CivilTimeZone?) -> MessageHandler {
         var handler = self
-        handler.headroom = headroom.answering(in: language)
+        handler.headroom = headroom.answering(in: language, timeZone: timeZone)
         return handler
     }
 

@@ -39,7 +39,7 @@ struct WordsTests {
         #expect(snapshot.banner?.text == banner)
     }
 
-    @Test("tell the day on which a day or a week ends in the plan's time zone, and never the month")
+    @Test("tell the wait for the end of a day, the day on which a week ends in the plan's time zone, and never the month")
     func localDates() {
         func texts(
             _ cycle: Plan.Cycle,
@@ -62,24 +62,28 @@ struct WordsTests {
             )
             return [snapshot.banner?.text, snapshot.accessible.text]
         }
-        let accessible = "messages used in the period until November 23"
-        #expect(texts(.daily, "2026-11-22", used: 15) == [nil, "15 of 20 \(accessible)"])
-        for (cycle, period) in [(Plan.Cycle.daily, "2026-11-22"), (.weekly, "2026-W47")] {
-            #expect(
-                texts(cycle, period, used: 16)
-                    == ["You have 4 conversations left until November 23", "16 of 20 \(accessible)"]
-            )
-            #expect(texts(cycle, period, used: 19)[0] == "Almost there — 1 message left until November 23")
+        for (cycle, period, left, refreshes, accessible) in [
+            (
+                Plan.Cycle.daily, "2026-11-22", "for the next 3 hours", "in 3 hours",
+                "messages used; the next period begins in 3 hours"
+            ),
+            (
+                .weekly, "2026-W47", "until November 23", "on November 23",
+                "messages used in the period until November 23"
+            ),
+        ] {
+            #expect(texts(cycle, period, used: 15) == [nil, "15 of 20 \(accessible)"])
+            #expect(texts(cycle, period, used: 16) == ["You have 4 conversations left \(left)", "16 of 20 \(accessible)"])
+            #expect(texts(cycle, period, used: 19)[0] == "Almost there — 1 message left \(left)")
             #expect(
                 texts(cycle, period, used: 20)[0]
-                    == "We've had a lot of great conversations! Your next session refreshes on November 23."
+                    == "We've had a lot of great conversations! Your next session refreshes \(refreshes)."
             )
-            #expect(texts(cycle, period, used: 4, limit: 5)[0] == "You have 1 conversation left until November 23")
+            #expect(texts(cycle, period, used: 4, limit: 5)[0] == "You have 1 conversation left \(left)")
+            #expect(texts(cycle, period, used: 2, limit: nil) == [nil, "2 \(accessible)"])
+            let one = accessible.replacing("messages", with: "message")
+            #expect(texts(cycle, period, used: 1, limit: nil)[1] == "1 \(one)")
         }
-        #expect(texts(.daily, "2026-11-22", used: 2, limit: nil) == [nil, "2 \(accessible)"])
-        #expect(
-            texts(.daily, "2026-11-22", used: 1, limit: nil)[1] == "1 message used in the period until November 23"
-        )
         let expires = "2026-11-22T15:00:00Z"
         #expect(texts(.daily, "2026-11-22", used: 16, until: expires)[0] == "You have 4 conversations left")
         #expect(texts(.daily, "2026-11-22", used: 19, until: expires)[0] == "Almost there — 1 message left")
@@ -135,8 +139,7 @@ struct WordsTests {
     func neverSubscribed() {
         let begin = "Ready to begin? A subscription opens our conversations."
         for var snapshot in [
-            UsageSnapshot.lifetime(used: 0, limit: 0), .lifetime(used: 3, limit: 3),
-            .lifetime(used: 0, limit: 10, denialReason: .noSubscription),
+            UsageSnapshot.lifetime(used: 0, limit: 0), .lifetime(used: 0, limit: 10, denialReason: .noSubscription),
         ] {
             #expect(snapshot.banner?.text == begin)
             snapshot.previousPlan = "paid"
@@ -144,20 +147,6 @@ struct WordsTests {
         }
     }
 
-    @Test(
-        "invite users without access to come back",
-        arguments: [
-            UsageSnapshot.monthly(used: 0, state: .expired, denialReason: .expired),
-            .monthly(used: 800, state: .revoked, denialReason: .revoked),
-            .monthly(used: 5, state: .billingRetry, denialReason: .billingRetry),
-            .trial(used: 100, denialReason: .revoked, state: .revoked),
-            .trial(used: 100, denialReason: .expired, state: .expired),
-        ]
-    )
-    func noAccess(snapshot: UsageSnapshot) {
-        #expect(snapshot.tier == .blocked)
-        #expect(snapshot.banner?.text == "Ready to come back? Your conversations are still here.")
-    }
 
     @Test(
         "describe the state of the subscription",
@@ -277,23 +266,26 @@ struct WordsTests {
 
     /// Those that are sentences, not words of sentences.
     private static let whole = Sentence.allCases.filter { sentence in
-        !sentence.blanks.contains { [.month, .n, .larger].contains($0) }
+        !sentence.blanks.contains { [.month, .year, .n, .larger].contains($0) }
     }
 
     @Test("have values for all blanks of all templates", arguments: whole)
     func blanks(sentence: Sentence) {
         for number in [1, 2, 98, 99] {
             var values = Phrase.Values()
-            values.allowance = Allowance(used: number, limit: 100)
-            values.date = at("2026-12-01")
+            let limit = sentence.numberBlank == .limit ? number : 100
+            values.allowance = Allowance(used: sentence.numberBlank == .limit ? 0 : number, limit: limit)
+            values.date = at("2026-12-01").date
+            values.requested = 150
             (values.day, values.days) = (2, 3)
             values.waitSeconds = 7_741
             values.entitlement = UsageSnapshot.monthly(used: number).entitlement
-            let isAboutOne = sentence.other.contains("{remaining}") ? number == 99 : number == 1
+            let isAboutOne = sentence.numberBlank == .remaining ? number == 99 : number == 1
             let template = isAboutOne ? sentence.one ?? sentence.other : sentence.other
             let expected = [
-                "used": "\(number)", "remaining": "\(100 - number)", "limit": "100", "date": "December 1", "day": "2",
-                "days": "3", "label": "Premium", "period": "2026-11", "wait": "2 hours 10 minutes",
+                "used": "\(number)", "remaining": "\(100 - number)", "limit": "\(limit)", "requested": "150",
+                "date": "December 1", "day": "2", "days": "3", "label": "Premium", "period": "2026-11",
+                "wait": "2 hours 10 minutes",
             ].reduce(template) { $0.replacing("{\($1.key)}", with: $1.value) }
             #expect(Phrase(sentence, values).text == expected && !expected.contains("{"))
         }

@@ -42,7 +42,7 @@ struct StandingTests {
         let refused = snapshot.consume(6, of: ada)
         #expect(refused.status == .blocked(.exceedsRemaining))
         #expect(refused.snapshot.tier == .prominent && refused.snapshot.remaining == 5)
-        #expect(refused.snapshot.banner?.text == "Almost there — 5 messages left until December 1")
+        #expect(refused.requested == 6)
         #expect(snapshot.used == 795)
         #expect(snapshot.consume(5, of: ada).status == .allowed)
         #expect(snapshot.used == 800)

@@ -16,14 +16,20 @@ export class Service {
         this.#base = `/users/${user}`;
     }
 
+    /** With the time zone in which sentences say dates. The browser sends the language by itself. */
+    #address(path = "") {
+        const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+        return `${this.#base}${path}?${new URLSearchParams({ tz: timeZone })}`;
+    }
+
     /** The address of the stream of changes. */
     get changesAddress() {
-        return `${this.#base}/changes`;
+        return this.#address("/changes");
     }
 
     /** Name, messages and usage. */
     async page() {
-        const response = await checked(await fetch(this.#base, { cache: "no-store" }));
+        const response = await checked(await fetch(this.#address(), { cache: "no-store" }));
         return response.json();
     }
 
@@ -51,7 +57,7 @@ export class Service {
     async #post(path, body, signal) {
         const headers = { "Content-Type": "application/json" };
         const request = { method: "POST", headers, body: JSON.stringify(body), signal };
-        return checked(await fetch(`${this.#base}/${path}`, request));
+        return checked(await fetch(this.#address(`/${path}`), request));
     }
 }
 
