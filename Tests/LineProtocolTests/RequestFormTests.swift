@@ -10,7 +10,9 @@ struct RequestFormTests {
 
     private static let longestKey = String(repeating: "k", count: 128)
     private static let keyA: MessageKey = "a"
-    private static let german = LanguageTag("de") ?? .english
+    private static let german = SentenceOptions(language: LanguageTag("de"))
+    private static let berlin = SentenceOptions(timeZone: CivilTimeZone("Europe/Berlin"))
+    private static let both = SentenceOptions(language: german.language, timeZone: berlin.timeZone)
 
     private static func channel(_ user: String) -> UsageChannel {
         guard let channel = UsageChannel("usage:" + user) else { preconditionFailure("no channel of \(user)") }
@@ -35,16 +37,19 @@ struct RequestFormTests {
         ("COMMIT \(userText) 0 key=a", .commit(user: user, messages: 0, key: keyA)),
         ("COMMIT \(userText) 1 key=a", .commit(user: user, messages: 1, key: keyA)),
         ("RELEASE \(userText) key=a", .release(user: user, key: keyA)),
-        ("CONSUME \(userText) lang=de", .inLanguage(.consume(user: user, messages: 1), german)),
-        ("CONSUME \(userText) 2 LANG=DE key=a", .inLanguage(.consume(user: user, messages: 2, key: keyA), german)),
+        ("CONSUME \(userText) lang=de", .withSentences(.consume(user: user, messages: 1), german)),
+        ("CONSUME \(userText) 2 LANG=DE key=a", .withSentences(.consume(user: user, messages: 2, key: keyA), german)),
         (
             "RESERVE \(userText) lang=de key=a ttl=9",
-            .inLanguage(.reserve(user: user, messages: 1, key: keyA, ttlSeconds: 9), german)
+            .withSentences(.reserve(user: user, messages: 1, key: keyA, ttlSeconds: 9), german)
         ),
-        ("COMMIT \(userText) key=a lang=de", .inLanguage(.commit(user: user, key: keyA), german)),
-        ("RELEASE \(userText) key=a lang=de", .inLanguage(.release(user: user, key: keyA), german)),
-        ("CHECK \(userText) lang=de", .inLanguage(.check(user: user, messages: 1), german)),
-        ("USAGE \(userText) 2026-11 lang=de", .inLanguage(.usage(user: user, period: month), german)),
+        ("COMMIT \(userText) key=a lang=de", .withSentences(.commit(user: user, key: keyA), german)),
+        ("RELEASE \(userText) key=a lang=de", .withSentences(.release(user: user, key: keyA), german)),
+        ("CHECK \(userText) lang=de", .withSentences(.check(user: user, messages: 1), german)),
+        ("USAGE \(userText) 2026-11 lang=de", .withSentences(.usage(user: user, period: month), german)),
+        ("CHECK \(userText) TZ=Europe/Berlin", .withSentences(.check(user: user, messages: 1), berlin)),
+        ("USAGE \(userText) tz=Europe/Berlin lang=de", .withSentences(.usage(user: user, period: nil), both)),
+        ("RELEASE \(userText) tz=Europe/Berlin key=a", .withSentences(.release(user: user, key: keyA), berlin)),
         ("CHECK \(userText)", .check(user: user, messages: 1)),
         ("ChEcK \(userText) 7", .check(user: user, messages: 7)),
         ("USAGE \(userText)", .usage(user: user, period: nil)),
