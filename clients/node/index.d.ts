@@ -76,20 +76,20 @@ export class Headroom {
    * call asks the first that answers. One that drains or is away is left at once, and asked again after a pause. */
   constructor(url: string | URL | readonly (string | URL)[], options?: Options);
   /** Counts n messages if they fit, all or none. Calls with the same key count once; without one, each call counts. */
-  consume(user: string, options?: { n?: number; key?: string; lang?: string }): Promise<Answer>;
+  consume(user: string, options?: { n?: number; key?: string; lang?: string; tz?: string }): Promise<Answer>;
   /** What `consume` would answer now; counts nothing. */
-  check(user: string, options?: { n?: number; lang?: string }): Promise<Answer>;
+  check(user: string, options?: { n?: number; lang?: string; tz?: string }): Promise<Answer>;
   /** Holds n messages for ttl seconds (120). `hold` commits or releases them as well. */
-  reserve(user: string, options: { n?: number; key: string; ttl?: number; lang?: string }): Promise<Answer>;
+  reserve(user: string, options: { n?: number; key: string; ttl?: number; lang?: string; tz?: string }): Promise<Answer>;
   /** Counts n of the messages that the key holds, or all, and gives back the rest. */
-  commit(user: string, options: { n?: number; key: string; lang?: string }): Promise<Answer>;
+  commit(user: string, options: { n?: number; key: string; lang?: string; tz?: string }): Promise<Answer>;
   /** Gives back the messages that the key holds or has counted, once. */
-  release(user: string, options: { key: string; lang?: string }): Promise<Answer>;
+  release(user: string, options: { key: string; lang?: string; tz?: string }): Promise<Answer>;
   /** Usage in the present period or a past one, with the plan's label and a sentence for screen readers. */
-  usage(user: string, options?: { period?: string; lang?: string }): Promise<Answer>;
+  usage(user: string, options?: { period?: string; lang?: string; tz?: string }): Promise<Answer>;
   /** Holds n messages while the function runs, then counts them, or gives them back if it throws. Instead of calling the function it
    * throws Blocked, or Repeated if the key was used before. A function that takes longer than ttl seconds is not counted. */
-  hold<T>(user: string, options: { n?: number; key?: string; ttl?: number; lang?: string },
+  hold<T>(user: string, options: { n?: number; key?: string; ttl?: number; lang?: string; tz?: string },
     body: (hold: Hold) => T | Promise<T>): Promise<T>;
   /** Waits for holds without an outcome, for `timeout` at most, and gives up those that are left. */
   close(): Promise<void>;

@@ -124,37 +124,37 @@ export class Headroom {
   }
 
   async consume(user, options = {}) {
-    const { n, key = crypto.randomUUID(), lang } = given(options);
-    return this.#decide({ verb: "consume", user, key, body: { n, lang } }, options.key === undefined);
+    const { n, key = crypto.randomUUID(), lang, tz } = given(options);
+    return this.#decide({ verb: "consume", user, key, body: { n, lang, tz } }, options.key === undefined);
   }
   async check(user, options = {}) {
-    const { n, lang } = given(options);
-    return this.#decide({ verb: "check", user, body: { n, lang } });
+    const { n, lang, tz } = given(options);
+    return this.#decide({ verb: "check", user, body: { n, lang, tz } });
   }
   async reserve(user, options) {
-    const { n, key, ttl, lang } = given(options);
-    return this.#decide({ verb: "reserve", user, key: `${key ?? ""}`, body: { n, ttl, lang } });
+    const { n, key, ttl, lang, tz } = given(options);
+    return this.#decide({ verb: "reserve", user, key: `${key ?? ""}`, body: { n, ttl, lang, tz } });
   }
   async commit(user, options) {
-    const { n, key, lang } = given(options);
-    return this.#call({ verb: "commit", user, key: `${key ?? ""}`, body: { n, lang } });
+    const { n, key, lang, tz } = given(options);
+    return this.#call({ verb: "commit", user, key: `${key ?? ""}`, body: { n, lang, tz } });
   }
   async release(user, options) {
-    const { key, lang } = given(options);
-    return this.#call({ verb: "release", user, key: `${key ?? ""}`, body: { lang } });
+    const { key, lang, tz } = given(options);
+    return this.#call({ verb: "release", user, key: `${key ?? ""}`, body: { lang, tz } });
   }
   async usage(user, options = {}) {
-    const { period, lang } = given(options);
-    const query = Object.entries({ period, lang }).filter(([, value]) => value !== undefined);
+    const { period, lang, tz } = given(options);
+    const query = Object.entries({ period, lang, tz }).filter(([, value]) => value !== undefined);
     return this.#call({ verb: "usage", user, query: query.length ? `?${new URLSearchParams(query)}` : "" });
   }
 
   async hold(user, options, body) {
-    const { n = 1, key, ttl = 120, lang } = given(options);
+    const { n = 1, key, ttl = 120, lang, tz } = given(options);
     const hold = { key: key === undefined ? crypto.randomUUID() : key, amount: undefined, outcome: undefined, error: undefined };
     const until = Date.now() + ttl * 1000;
     try {
-      hold.answer = await this.#call({ verb: "reserve", user, key: hold.key, body: { n, ttl, lang } });
+      hold.answer = await this.#call({ verb: "reserve", user, key: hold.key, body: { n, ttl, lang, tz } });
       if (key === undefined && UNSURE.has(hold.answer)) this.#giveBack(user, hold.key, until);
     } catch (error) {
       // Nobody else knows the key.
@@ -166,7 +166,7 @@ export class Headroom {
     try {
       const result = await body(hold);
       const amount = hold.amount === undefined ? undefined : Math.max(0, Math.min(hold.amount, n));
-      end = { verb: "commit", user, key: hold.key, body: { n: amount, lang } };
+      end = { verb: "commit", user, key: hold.key, body: { n: amount, lang, tz } };
       return result;
     } finally {
       if (!hold.answer.degraded) await this.#settle(hold, end, until);

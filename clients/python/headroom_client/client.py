@@ -47,39 +47,48 @@ class AsyncHeadroom:
         self._endpoints = Endpoints(url, token, options, spread)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def consume(self, user: Name, n: int = 1, *, key: Name | None = None, lang: str | None = None) -> Answer:
+    async def consume(
+        self, user: Name, n: int = 1, *, key: Name | None = None, lang: str | None = None, tz: str | None = None
+    ) -> Answer:
         """Counts n messages if they fit, all or none. Calls with the same key count once; without one, each call counts."""
-        request = Request("CONSUME", user, n, uuid.uuid4().hex if key is None else key, lang=lang)
+        request = Request("CONSUME", user, n, uuid.uuid4().hex if key is None else key, lang=lang, tz=tz)
         return await self._decide(request, is_key_own=key is None)
 
-    async def check(self, user: Name, n: int = 1, *, lang: str | None = None) -> Answer:
+    async def check(self, user: Name, n: int = 1, *, lang: str | None = None, tz: str | None = None) -> Answer:
         """What `consume` would answer now; counts nothing."""
-        return await self._decide(Request("CHECK", user, n, lang=lang))
+        return await self._decide(Request("CHECK", user, n, lang=lang, tz=tz))
 
-    async def reserve(self, user: Name, n: int = 1, *, key: Name, ttl: int = 120, lang: str | None = None) -> Answer:
+    async def reserve(
+        self, user: Name, n: int = 1, *, key: Name, ttl: int = 120, lang: str | None = None, tz: str | None = None
+    ) -> Answer:
         """Holds n messages for ttl seconds. `hold` commits or releases them as well."""
-        return await self._decide(Request("RESERVE", user, n, key, ttl, lang))
+        return await self._decide(Request("RESERVE", user, n, key, ttl, lang, tz))
 
-    async def commit(self, user: Name, n: int | None = None, *, key: Name, lang: str | None = None) -> Answer:
+    async def commit(
+        self, user: Name, n: int | None = None, *, key: Name, lang: str | None = None, tz: str | None = None
+    ) -> Answer:
         """Counts n of the messages that the key holds, or all, and gives back the rest."""
-        return await self._call(Request("COMMIT", user, n, key, lang=lang))
+        return await self._call(Request("COMMIT", user, n, key, lang=lang, tz=tz))
 
-    async def release(self, user: Name, *, key: Name, lang: str | None = None) -> Answer:
+    async def release(self, user: Name, *, key: Name, lang: str | None = None, tz: str | None = None) -> Answer:
         """Gives back the messages that the key holds or has counted, once."""
-        return await self._call(Request("RELEASE", user, key=key, lang=lang))
+        return await self._call(Request("RELEASE", user, key=key, lang=lang, tz=tz))
 
-    async def usage(self, user: Name, period: str | None = None, *, lang: str | None = None) -> Answer:
+    async def usage(
+        self, user: Name, period: str | None = None, *, lang: str | None = None, tz: str | None = None
+    ) -> Answer:
         """Usage in the present period or a past one, with the plan's label and a sentence for screen readers."""
-        return await self._call(Request("USAGE", user, lang=lang, period=period))
+        return await self._call(Request("USAGE", user, lang=lang, tz=tz, period=period))
 
     @asynccontextmanager
     async def hold(
-        self, user: Name, n: int = 1, *, key: Name | None = None, ttl: int = 120, lang: str | None = None
+        self, user: Name, n: int = 1, *, key: Name | None = None, ttl: int = 120, lang: str | None = None,
+        tz: str | None = None,
     ) -> AsyncIterator[Hold]:
         """Holds n messages while the body runs, then counts them, or gives them back if it raises. Instead of running the body it
         raises `Blocked`, or `Repeated` if the key was used before. A body that takes longer than ttl seconds is not counted."""
         hold, until = Hold(Answer("ok"), uuid.uuid4().hex if key is None else str(key)), time.monotonic() + ttl
-        release, reserve = Request("RELEASE", user, key=hold.key), Request("RESERVE", user, n, hold.key, ttl, lang)
+        release, reserve = Request("RELEASE", user, key=hold.key), Request("RESERVE", user, n, hold.key, ttl, lang, tz)
         try:
             hold.answer = await self._call(reserve)
             if key is None and hold.answer.degraded and reserve.unsure:
@@ -97,7 +106,7 @@ class AsyncHeadroom:
         try:
             yield hold
             amount = None if hold.amount is None else max(0, min(hold.amount, n))
-            request = Request("COMMIT", user, amount, hold.key, lang=lang)
+            request = Request("COMMIT", user, amount, hold.key, lang=lang, tz=tz)
         finally:
             if not hold.answer.degraded:
                 await asyncio.shield(self._start(self._settle(hold, request, until)))

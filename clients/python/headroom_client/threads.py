@@ -115,10 +115,13 @@ class Headroom:
     usage = waiting(AsyncHeadroom.usage)
 
     @contextmanager
-    def hold(self, user: Name, n: int = 1, *, key: Name | None = None, ttl: int = 120, lang: str | None = None) -> Iterator[Hold]:
+    def hold(
+        self, user: Name, n: int = 1, *, key: Name | None = None, ttl: int = 120, lang: str | None = None,
+        tz: str | None = None,
+    ) -> Iterator[Hold]:  # fmt: skip
         """As of `AsyncHeadroom`."""
         runner = self._ready()
-        held = runner.client.hold(user, n, key=key, ttl=ttl, lang=lang)
+        held = runner.client.hold(user, n, key=key, ttl=ttl, lang=lang, tz=tz)
         hold = runner.wait(held.__aenter__())
         try:
             yield hold

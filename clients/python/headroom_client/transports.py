@@ -23,6 +23,7 @@ class Request:
     key: Any = None
     ttl: int | None = None
     lang: str | None = None
+    tz: str | None = None
     period: str | None = None
     sent: bool = False  # whether this attempt may have reached the service
     unsure: bool = False  # whether an earlier one may have taken effect
@@ -68,7 +69,7 @@ class OverTCP:
 
     async def send(self, request: Request) -> Answer:
         words = [request.verb, request.user, *map(str, request.given("n", "period").values())]
-        words += [f"{name}={value}" for name, value in request.given("key", "ttl", "lang").items()]
+        words += [f"{name}={value}" for name, value in request.given("key", "ttl", "lang", "tz").items()]
         connection, is_in_step = None, False
         try:
             connection = await self._pool.get_connection()
@@ -124,7 +125,8 @@ class OverHTTP:
         try:
             response = await self._client.request(
                 "POST" if post else "GET", f"{path}/{request.verb.lower()}" if post else path, headers=headers,
-                json=request.given("n", "ttl", "lang") if post else None, params=None if post else request.given("period", "lang"),
+                json=request.given("n", "ttl", "lang", "tz") if post else None,
+                params=None if post else request.given("period", "lang", "tz"),
                 extensions={"trace": trace},
             )  # fmt: skip
         except self._httpx.TransportError as error:
