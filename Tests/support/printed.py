@@ -55,5 +55,6 @@ def pattern(printed):
 
 def part_pattern(part):
     if part.split(" ")[0] in MONTHS:
-        return r"\w+ \d+"
+        # With the year, if it is another one.
+        return r"\w+ \d+(?:, \d{4})?"
     return {"…": ".*", "h": r"headroom_\S+"}.get(part[0], r"\S+")

@@ -86,16 +86,16 @@ class BillingCycles(Case):
 
     def test_a_used_up_day_says_when_the_messages_come_back(self):
         user = self.subscriber("day", used=18)
-        # In Berlin it is 20:00, and the day ends at 22:00 in UTC; there, the date is then still the 23rd.
+        # In Berlin it is 20:00, and the day ends at 22:00 in UTC.
         gentle = self.at("2026-10-23T18:00:00Z", user, "USAGE {}")
-        self.assertEqual((gentle["tier"], gentle["banner"]), ("gentle", "You have 2 conversations left until October 24"))
-        self.assertEqual(gentle["accessible"], "18 of 20 messages used in the period until October 24")
+        self.assertEqual((gentle["tier"], gentle["banner"]), ("gentle", "You have 2 conversations left for the next 4 hours"))
+        self.assertEqual(gentle["accessible"], "18 of 20 messages used; the next period begins in 4 hours")
         last = self.at("2026-10-23T18:00:00Z", user)
-        self.assertEqual(last["banner"], "Almost there — 1 message left until October 24")
+        self.assertEqual(last["banner"], "Almost there — 1 message left for the next 4 hours")
         self.assertEqual(self.at("2026-10-23T18:00:00Z", user)["crossed"], "blocked")
         refused = self.at("2026-10-23T18:00:00Z", user)
         self.assertEqual((refused.status, refused["reason"], refused["retry_after"]), ("BLOCKED", "limit_reached", str(4 * HOUR)))
-        self.assertEqual(refused["banner"], "We've had a lot of great conversations! Your next session refreshes on October 24.")
+        self.assertEqual(refused["banner"], "We've had a lot of great conversations! Your next session refreshes in 4 hours.")
         answer = self.service.http("POST", f"/v1/usage/{user}/consume")
         self.assertEqual((answer.status, answer.headers["Retry-After"]), (200, str(4 * HOUR)))
         self.assertIn(f'"day";r=0;t={4 * HOUR}', answer.headers["RateLimit"])
@@ -106,7 +106,7 @@ class BillingCycles(Case):
     def test_sentences_of_a_day_without_a_limit_or_with_an_end_of_access(self):
         endless = self.subscriber("endless", used=1)
         usage = self.at(self.CLOCK, endless, "USAGE {}")
-        self.assertEqual((usage["limit"], usage["accessible"]), ("unlimited", "1 message used in the period until October 24"))
+        self.assertEqual((usage["limit"], usage["accessible"]), ("unlimited", "1 message used; the next period begins in 12 hours"))
         ending = self.subscriber("day", "state=cancelled", used=17)
         usage = self.at(self.CLOCK, ending, "USAGE {}")
         self.assertEqual((usage["expires"], usage["banner"]), ("2026-10-23T22:00:00Z", "You have 3 conversations left"))

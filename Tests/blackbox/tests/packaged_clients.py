@@ -73,6 +73,8 @@ class Answers(ClientCase):
             user = self.subscriber(used=800)
             self.assertIn("1. April", client.call("consume", user, lang="de")["banner"])
             self.assertIn("1. April", client.call("reserve", user, key="a", lang="de-AT")["banner"])
+            for verb in ("consume", "check", "usage"):
+                self.assertIn("31. März", client.call(verb, user, lang="de", tz="America/New_York")["banner"])
 
         self.each(check)
 

@@ -21,7 +21,9 @@ values
     ('week', 'Week', 'weekly', 1000, null, 0, 100, null, null), ('endless', 'Endless', 'weekly', null, null, 80, 95, null, null),
     ('pack', 'Pack', 'lifetime', 1000, null, 80, 95, null, null), ('gentle', 'Pack', 'lifetime', 1000, null, 0, 100, null, null),
     ('free_for_all', 'Open', 'lifetime', null, null, 80, 95, null, null), ('test', 'Test', 'trial', 1000, 22, 80, 95, null, null),
-    ('hours', 'Hours', 'monthly', null, null, 0, 100, 1000, 10800)
+    ('hours', 'Hours', 'monthly', null, null, 0, 100, 1000, 10800), ('single', 'One', 'lifetime', 1, null, 80, 95, null, null),
+    ('day', 'Day', 'daily', 1000, null, 0, 100, null, null), ('last_day', 'Last day', 'daily', 1000, null, 0, 0, null, null),
+    ('endless_day', 'Endless day', 'daily', null, null, 80, 95, null, null), ('none', 'None', 'monthly', 0, null, 80, 95, null, null)
 """
 # Seconds of a window, and the numbers of the words in its wait. Ascending: a plan with shorter windows would end open ones earlier.
 WAITS = sorted(
@@ -32,18 +34,21 @@ WAITS = sorted(
 
 # The words of each test.
 LEFT = (
-    "gentle", "gentle_until", "gentle_lifetime", "prominent", "prominent_undated", "lifetime", "trial", "label_trial",
-    "accessible_monthly", "accessible_monthly_unlimited", "accessible_until", "accessible_until_unlimited", "accessible_trial",
+    "gentle", "gentle_until", "gentle_wait", "gentle_lifetime", "prominent", "prominent_wait", "prominent_undated", "lifetime",
+    "trial", "trial_last_day", "label_trial", "accessible_monthly", "accessible_monthly_unlimited", "accessible_until",
+    "accessible_until_unlimited", "accessible_wait", "accessible_wait_unlimited", "accessible_trial",
     "accessible_lifetime", "accessible_lifetime_unlimited", "state_active", "state_free", "state_trial",
 )  # fmt: skip
 ENDED = (
-    "blocked_monthly", "blocked_monthly_undated", "blocked_until", "blocked_undated", "blocked_trial", "blocked_trial_ended",
-    "blocked_no_access", "blocked_never_subscribed", "cancelled", "cancelled_trial", "billing_issue", "billing_retry",
+    "blocked_monthly", "blocked_monthly_undated", "blocked_until", "blocked_wait", "blocked_undated", "blocked_lifetime",
+    "blocked_no_messages", "blocked_trial", "blocked_trial_ended", "blocked_no_access", "blocked_never_subscribed",
+    "blocked_ended", "blocked_refunded", "blocked_billing_retry", "cancelled", "cancelled_trial", "billing_issue", "billing_retry",
     "steps_billing_issue", "state_cancelled", "state_billing_issue", "state_expired", "state_refunded",
 )  # fmt: skip
 TIMES = (
-    "date", *(f"month_{month}" for month in range(1, 13)), "days", "hours", "minutes", "wait_joined", "window", "blocked_window",
+    "date", "date_with_year", *(f"month_{month}" for month in range(1, 13)), "days", "hours", "minutes", "wait_joined", "window", "blocked_window",
 )  # fmt: skip
+EXCEEDED = ("exceeds_until", "exceeds_wait", "exceeds_undated")
 PAST = ("accessible_past", "accessible_past_unlimited")
 
 
@@ -68,6 +73,14 @@ def of_trial(used):
     return "accessible_trial", {"used": used, "limit": 1000}
 
 
+# From MID_MONTH on.
+MIDNIGHT = {"wait": {"hours": 14, "minutes": 30}}
+
+
+def of_day(used):
+    return "accessible_wait", {"used": used, "limit": 1000, **MIDNIGHT}
+
+
 def until(used, *date):
     return "accessible_until", {"used": used, "limit": 1000, "date": date}
 
@@ -90,9 +103,12 @@ class Rows:
 
     def text(self, language, word, **values):
         if "date" in values:
-            month, day = values["date"]
+            month, day, *year = values["date"]
             date = self.template(language, "date", day).replace("{month}", self.template(language, f"month_{month}"))
             values["date"] = date.replace("{day}", str(day))
+            if year:
+                dated = self.template(language, "date_with_year").replace("{date}", values["date"])
+                values["date"] = dated.replace("{year}", str(year[0]))
         if "wait" in values:
             parts = [self.template(language, unit, n).replace("{n}", str(n)) for unit, n in values["wait"].items()]
             if len(parts) == 2:
@@ -186,6 +202,12 @@ class EverySentence(WordsCase):
             trial = {"state": "trial", "label": ("label_trial", {"label": "Test", "day": 1, "days": 22})}
             self.put("test", rest, banner=("trial", few_left), accessible=of_trial(rest), **trial)
             self.put("test", n, banner=("trial", few_used), accessible=of_trial(n), **trial)
+            last = {"state": "trial", "label": ("label_trial", {"label": "Test", "day": 22, "days": 22})}
+            banner = ("trial_last_day", {**few_left, "date": (3, 16)})
+            self.put("test", rest, after="started=2026-02-22T09:30:00Z", banner=banner, accessible=of_trial(rest), **last)
+            for plan, word in (("day", "gentle_wait"), ("last_day", "prominent_wait")):
+                self.put(plan, rest, banner=(word, {**few_left, **MIDNIGHT}), accessible=of_day(rest))
+            self.put("endless_day", n, accessible=("accessible_wait_unlimited", {"used": n, **MIDNIGHT}))
             self.put("paid", n, accessible=of_month(n, 800))
             self.put("pro", n, accessible=("accessible_monthly_unlimited", {"used": n}))
             self.put("week", n, banner=("gentle_until", {**few_used, "date": (3, 16)}), accessible=until(n, 3, 16))
@@ -203,10 +225,15 @@ class EverySentence(WordsCase):
         for used, started, day, banner in ((1000, MID_MONTH, 1, "blocked_trial"), (7, "2026-02-01T00:00:00Z", 22, "blocked_trial_ended")):
             label = ("label_trial", {"label": "Test", "day": day, "days": 22})
             self.put("test", used, after=f"started={started}", state="trial", label=label, banner=banner, accessible=of_trial(used))
-        for state, word in (("expired", "expired"), ("revoked", "refunded")):
-            self.put("paid", 9, after=f"state={state}", state=word, banner="blocked_no_access", accessible=of_month(9, 800))
+        self.put("day", 1000, banner=("blocked_wait", MIDNIGHT), accessible=of_day(1000))
+        for plan, limit in (("pack", 1000), ("single", 1)):
+            self.put(plan, limit, state="free", banner=("blocked_lifetime", {"limit": limit}), accessible=of_all(limit, limit))
+        self.put("none", 0, banner="blocked_no_messages", accessible=of_month(0, 0))
+        ended = ("blocked_ended", {"label": "Premium", "date": (3, 15)})
+        for state, word, banner in (("expired", "expired", ended), ("revoked", "refunded", "blocked_refunded")):
+            self.put("paid", 9, after=f"state={state}", state=word, banner=banner, accessible=of_month(9, 800))
         self.put(
-            "paid", 9, after="state=billing_retry", state="billing_issue", banner="blocked_no_access",
+            "paid", 9, after="state=billing_retry", state="billing_issue", banner="blocked_billing_retry",
             notice="billing_retry", steps="steps_billing_issue", accessible=of_month(9, 800),
         )  # fmt: skip
         self.put(
@@ -215,6 +242,9 @@ class EverySentence(WordsCase):
         )  # fmt: skip
         user = self.subscriber("free")
         self.expect(user, "Free", "free", banner="blocked_never_subscribed", accessible=of_all(0, 0))
+        user = self.subscriber("paid")
+        self.assertIn("+OK ", self.send_command(f"SETPLAN {user} free"))
+        self.expect(user, "Free", "free", banner="blocked_no_access", accessible=of_all(0, 0))
         self.add_cancelled_trial()
         self.assert_answers(ENDED)
 
@@ -235,7 +265,7 @@ class EverySentence(WordsCase):
         for number in range(12):
             month, day = (number + 3) % 12 + 1, NUMBERS[number % len(NUMBERS)]
             options = f"state=cancelled expires={2026 + (month < 4)}-{month:02}-{day:02}T12:00:00Z"
-            notice = ("cancelled", {"date": (month, day)})
+            notice = ("cancelled", {"date": (month, day, 2027) if month < 4 else (month, day)})
             self.put("paid", 9, after=options, state="cancelled", notice=notice, accessible=of_month(9, 800))
         for seconds, wait in WAITS:
             self.psql.run(f"update headroom.plans set window_seconds = {seconds} where plan = 'hours'")
@@ -248,6 +278,23 @@ class EverySentence(WordsCase):
         user = self.subscriber("hours")
         self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user} {messages}"))
         self.expect(user, "Hours", banner=banner, accessible=("accessible_monthly_unlimited", {"used": messages}))
+
+    def test_about_more_messages_than_are_left(self):
+        users = {}
+        for n in NUMBERS:
+            left = {"requested": 30, "remaining": n, "limit": 1000, "used": 1000 - n}
+            for plan, word, values in (
+                ("month", "exceeds_until", {"date": (4, 1)}), ("day", "exceeds_wait", MIDNIGHT), ("pack", "exceeds_undated", {}),
+            ):  # fmt: skip
+                users[self.subscriber(plan, used=1000 - n)] = (word, {**left, **values})
+        for language in GENTLE:
+            for user, (word, values) in users.items():
+                text = self.rows.text(language, word, **values)
+                self.assertEqual(self.banner(f"CHECK {user} 30 lang={language}"), text)
+                answer = self.service.http("POST", f"/v1/usage/{user}/check", json.dumps({"n": 30, "lang": language}))
+                self.assertEqual((answer.json["allowed"], answer.json["banner"]), (False, text))
+            for word in EXCEEDED:
+                self.assertEqual(self.rows.unused(language, word), set(), f"{language}: {word}")
 
     def test_about_a_period_that_is_over(self):
         self.addCleanup(self.set_clock, MID_MONTH)
@@ -275,7 +322,8 @@ class EverySentence(WordsCase):
     def test_are_all_that_there_are(self):
         # The state needs a grace period without an end, which no subscription has: without a date it is 16 days.
         unseen = {"billing_issue_undated"}
-        self.assertEqual({*LEFT, *ENDED, *TIMES, *PAST, "unlimited", "unreadable", "uncounted"}, self.rows.numbers.keys() - unseen)
+        seen = {*LEFT, *ENDED, *TIMES, *EXCEEDED, *PAST, "unlimited", "unreadable", "uncounted"}
+        self.assertEqual(seen, self.rows.numbers.keys() - unseen)
 
 
 class WithoutDatabase(WordsCase):

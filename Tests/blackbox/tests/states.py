@@ -4,6 +4,9 @@ from support.case import MID_MONTH, Case
 from support.wire import Answer
 
 NO_ACCESS = "Ready to come back? Your conversations are still here."
+ENDED = "Your time with Premium ended on March 15 — shall we go on?"
+NOT_ACTIVE = "Your subscription is no longer active, so I have to stop here for now. You can subscribe again anytime."
+PAUSED = "We're on a short pause until your payment goes through. I'll be right here."
 NEVER_SUBSCRIBED = "Ready to begin? A subscription opens our conversations."
 GRACE = "There's a hiccup with your payment. Let's get that sorted. Your access stays until March 25."
 UNPAID = "I couldn't renew your subscription. Update your payment method and we can go on right away."
@@ -74,7 +77,7 @@ class States(Case):
 
     def test_cancelled_with_a_date_that_has_passed_is_expired(self):
         user = self.subscriber("paid", "state=cancelled expires=2026-03-15T09:30:00Z")
-        self.assert_refused(user, "expired", state="expired", banner=NO_ACCESS, notice=None, previous_plan="paid")
+        self.assert_refused(user, "expired", state="expired", banner=ENDED, notice=None, previous_plan="paid")
 
     def test_grace_period_has_access_and_an_urgent_notice(self):
         user = self.subscriber("paid", "state=grace_period grace_until=2026-03-25")
@@ -82,12 +85,12 @@ class States(Case):
 
     def test_grace_that_is_over_is_billing_retry(self):
         user = self.subscriber("paid", "state=grace_period grace_until=2026-03-15T09:29:59Z")
-        self.assert_refused(user, "billing_retry", state="billing_retry", notice=UNPAID, banner=NO_ACCESS)
+        self.assert_refused(user, "billing_retry", state="billing_retry", notice=UNPAID, banner=PAUSED)
 
     def test_billing_retry_has_no_access(self):
         user = self.subscriber("paid", "state=billing_retry")
         self.assert_refused(
-            user, "billing_retry", plan="paid", state="billing_retry", notice=UNPAID, banner=NO_ACCESS, resets=None,
+            user, "billing_retry", plan="paid", state="billing_retry", notice=UNPAID, banner=PAUSED, resets=None,
             expires=None, previous_plan="paid",
         )  # fmt: skip
 
@@ -95,7 +98,7 @@ class States(Case):
         user = self.subscriber("paid", used=7)
         self.send_command(f"SETPLAN {user} paid state=expired")
         self.assert_refused(
-            user, "expired", plan="paid", state="expired", notice=None, banner=NO_ACCESS, previous_plan="paid", used="7",
+            user, "expired", plan="paid", state="expired", notice=None, banner=ENDED, previous_plan="paid", used="7",
             resets=None,
         )  # fmt: skip
         self.assertEqual(self.count(user), 7)
@@ -111,7 +114,7 @@ class States(Case):
     def test_revoked_has_no_access_at_once(self):
         user = self.subscriber("paid", used=7)
         self.send_command(f"SETPLAN {user} paid state=revoked expires=2026-12-01")
-        self.assert_refused(user, "revoked", state="revoked", notice=None, banner=NO_ACCESS, used="7")
+        self.assert_refused(user, "revoked", state="revoked", notice=None, banner=NOT_ACTIVE, used="7")
 
     def test_free_has_no_allowance_by_default(self):
         user = self.subscriber("free")
@@ -140,9 +143,9 @@ class States(Case):
         )  # fmt: skip
 
     def test_an_expired_or_revoked_trial_has_no_access(self):
-        for state in ("expired", "revoked"):
+        for state, banner in (("expired", "Your trial has ended — ready to continue?"), ("revoked", NOT_ACTIVE)):
             user = self.subscriber("trial", f"state={state}")
-            self.assert_refused(user, state, plan="trial", state=state, banner=NO_ACCESS)
+            self.assert_refused(user, state, plan="trial", state=state, banner=banner)
 
     def test_pro_is_unlimited_and_always_silent(self):
         user = self.subscriber("pro", used=123_456)
@@ -300,6 +303,7 @@ class UnknownUsersFree(Case):
         self.assertEqual((answers[3]["reason"], answers[3]["period"]), ("limit_reached", "free"))
         self.assertEqual((answers[0]["display"], answers[0]["banner"]), ("compact", "1 of 3 messages used"))
         self.assertNotIn("retry_after", answers[3])
+        self.assertEqual(answers[3]["banner"], "You've used all 3 messages.")
         self.psql.run("update headroom.plans set allowance = 0 where plan = 'free'")
 
 

@@ -169,7 +169,7 @@ class StripeSample(PageCase):
             answer = Answer(service.send_command(f"CONSUME {USER}"))
             self.assertEqual(f"`{answer['plan']}`, `{answer['state']}`", state, what)
             told = answer.get("notice") or answer.get("banner") or "–"
-            self.assertRegex(told, "^" + re.escape(words).replace(r"\{date\}", r"\w+ \d+") + "$", what)
+            self.assertRegex(told, "^" + re.escape(words).replace(r"\{date\}", r"\w+ \d+(, \d{4})?") + "$", what)
             self.assertEqual(answer.status, "BLOCKED" if answer["state"] in ("billing_retry", "expired") else "ALLOWED", what)
             counted += answer.status == "ALLOWED"
             self.assertEqual(answer.used, counted, what)

@@ -135,7 +135,7 @@ class Windows(http_counting.Counting):
             self.assertEqual(port.request("CONSUME", user, 8)["used"], 8)
             refused = port.request("CONSUME", user, 3)
             self.assertEqual((refused["reason"], refused["retry_after"], refused["tier"]), ("window_exceeds_remaining", 10_800, "gentle"))
-            self.assertEqual(refused["banner"], "2 messages left for the next 3 hours")
+            self.assertEqual(refused["banner"], "That needs 3 messages, and 2 are left for the next 3 hours.")
             # Into neither fit 5; some remain in both. The month lasts longer.
             refused = port.request("CONSUME", user, 5)
             self.assertEqual((refused["reason"], refused["retry_after"] > 10_800), ("exceeds_remaining", True))

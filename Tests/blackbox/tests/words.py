@@ -1,6 +1,7 @@
 """Sentences are rows of headroom.words, which operators edit while the service runs."""
 
 import json
+import urllib.parse
 
 from support import http
 from support.case import MID_MONTH, Case
@@ -253,6 +254,46 @@ class Languages(WordsCase):
             answer = self.get(f"/v1/usage/{user}", Accept_Language=field)
             self.assertEqual((answer.status, answer.headers["Content-Language"]), (200, expected), field)
 
+    def test_dates_are_those_of_the_time_zone_that_the_request_names(self):
+        user = self.subscriber(used=799)
+        path = f"/v1/usage/{user}"
+        for zone, date in {"America/New_York": "March 31", "Europe/Berlin": "April 1", "UTC": "April 1", "Etc/GMT+12": "March 31"}.items():
+            expected = f"Almost there — 1 message left until {date}"
+            for request in (f"CHECK {user} tz={zone}", f"RESERVE {user} key={zone} TZ={zone}", f"RELEASE {user} key={zone} tz={zone}"):
+                answer = Answer(self.send_command(request))
+                if not request.startswith("RESERVE"):
+                    self.assertEqual(answer["banner"], expected)
+                self.assertEqual(answer["resets"], "2026-04-01T00:00:00Z", "instants in fields are in UTC")
+            over_http = self.get(path + "?" + urllib.parse.urlencode({"tz": zone}))
+            self.assertEqual((over_http.json["banner"], over_http.json["resets"]), (expected, "2026-04-01T00:00:00Z"))
+            checked = self.service.http("POST", path + "/check", json.dumps({"tz": zone, "lang": "en"}))
+            self.assertEqual(checked.json["banner"], expected)
+        german = Answer(self.send_command(f"USAGE {user} lang=de tz=America/New_York"))
+        self.assertTrue(german["banner"].endswith("bis zum 31. März"), german["banner"])
+        self.assertIn("bis zum 31. März", german["accessible"])
+        self.set_count(user, 640)
+        self.assertEqual(self.banner(f"CHECK {user} tz=America/New_York"), "You have 160 conversations left until March 31")
+
+    def test_replies_keep_their_time_zones_in_a_pipeline(self):
+        user = self.subscriber(used=799)
+        zones = [("America/New_York", "March 31"), ("Asia/Tokyo", "April 1"), ("Pacific/Pago_Pago", "March 31")] * 5
+        with self.service.connect() as connection:
+            connection.send("".join(f"CHECK {user} tz={zone}\r\n" for zone, _ in zones))
+            for _, date in zones:
+                self.assertTrue(Answer(connection.read_line())["banner"].endswith(date))
+
+    def test_a_name_that_is_no_time_zone_is_refused(self):
+        user = self.subscriber(used=640)
+        for zone in ("", "europe/berlin", "Mars/Olympus", "../Europe/Berlin", "Europe/../UTC", "GMT+3", "IST", "UTC/", "A" * 900):
+            reply = self.send_command(f"CHECK {user} tz={zone}")
+            self.assertIn("-BADARG tz= must be the name of a time zone in IANA's spelling, such as Europe/Berlin", reply)
+            query = urllib.parse.urlencode({"tz": zone})
+            self.assertEqual(self.get(f"/v1/usage/{user}?{query}").status, 400)
+            refused = self.service.http("POST", f"/v1/usage/{user}/check", json.dumps({"tz": zone}))
+            self.assertEqual((refused.status, refused.json["code"]), (400, "BADARG"))
+        self.assertTrue(self.send_command(f"CHECK {user} tz=UTC tz=UTC").startswith("-BADARG"))
+        self.assertTrue(self.send_command(f"RESETUSAGE {user} tz=UTC").startswith("-BADARG"))
+
     def test_entity_tags_differ_by_language(self):
         user = self.subscriber(used=0)
         tags = {self.get(f"/v1/usage/{user}", Accept_Language=lang).headers["ETag"] for lang in GENTLE}
@@ -271,7 +312,7 @@ class WordsPage(WordsCase):
     def test_every_sentence_is_shown_as_users_see_it_in_each_language(self):
         status, text = self.page()
         self.assertEqual(status, 200)
-        self.assertIn("Sentences in en 60 words: none falls back to another language, none edited.", text)
+        self.assertIn("Sentences in en 75 words: none falls back to another language, none edited.", text)
         self.assertIn("gentle 1: You have 1 conversation left this month 2: You have 2 conversations left this month", text)
         self.assertIn("blocked_window Let's take a short break. I'm here for you again in 2 hours 10 minutes.", text)
         self.assertIn("label_trial Premium — Day 2 of 3", text)
@@ -286,13 +327,13 @@ class WordsPage(WordsCase):
         self.psql.run("update headroom.words set other = 'Bitte <b>warten</b>' where lang = 'de' and word = 'unreadable'")
         self.psql.run("delete from headroom.words where lang = 'de' and word = 'trial'")
         italian = self.page("?lang=IT")[1]
-        self.assertIn("Sentences in it 60 words: 59 fall back to another language, 1 edited.", italian)
+        self.assertIn("Sentences in it 75 words: 74 fall back to another language, 1 edited.", italian)
         self.assertIn("state_expired Expired falls back to en", italian)
         self.assertIn("state_free Gratis edited", italian)
         german = self.page("?lang=de")[1]
         self.assertIn("unreadable Bitte <b>warten</b> edited", german)
         self.assertIn("trial 1: 1 of 100 trial messages remaining", german)
-        self.assertIn("60 words: 1 falls back to another language, 1 edited.", german)
+        self.assertIn("75 words: 1 falls back to another language, 1 edited.", german)
 
     def test_an_unknown_language_is_not_found(self):
         for query in ("?lang=xx", "?lang=de_DE"):
