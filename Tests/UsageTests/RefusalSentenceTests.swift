@@ -84,6 +84,7 @@ struct RefusalSentenceTests {
         "Your subscription is no longer active, so I have to stop here for now. You can subscribe again anytime."
     private static let paused = "We're on a short pause until your payment goes through. I'll be right here."
     private static let ended = "Your time with Premium ended on November 9 — shall we go on?"
+    private static let trialUsedUp = "You've used your trial sessions — ready to continue?"
     private static let noRoom = "Your plan has no room for messages right now. A larger one opens our conversations."
 
     private static func expired(renews: Bool?) -> UsageSnapshot {
@@ -108,7 +109,7 @@ struct RefusalSentenceTests {
             (UsageSnapshot.monthly(used: 800, state: .revoked, denialReason: .revoked), notActive),
             (.trial(used: 100, denialReason: .revoked, state: .revoked), notActive),
             (.monthly(used: 5, state: .billingRetry, denialReason: .billingRetry), paused),
-            (.trial(used: 100, denialReason: .expired, state: .expired), "You've used your trial sessions — ready to continue?"),
+            (.trial(used: 100, denialReason: .expired, state: .expired), trialUsedUp),
             (.trial(used: 99, denialReason: .expired, state: .expired), "Your trial has ended — ready to continue?"),
             // An operator has set the end: nobody has cancelled.
             (expired(renews: nil), ended), (expired(renews: false), comeBack), (expired(renews: true), comeBack),

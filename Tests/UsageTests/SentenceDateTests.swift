@@ -17,7 +17,9 @@ struct SentenceDateTests {
         func notice(_ expires: String, _ now: String, _ zone: CivilTimeZone? = nil) -> String? {
             cancelled(expires: expires, at: now).notice(in: zone)?.text
         }
-        func until(_ date: String) -> String { "Your subscription is active until \(date). You can resubscribe anytime." }
+        func until(_ date: String) -> String {
+            "Your subscription is active until \(date). You can resubscribe anytime."
+        }
         #expect(notice("2027-11-20", "2026-11-10") == until("November 20, 2027"))
         #expect(notice("2026-12-31T23:59:59Z", "2026-11-10") == until("December 31"))
         #expect(notice("2027-01-01", "2026-11-10") == until("January 1, 2027"))

@@ -16,7 +16,8 @@ extension Command {
             write(.consume, user, Command.unlessDefault(messages), key, with: sentences, into: &buffer)
         case .check(let user, let messages):
             write(.check, user, Command.unlessDefault(messages), nil, with: sentences, into: &buffer)
-        case .commit(let user, let messages, let key): write(.commit, user, messages, key, with: sentences, into: &buffer)
+        case .commit(let user, let messages, let key):
+            write(.commit, user, messages, key, with: sentences, into: &buffer)
         case .release(let user, let key): write(.release, user, nil, key, with: sentences, into: &buffer)
         case .reserve(let user, let messages, let key, let ttlSeconds):
             write(.reserve, user, Command.unlessDefault(messages), key, ttlSeconds, with: sentences, into: &buffer)

@@ -46,7 +46,8 @@ ENDED = (
     "steps_billing_issue", "state_cancelled", "state_billing_issue", "state_expired", "state_refunded",
 )  # fmt: skip
 TIMES = (
-    "date", "date_with_year", *(f"month_{month}" for month in range(1, 13)), "days", "hours", "minutes", "wait_joined", "window", "blocked_window",
+    "date", "date_with_year", *(f"month_{month}" for month in range(1, 13)), "days", "hours", "minutes", "wait_joined", "window",
+    "blocked_window",
 )  # fmt: skip
 EXCEEDED = ("exceeds_until", "exceeds_wait", "exceeds_undated")
 PAST = ("accessible_past", "accessible_past_unlimited")
