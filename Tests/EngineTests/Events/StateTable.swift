@@ -28,12 +28,21 @@ struct Moment: Sendable {
     /// Nil with access.
     var reason: String?
     var notice: String?
+    /// The date on which the trial ends, on its last day.
+    var trialEnds: String?
 
-    init(_ instant: Instant, _ state: String, _ reason: String? = nil, notice: String? = nil) {
+    init(
+        _ instant: Instant,
+        _ state: String,
+        _ reason: String? = nil,
+        notice: String? = nil,
+        trialEnds: String? = nil
+    ) {
         self.instant = instant
         self.state = state
         self.reason = reason
         self.notice = notice
+        self.trialEnds = trialEnds
     }
 }
 
@@ -54,6 +63,9 @@ struct History: Sendable, CustomTestStringConvertible {
 
 enum StateTable {
     static let noAccess = "Ready to come back? Your conversations are still here."
+    static let refunded =
+        "Your subscription is no longer active, so I have to stop here for now. You can subscribe again anytime."
+    static let paused = "We're on a short pause until your payment goes through. I'll be right here."
     static let neverSubscribed = "Ready to begin? A subscription opens our conversations."
     static let trialUsedUp = "You've used your trial sessions — ready to continue?"
     static let trialEnded = "Your trial has ended — ready to continue?"
@@ -112,7 +124,7 @@ enum StateTable {
     static let free = [
         UsedUp(0, "silent", "compact", "0 of 3 messages used"),
         UsedUp(2, "silent", "compact", "2 of 3 messages used"),
-        UsedUp(3, "blocked", "blocked", reason: "limit_reached", neverSubscribed),
+        UsedUp(3, "blocked", "blocked", reason: "limit_reached", "You've used all 3 messages."),
     ]
 
     private static let start = at("2026-11-02T08:00:00Z")
@@ -249,7 +261,7 @@ enum StateTable {
             "store trial",
             [trialBought],
             [
-                Moment(trialStart, "trial"), Moment(trialEnd.justBefore, "trial"),
+                Moment(trialStart, "trial"), Moment(trialEnd.justBefore, "trial", trialEnds: "November 13"),
                 Moment(trialEnd, "trial", "trial_ended"), Moment(trialEnd.justAfter, "trial", "trial_ended"),
             ]
         ),
@@ -258,7 +270,7 @@ enum StateTable {
             [trialBought, StoreEvent("cancelled", "2026-11-11T08:00:00Z")],
             [
                 Moment(at("2026-11-11T08:00:00Z"), "trial", notice: cancelledTrial),
-                Moment(trialEnd.justBefore, "trial", notice: cancelledTrial),
+                Moment(trialEnd.justBefore, "trial", notice: cancelledTrial, trialEnds: "November 13"),
                 Moment(trialEnd, "trial", "trial_ended"),
             ]
         ),
@@ -266,7 +278,8 @@ enum StateTable {
             "trial longer than the plan's days",
             [StoreEvent("purchased", "2026-11-10T09:30:00Z", ["plan": "trial", "expires": "2026-11-17T09:30:00Z"])],
             [
-                Moment(at("2026-11-17T09:30:00Z").justBefore, "trial"),
+                Moment(at("2026-11-16T09:30:00Z").justBefore, "trial"),
+                Moment(at("2026-11-17T09:30:00Z").justBefore, "trial", trialEnds: "November 17"),
                 Moment(at("2026-11-17T09:30:00Z"), "trial", "trial_ended"),
             ]
         ),

@@ -55,7 +55,7 @@ struct StateTableTests {
             let end = at("2026-11-04T00:00:00Z")
             for (index, point) in StateTable.trial.enumerated() where point.used > 0 {
                 let moments = [
-                    Moment(at("2026-11-01"), "trial"), Moment(end.justBefore, "trial"),
+                    Moment(at("2026-11-01"), "trial"), Moment(end.justBefore, "trial", trialEnds: "November 4"),
                     Moment(end, "trial", "trial_ended"), Moment(end.justAfter, "trial", "trial_ended"),
                 ]
                 try await database.moveClock(to: at("2026-11-01"))
@@ -122,12 +122,20 @@ struct StateTableTests {
         _ engine: EngineHarness
     ) async throws {
         let context: Comment = "\(plan), \(point.used) used, at \(moment.instant)"
-        let banner = try await dated(point.banner, user, database)
+        var banner = try await dated(point.banner, user, database)
+        if let date = moment.trialEnds, point.used < 100 {
+            let left = point.used == 99 ? "messages is left." : "messages are left."
+            banner = "Your trial ends \(date) — \(100 - point.used) of 100 \(left)"
+        }
         // A free plan without messages gives no access either, and has the same sentence.
         let hasAccess = moment.reason == nil || moment.reason == point.reason
         let lapsed =
-            moment.reason != "trial_ended"
-            ? StateTable.noAccess : point.used < 100 ? StateTable.trialEnded : StateTable.trialUsedUp
+            switch moment.reason {
+            case "trial_ended": point.used < 100 ? StateTable.trialEnded : StateTable.trialUsedUp
+            case "revoked": StateTable.refunded
+            case "billing_retry": StateTable.paused
+            default: StateTable.noAccess
+            }
         var expected: SQLAnswer.Fields = [
             "status": "OK", "plan": plan, "state": moment.state, "used": String(point.used),
             "tier": hasAccess ? point.tier : "blocked", "display": hasAccess ? point.display : "blocked",
