@@ -13,8 +13,9 @@ extension Answer {
         let tier = snapshot.tier
         // Built first, because the line's capacity depends on their length.
         let usageTexts = isDetailed ? usageTexts(in: vocabulary) : nil
-        let notice = snapshot.notice(in: vocabulary.timeZone)?.text(in: vocabulary)
-        let banner = banner(at: tier, in: vocabulary.timeZone)?.text(in: vocabulary)
+        let timeZone = vocabulary.timeZone
+        let notice = snapshot.notice(in: timeZone)?.text(in: vocabulary)
+        let banner = banner(at: tier, in: timeZone)?.text(in: vocabulary)
         var capacity = Answer.fixedBytesMaximum
         capacity += LineWriter.valueBytesMaximum(snapshot.plan.name)
         capacity += LineWriter.valueBytesMaximum(snapshot.period.label)
