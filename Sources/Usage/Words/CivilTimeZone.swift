@@ -22,13 +22,20 @@ public struct CivilTimeZone: Sendable, Hashable {
         self.zone = zone
     }
 
-    /// Whether it may be one of IANA's. Foundation also takes offsets (`GMT+3`) and abbreviations (`IST`), of which
-    /// some mean several zones.
+    /// Whether it may be one of IANA's. Foundation also takes offsets (`GMT+3`), abbreviations (`IST`), of which some
+    /// mean several zones, and whatever follows a name and a byte that is 0.
     private static func isName(_ text: some StringProtocol) -> Bool {
-        guard text.utf8.contains(where: { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }) else {
-            return namesInCapitals.contains(String(text))
+        var hasSmallLetter = false
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): hasSmallLetter = true
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"),
+                UInt8(ascii: "_"), UInt8(ascii: "+"), UInt8(ascii: "-"):
+                break
+            default: return false
+            }
         }
-        return !text.hasPrefix("SystemV/")
+        return hasSmallLetter ? !text.hasPrefix("SystemV/") : namesInCapitals.contains(String(text))
     }
 
     private static let namesInCapitals: Set = [
