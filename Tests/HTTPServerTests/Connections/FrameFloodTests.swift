@@ -159,7 +159,13 @@ struct FrameFloodTests {
             let counter = ReadCounter()
             try channel.pipeline.syncOperations.addHandler(counter, position: .first)
             try channel.send(sent)
-            #expect(throws: heads == 0 ? Never.self : HTTPParserError.self) { try channel.send("\u{1}\r\n\r\n") }
+            let malformed = "\u{1}\r\n\r\n"
+            // Without a task for the connection, the service answers it.
+            if heads == 0 {
+                try channel.send(malformed)
+            } else {
+                #expect(throws: HTTPParserError.self) { try channel.send(malformed) }
+            }
             #expect(try channel.heads() == heads)
             for _ in 0..<10 {
                 try channel.send(String(repeating: "x", count: 4_096))
