@@ -53,7 +53,10 @@ public struct Answer: Sendable, Equatable {
     }
 
     /// Messages that a `RELEASE` gave back.
-    public var released: Int? { storedReleased.map(Int.init) }
+    public var released: Int? {
+        get { storedReleased.map(Int.init) }
+        set { storedReleased = newValue.map(Int32.init(clamping:)) }
+    }
 
     /// How many messages were refused; 0 in other answers.
     public var requested: Int { Int(storedRequested) }
