@@ -25,8 +25,10 @@ begin
     ) then
         create policy headroom_dashboard on public.message_usage for select to headroom_dashboard using (true);
     end if;
-    -- Citus cannot plan a function beside the rows of many users. So the view has no rows for end users.
-    create or replace view public.monthly_usage as select usage.* from headroom.monthly_usage as usage;
+    -- Citus cannot plan a function beside the rows of many users. So the view has no rows for end users. Its definition
+    -- is in functions/: the build would refuse a second one on one line.
+    create or replace
+    view public.monthly_usage as select usage.* from headroom.monthly_usage as usage;
     revoke all on public.monthly_usage from headroom_user;
     if exists (select from pg_roles where rolname = 'authenticated') then
         revoke all on public.monthly_usage from authenticated;
