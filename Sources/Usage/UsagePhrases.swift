@@ -7,8 +7,12 @@ extension UsageSnapshot {
 
     /// - Parameter tier: the snapshot's.
     public func banner(at tier: Tier, in zone: CivilTimeZone? = nil) -> Phrase? {
-        isPast ? nil : messagesPhrase(at: tier, in: zone)
+        isPast || isSilent(at: tier) ? nil : messagesPhrase(at: tier, in: zone)
     }
+
+    /// Nearly always so: asked before anything is put together.
+    @inline(__always)
+    fileprivate func isSilent(at tier: Tier) -> Bool { tier == .silent && entitlement.plan.cycle.isPeriodic }
 
     /// As `banner`, also after the end of the period.
     fileprivate func messagesPhrase(at tier: Tier, in zone: CivilTimeZone?) -> Phrase? {
@@ -17,7 +21,7 @@ extension UsageSnapshot {
         }
         let name = entitlement.hasWindow && denialReason == nil ? allowances.tightest : .period
         if tier == .blocked, name == .period, let row = Sentence.blocked.first(where: { $0.condition(self) }) {
-            return phrase(row.sentence, date: expiresAt, in: zone)
+            return naming(phrase(row.sentence, date: expiresAt, in: zone))
         }
         if tier != .blocked {
             if name == .period, plan.isTrial { return trialPhrase(in: zone) }
@@ -65,9 +69,10 @@ extension UsageSnapshot {
         guard plan.cycle == .monthly else { return false }
         guard let resetsAt else { return true }
         let zone = zone ?? plan.civilTimeZone
-        let (end, now) = (CivilTime(resetsAt, in: zone), CivilTime(observedAt, in: zone).date)
-        return end.secondsSinceMidnight == 0 && end.date.day == 1
-            && (end.date.year * 12 + end.date.month) - (now.year * 12 + now.month) == 1
+        let end = CivilTime(resetsAt, in: zone)
+        guard end.secondsSinceMidnight == 0, end.date.day == 1 else { return false }
+        let now = CivilTime(observedAt, in: zone).date
+        return (end.date.year * 12 + end.date.month) - (now.year * 12 + now.month) == 1
     }
 
     /// About the subscription, or nil.
@@ -108,7 +113,7 @@ extension UsageSnapshot {
     /// The plan's label for users: "Premium", or "Trial — Day 2 of 3".
     public func label(in vocabulary: Vocabulary) -> String {
         guard let trialDay else { return plan.label }
-        var label = phrase(.labelTrial)
+        var label = naming(phrase(.labelTrial))
         (label.values.day, label.values.days) = trialDay
         return label.text(in: vocabulary)
     }
@@ -122,10 +127,17 @@ extension UsageSnapshot {
     public func accessible(in zone: CivilTimeZone? = nil) -> Phrase {
         if plan.isTrial { return phrase(.accessibleTrial) }
         if plan.cycle.isPeriodic, isPast {
-            return phrase(limit == nil ? .accessiblePastUnlimited : .accessiblePast)
+            return naming(phrase(limit == nil ? .accessiblePastUnlimited : .accessiblePast))
         }
         let end = plan.cycle.isPeriodic ? resetsAt.map { periodEnd($0) } : nil
         return phrase(limit == nil ? .accessibleUnlimited : .accessible, .period, end ?? .never, in: zone)
+    }
+
+    /// With the plan and the period.
+    private func naming(_ phrase: Phrase) -> Phrase {
+        var phrase = phrase
+        phrase.values.entitlement = entitlement
+        return phrase
     }
 
     private func phrase(
@@ -149,8 +161,7 @@ extension UsageSnapshot {
         in zone: CivilTimeZone? = nil
     ) -> Phrase {
         var phrase = Phrase(sentence)
-        phrase.values.allowance = allowances[name]
-        phrase.values.entitlement = entitlement
+        phrase.values.allowance = name == .period ? allowances.period : allowances[name]
         if let date {
             let zone = zone ?? plan.civilTimeZone
             let day = CivilTime(date, in: zone).date
@@ -168,7 +179,9 @@ extension Answer {
     ///   - tier: the snapshot's.
     ///   - zone: of dates, as the request names it. Nil is the plan's, and UTC for a plan without one.
     public func banner(at tier: Tier, in zone: CivilTimeZone? = nil) -> Phrase? {
-        guard case .blocked(let reason) = status else { return snapshot.banner(at: tier, in: zone) }
+        guard case .blocked(let reason) = status else {
+            return snapshot.isSilent(at: tier) ? nil : snapshot.banner(at: tier, in: zone)
+        }
         if let name = reason.exceeded { return snapshot.refusalPhrase(of: requested, name, in: zone) }
         return snapshot.messagesPhrase(at: tier, in: zone)
     }
