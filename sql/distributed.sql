@@ -9,7 +9,6 @@ begin
     grant create on schema public to headroom_owner;
     -- Citus plans a query for the machine of its bucket only with the bucket's value.
     alter function headroom.entitlements(smallint, uuid[], timestamptz, text) reset plan_cache_mode;
-    alter function headroom.dated_subscriptions(smallint, uuid[], timestamptz, text) reset plan_cache_mode;
     -- Citus refuses a transaction in which two roles write copies of reference tables.
     alter function headroom.increment_revision() security invoker;
     grant update on headroom.plan_revision to headroom_operator, headroom_service;

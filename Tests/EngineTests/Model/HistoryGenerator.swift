@@ -145,6 +145,7 @@ struct HistoryGenerator {
             }
         let zones = [
             nil, "UTC", "Atlantic/Azores", "America/Havana", "America/New_York", "Europe/Berlin", "Asia/Tokyo",
+            "Pacific/Kiritimati", "Pacific/Pago_Pago",
         ]
         let isUnlimited = name != "trial" && random.chance(15)
         return Plan(

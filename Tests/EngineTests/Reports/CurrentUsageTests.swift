@@ -176,6 +176,25 @@ private struct CurrentUsageCase: Sendable, CustomTestStringConvertible {
             gives: "2026-11-20 0 800 silent ALLOWED"
         ),
         CurrentUsageCase(
+            "a time zone goes back two days from a day that was used",
+            edit("cycle = 'daily', time_zone = 'Pacific/Kiritimati' where plan = 'paid'"),
+            setPlan("'paid'"),
+            "2026-11-21T10:30:00Z",
+            consume(800),
+            edit("time_zone = 'Pacific/Pago_Pago' where plan = 'paid'"),
+            gives: "2026-11-22 800 800 blocked BLOCKED"
+        ),
+        CurrentUsageCase(
+            "a time zone keeps a day open that had ended in the old one",
+            edit("cycle = 'daily', time_zone = 'Asia/Tokyo' where plan = 'paid'"),
+            setPlan("'paid'"),
+            "2026-11-20T14:30:00Z",
+            consume(800),
+            "2026-11-20T15:30:00Z",
+            edit("time_zone = 'UTC' where plan = 'paid'"),
+            gives: "2026-11-20 800 800 blocked BLOCKED"
+        ),
+        CurrentUsageCase(
             "messages are granted before the first one",
             "select grant_messages('\(ada)', 5)",
             gives: "trial 0 105 silent ALLOWED"
@@ -267,6 +286,36 @@ struct CurrentUsageTests {
             try await database.psql.ingest(event("return", "11:10:00", ["kind": "reinstated", "transaction": "T"]))
             try await compare(database, engine, "2026-11 3 800 silent ALLOWED")
         }
+    }
+
+    @Test("derive the periods of all users at once, and none for a user with a usable row")
+    func inSets() async throws {
+        let database = try await TestDatabase.fresh()
+        let psql = database.psql
+        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+        for number in UInt64(0)..<20 {
+            try await psql.execute(
+                "select set_plan('\(user(number))', 'paid'); select increment_and_check_usage('\(user(number))', 800)"
+            )
+        }
+        let blocked = "select count(*) from current_usage where tier = 'blocked'"
+        let derived = "select count(*) from headroom.derived_usage"
+        #expect(try await psql.number(blocked) == 20)
+        #expect(try await psql.number(derived) == 0)
+        try await database.moveClock(to: at("2026-12-01T00:00:00Z"))
+        #expect(try await psql.number(derived) == 20)
+        let calls = try await psql.rows(
+            """
+            begin;
+            set local track_functions = 'all';
+            \(blocked);
+            select count(*) from monthly_usage;
+            select coalesce(string_agg(funcname, ' '), 'none') from pg_stat_xact_user_functions
+            where schemaname = 'headroom' and calls >= 20 and funcname <> 'now';
+            commit
+            """
+        )
+        #expect(calls == ["0", "20", "none"])
     }
 
     @Test("have every field of an answer, and every column of the adopted table")

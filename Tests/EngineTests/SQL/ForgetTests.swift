@@ -207,6 +207,38 @@ struct ForgetTests {
         #expect(try await check(psql, unknownUsersPolicy: "free").hasPrefix("used up|free|free|0|0"))
     }
 
+    @Test("keeps a used lifetime allowance used, in every function")
+    func usedUpLifetimeAllowance() async throws {
+        let psql = try await fresh()
+        try await psql.execute(
+            """
+            set headroom.unknown_users = 'free';
+            update headroom.plans set allowance = 5 where plan = 'free';
+            insert into headroom.plans (plan, label, cycle, allowance) values ('life', 'Life', 'lifetime', 7);
+            select increment_and_check_usage('\(ada)', 5);
+            """
+        )
+        for call in ["increment_and_check_usage('\(ada)')", "set_plan('\(ada)', 'free')"] {
+            try await psql.execute("select forget_user('\(ada)')")
+            #expect(try await check(psql, unknownUsersPolicy: "free") == "used up|free|free|5|5")
+            #expect(try await psql.number("select count(*) from current_usage") == 0)
+            try await psql.execute("select \(call)")
+            #expect(try await check(psql, unknownUsersPolicy: "free") == "used up|free|free|5|5", "\(call)")
+            #expect(try await psql.text("select status from increment_and_check_usage('\(ada)')") == "BLOCKED")
+        }
+        // An operator can still open it.
+        try await psql.execute("select forget_user('\(ada)'); select grant_messages('\(ada)', 5)")
+        #expect(try await check(psql, unknownUsersPolicy: "free") == "fine|free|free|5|10")
+
+        try await psql.execute(
+            """
+            select set_plan('\(ada)', 'life'); select increment_and_check_usage('\(ada)', 7);
+            select forget_user('\(ada)'); select set_plan('\(ada)', 'life');
+            """
+        )
+        #expect(try await check(psql) == "used up|life|free|7|7")
+    }
+
     @Test("cannot be found in the table without the key of its hash")
     func keyedHash() async throws {
         let psql = try await fresh()

@@ -43,7 +43,7 @@ public struct ReferenceModel: Sendable {
     var trialStarts: [UserID: Instant] = [:]
     /// Ends of forgotten users' trials that do not follow from the start and the plan's days.
     var trialEnds: [UserID: Instant] = [:]
-    /// Messages that forgotten users had counted in trials, until these users return.
+    /// Messages that forgotten users had counted in plans that never reset, until these users return.
     var spentTrials: [UserID: [BillingPeriod: Int]] = [:]
     var grants: [UserID: [MessageKey: Int]] = [:]
     var rows: [UserID: [BillingPeriod: Row]] = [:]
@@ -221,13 +221,18 @@ extension ReferenceModel {
         return Subscriber(subscription: subscription)
     }
 
-    /// The cycle at `now`, or the next one if it was used; nil for a plan that never resets. After a change of the
-    /// anchor day or the time zone, `now` may belong to an earlier period than the used row, and starting that period
-    /// again would be a free reset.
+    /// The cycle at `now`, or the latest one after it that was used; nil for a plan that never resets. After a change of
+    /// the anchor day or the time zone, `now` may belong to an earlier period than the used row, and starting that
+    /// period again would be a free reset. The dates of two zones differ by up to two days.
     func currentCycle(of user: UserID, _ plan: Plan, anchorDay: Int, at now: Instant) -> BillingCycle? {
         guard let cycle = BillingCycle(containing: now, plan: plan, anchorDay: anchorDay),
             let next = BillingCycle(containing: cycle.end, plan: plan, anchorDay: anchorDay)
         else { return nil }
+        if plan.cycle == .daily, let last = BillingCycle(containing: next.end, plan: plan, anchorDay: anchorDay),
+            !isUnused(last.period, of: user, at: now)
+        {
+            return last
+        }
         return isUnused(next.period, of: user, at: now) ? cycle : next
     }
 }

@@ -36,16 +36,16 @@ extension ReferenceModel {
     /// `FORGET`: deletes everything except the start and the usage of a trial.
     public mutating func forget(_ user: UserID) {
         let subscription = subscribers[user]?.subscription
-        for plan in plans.values where plan.isTrial {
+        for plan in plans.values where !plan.cycle.isPeriodic {
             let period = BillingPeriod(planNamed: plan.name)
             let used = rows[user]?[period]?.count
             let isCurrentPlan = subscription?.plan.name == plan.name
-            if let subscription, isCurrentPlan {
+            if plan.isTrial, let subscription, isCurrentPlan {
                 let ends = [subscription.revokedAt, subscription.expiresAt].compactMap(\.self).min()
                 trialEnds[user] = ends ?? trialEnds[user]
             }
-            let isTrialOfUser = used != nil || isCurrentPlan || plan.name == "trial"
-            if isTrialOfUser, trialStarts[user] != nil || used ?? 0 > 0 {
+            let isPlanOfUser = used != nil || isCurrentPlan || plan.name == "trial"
+            if isPlanOfUser, plan.isTrial && trialStarts[user] != nil || used ?? 0 > 0 {
                 spentTrials[user, default: [:]][period] = used ?? spentTrials[user]?[period] ?? 0
             }
         }
@@ -56,19 +56,24 @@ extension ReferenceModel {
         grants[user] = nil
     }
 
-    /// Restores the trial usage of a forgotten user that returns.
+    /// Restores the usage of plans that never reset of a forgotten user that returns.
     mutating func restoreForgotten(_ user: UserID, at now: Instant) {
         for (period, used) in spentTrials.removeValue(forKey: user) ?? [:] {
             guard let plan = plans[period.label] else { preconditionFailure("the model never deletes a plan") }
-            let trial = ModelSubscription(plan: plan, startedAt: trialStarts[user], expiresAt: trialEnds[user])
+            let isTrial = plan.isTrial
+            let spent = ModelSubscription(
+                plan: plan,
+                startedAt: isTrial ? trialStarts[user] : nil,
+                expiresAt: isTrial ? trialEnds[user] : nil
+            )
             let snapshot = UsageSnapshot(
                 plan: plan,
-                state: .trial,
+                state: isTrial ? .trial : .free,
                 period: period,
                 used: used,
                 limit: plan.allowance,
-                startedAt: trial.startedAt ?? now,
-                expiresAt: trial.accessEndsAt,
+                startedAt: spent.startedAt ?? now,
+                expiresAt: spent.accessEndsAt,
                 observedAt: now
             )
             rows[user, default: [:]][period] = Row(

@@ -1,4 +1,5 @@
--- Deletes all data of a user and returns the number of rows. Only a trial that was started stays, under a keyed hash.
+-- Deletes all data of a user and returns the number of rows. Only what never comes back stays, under a keyed hash: a
+-- trial that was started, and the messages counted in a plan that never resets.
 -- Locks the customer, then the subscriber.
 create or replace function public.forget_user(p_user_id uuid) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -18,7 +19,7 @@ begin
     -- Before the subscriber, as for billing events.
     v_customer_id := headroom.lock_customer(array['user:' || p_user_id]);
     -- Creates a subscriber to lock if there is none, so that a first message comes before or after this. Creating it
-    -- restores a spent trial, which is spent again below. None of these rows count as deleted.
+    -- restores what was spent, which is spent again below. None of these rows count as deleted.
     select -1 - count(*) into v_rows from headroom.spent_trials as spent
     where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.spent_trial_digest(p_user_id);
     if not headroom.lock_subscriber(p_user_id) then
@@ -43,11 +44,12 @@ begin
     from (
         select
             plans.plan,
-            coalesce(least(min(subscription.revoked_at), min(subscription.expires_at)), v_subscriber.trial_ends_at)
-                as trial_ends_at,
-            coalesce(
+            case when plans.cycle = 'trial' then coalesce(
+                least(min(subscription.revoked_at), min(subscription.expires_at)), v_subscriber.trial_ends_at
+            ) end as trial_ends_at,
+            case when plans.cycle = 'trial' then coalesce(
                 least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at), min(subscription.started_at)
-            ) as trial_started_at,
+            ) end as trial_started_at,
             coalesce(max(deleted_usage.message_count), 0) as messages
         from headroom.plans as plans
         left join unnest(v_periods, v_messages) as deleted_usage (billing_period, message_count)
@@ -55,7 +57,7 @@ begin
         left join headroom.subscriptions as subscription
             on subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
                 and subscription.plan = plans.plan
-        where plans.cycle = 'trial'
+        where not headroom.is_periodic(plans.cycle)
             and (deleted_usage.billing_period is not null or subscription.plan is not null or plans.plan = 'trial')
         group by plans.plan
     ) as trials

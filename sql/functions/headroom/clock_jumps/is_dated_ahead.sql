@@ -2,7 +2,7 @@
 -- clock was ahead.
 create or replace function headroom.is_dated_ahead(p_user_id uuid, p_billing_period text, p_at timestamptz)
     returns boolean
-    language plpgsql stable set search_path = pg_catalog, pg_temp
+    language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
     return exists (
@@ -12,3 +12,4 @@ begin
     );
 end
 $$;
+grant execute on function headroom.is_dated_ahead(uuid, text, timestamptz) to headroom_operator, headroom_dashboard;

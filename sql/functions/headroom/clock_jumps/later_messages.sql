@@ -4,7 +4,7 @@
 create or replace function headroom.later_messages(
     p_user_id uuid, p_cycle text, p_day date, p_at timestamptz
 ) returns integer
-    language plpgsql stable set search_path = pg_catalog, pg_temp
+    language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
     return (
@@ -17,3 +17,5 @@ begin
     );
 end
 $$;
+grant execute on function headroom.later_messages(uuid, text, date, timestamptz)
+to headroom_operator, headroom_dashboard;

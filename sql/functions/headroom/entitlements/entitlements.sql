@@ -1,15 +1,18 @@
 -- Returns what these users may send at p_at, a row for each. p_users is distinct and ascending, and all of one bucket;
 -- the rows are in its order. p_unknown_users_policy: trial, free or deny, for users without a subscription.
 --
--- Which of several subscriptions applies is the order in "chosen". Raises HR006 if a row has a value that a check
--- constraint forbids, and an error if the plan of users without a subscription is missing. Locks nothing.
+-- Raises HR006 if a row has a value that a check constraint forbids, and an error if the plan of users without a
+-- subscription is missing. Locks nothing. headroom.derived_entitlements takes the same steps for all users at once.
 --
 -- In PL/pgSQL, so that a session plans the query once; by itself PostgreSQL would plan it again for each single user,
--- which takes ten times as long as its execution. After the steps of headroom.judged_subscriptions, "judged" sees all
--- subscriptions of a user and "chosen" keeps one. A plan with periods then gets the one of p_at (clock_day,
--- headroom.period_day), and the one that is open (day), which is the next one if the user has already used that.
--- Nothing is sorted by ORDER BY ordinal, because the rows come in that order; it keeps the result of a step from being
--- computed for each use.
+-- which takes ten times as long as its execution. "inputs" has a row for each subscription, and one for a user without
+-- any. "judged" sees all subscriptions of a user and "chosen" keeps one (headroom.subscription_rank). A plan with
+-- periods then gets the one of p_at (clock_day, headroom.period_day), and the one that is open (day,
+-- headroom.open_day). Nothing is sorted by ORDER BY ordinal, because the rows come in that order; it keeps the result
+-- of a step from being computed for each use.
+--
+-- Each lateral subquery has a limit or an offset, so that it looks each user up in an index: as a join, it could become
+-- a walk over the whole index (docs/decisions/0003-lock-order.md).
 create or replace function headroom.entitlements(
     p_bucket smallint, p_users uuid[], p_at timestamptz, p_unknown_users_policy text
 ) returns setof headroom.entitlement
@@ -18,16 +21,90 @@ create or replace function headroom.entitlements(
 as $$
 declare
     v_rows integer;
+    v_starting_plan constant text := case p_unknown_users_policy when 'trial' then 'trial' else 'free' end;
 begin
     return query
-    with judged as (
+    with inputs as (
         select
-            subscription.*,
+            request.ordinal, request.user_id, coalesce(subscriber.anchor_day, 1)::integer as anchor_day,
+            subscriber.previous_plan, spent.messages as spent_messages,
+            subscription.original_transaction_id as transaction_id, plans.plan, plans.cycle,
+            coalesce(plans.time_zone, 'UTC') as time_zone, plans.allowance, plans.enforced, plans.window_messages,
+            plans.window_seconds, plans.trial_days, subscription.started_at, subscription.expires_at,
+            subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
+            subscription.revoked_at, subscription.renews,
+            coalesce(subscriber.trial_started_at, spent.trial_started_at) as trial_started_at,
+            coalesce(subscriber.trial_ends_at, spent.trial_ends_at) as trial_ends_at
+        from unnest(p_users) with ordinality as request (user_id, ordinal)
+        left join lateral (
+            select
+                one.user_id, one.anchor_day, one.previous_plan, one.trial_ends_at,
+                least(one.trial_started_at, one.store_trial_started_at) as trial_started_at
+            from headroom.subscribers as one
+            where one.bucket = p_bucket and one.user_id = request.user_id
+            limit 1
+        ) as subscriber on true
+        -- What a forgotten user has spent, else null.
+        cross join lateral (
+            select
+                min(one.trial_started_at) filter (where v_starting_plan = 'trial') as trial_started_at,
+                min(one.trial_ends_at) filter (where v_starting_plan = 'trial') as trial_ends_at,
+                sum(one.messages) filter (where one.plan = v_starting_plan) as messages
+            from headroom.spent_trials as one
+            where subscriber.user_id is null and p_unknown_users_policy <> 'deny'
+                and one.bucket = p_bucket and one.digest = headroom.keyed_digest(
+                    request.user_id,
+                    (select secrets.inner_key from headroom.secrets where secrets.name = 'spent trials'),
+                    (select secrets.outer_key from headroom.secrets where secrets.name = 'spent trials')
+                )
+        ) as spent
+        left join lateral (
+            select one.*
+            from headroom.subscriptions as one
+            where one.bucket = p_bucket and one.user_id = request.user_id
+            offset 0
+        ) as subscription on true
+        -- Without a subscription: a trial that starts now, the free plan, or nothing. No row if it is missing.
+        cross join lateral (
+            select one.* from headroom.plans as one
+            where one.plan = coalesce(subscription.plan, v_starting_plan)
+            limit 1
+        ) as plans
+        where headroom.are_valid_inputs(
+                least(
+                    subscriber.trial_started_at, subscriber.trial_ends_at, spent.trial_started_at, spent.trial_ends_at,
+                    subscription.started_at, subscription.expires_at, subscription.grace_until,
+                    subscription.billing_issue_at, subscription.unsubscribed_at, subscription.revoked_at
+                ),
+                greatest(
+                    subscriber.trial_started_at, subscriber.trial_ends_at, spent.trial_started_at, spent.trial_ends_at,
+                    subscription.started_at, subscription.expires_at, subscription.grace_until,
+                    subscription.billing_issue_at, subscription.unsubscribed_at, subscription.revoked_at
+                ),
+                subscriber.anchor_day,
+                least(spent.messages, plans.allowance, plans.gentle_percent, plans.prominent_percent),
+                greatest(plans.gentle_percent, plans.prominent_percent), plans.cycle, plans.trial_days
+            )
+            or headroom.raise_invalid_inputs(request.user_id, p_unknown_users_policy)
+        order by request.ordinal
+    ),
+    judged as (
+        select
+            inputs.ordinal, inputs.user_id, inputs.anchor_day, inputs.previous_plan, inputs.spent_messages,
+            inputs.transaction_id, inputs.plan, inputs.cycle, inputs.time_zone, inputs.allowance, inputs.enforced,
+            inputs.window_messages, inputs.window_seconds, judgement.started_at, judgement.ends_at,
+            judgement.renews, judgement.state, judgement.denial_reason,
             -- A change of any subscription may change which of them applies.
-            min(subscription.changes_at) over same_user as next_change_at,
-            max(subscription.bought_until) over same_user as paid_until
-        from headroom.judged_subscriptions(p_bucket, p_users, p_at, p_unknown_users_policy) as subscription
-        window same_user as (partition by subscription.ordinal)
+            min(judgement.changes_at) over same_user as next_change_at,
+            max(judgement.bought_until) over same_user as paid_until
+        from inputs
+        cross join lateral headroom.judged_subscription(
+            p_at, p_unknown_users_policy, inputs.transaction_id, inputs.plan, inputs.cycle, inputs.trial_days,
+            headroom.trial_start(inputs.user_id, inputs.transaction_id, inputs.plan, inputs.started_at, p_at),
+            inputs.expires_at, inputs.grace_until, inputs.billing_issue_at, inputs.unsubscribed_at,
+            inputs.revoked_at, inputs.renews, inputs.trial_started_at, inputs.trial_ends_at
+        ) as judgement
+        window same_user as (partition by inputs.ordinal)
     ),
     chosen as (
         select distinct on (judged.ordinal)
@@ -36,31 +113,16 @@ begin
         from judged
         order by
             judged.ordinal,
-            -- Plans that were bought come first, those with access before the others, then trials. A trial that began
-            -- after everything bought before it had ended comes first. The free plan comes last.
-            case
-                when judged.plan = 'free' then 4
-                when judged.cycle <> 'trial' then case when judged.denial_reason is null then 0 else 1 end
-                when judged.denial_reason is not null then 3
-                when judged.started_at >= judged.paid_until then 0
-                else 2
-            end,
-            -- With access, the largest allowance, so that buying more never gives less.
-            case when judged.denial_reason is null
-                then headroom.comparable_allowance(judged.cycle, judged.allowance, judged.enforced)
-            end desc nulls first,
-            -- A refund, then a billing issue, then a cancellation.
-            case judged.state
-                when 'revoked' then 0 when 'billing_retry' then 1 when 'grace_period' then 1 when 'cancelled' then 2
-                when 'free' then 4 else 3
-            end,
-            -- The one that ends last, so that the result does not depend on the order of the rows.
+            headroom.subscription_rank(
+                judged.plan, judged.cycle, judged.allowance, judged.enforced, judged.state, judged.denial_reason,
+                judged.started_at, judged.paid_until
+            ),
             coalesce(judged.ends_at, 'infinity') desc, judged.transaction_id desc
     ),
     clocked as (
         select
-            chosen.*, headroom.next_period_day(chosen.cycle, chosen.clock_day) as clock_next_day,
-            -- Rarely true: the anchor day has become later, the time zone is another one, or the clock was set back.
+            chosen.*,
+            -- Rarely true.
             case when chosen.clock_day is null then false else coalesce((
                 select true from public.message_usage as usage
                 where usage.bucket = p_bucket and usage.user_id = chosen.user_id
@@ -74,27 +136,20 @@ begin
     opened as (
         select
             clocked.*,
-            -- Else the clock would name the period before that of a used row. The used row's period stays.
-            clocked.has_later_period and headroom.is_used_period(
-                clocked.user_id, headroom.period_label(clocked.cycle, clocked.clock_next_day)
-            ) as is_next
+            case
+                when clocked.has_later_period
+                    then headroom.open_day(clocked.user_id, clocked.cycle, clocked.clock_day, p_at)
+                else clocked.clock_day
+            end as day
         from clocked
         order by clocked.ordinal
     ),
     bounded as (
         select
-            opened.*, case when opened.is_next then opened.clock_next_day else opened.clock_day end as day,
+            opened.*,
+            headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone) as begins_at,
             headroom.period_start(
-                opened.cycle, case when opened.is_next then opened.clock_next_day else opened.clock_day end,
-                opened.anchor_day, opened.time_zone
-            ) as begins_at,
-            headroom.period_start(
-                opened.cycle,
-                case
-                    when opened.is_next then headroom.next_period_day(opened.cycle, opened.clock_next_day)
-                    else opened.clock_next_day
-                end,
-                opened.anchor_day, opened.time_zone
+                opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day, opened.time_zone
             ) as resets_at
         from opened
     )
@@ -119,10 +174,10 @@ begin
     from bounded
     order by bounded.ordinal;
     get diagnostics v_rows = row_count;
-    -- headroom.dated_subscriptions has no row for a user whose plan is missing.
+    -- "inputs" has no row for a user whose plan is missing.
     if v_rows < cardinality(p_users) then
         raise exception 'headroom.plans has no plan named %, which users without a subscription are on',
-            case p_unknown_users_policy when 'trial' then 'trial' else 'free' end
+            v_starting_plan
             using hint = 'Insert it, or start the service with another --unknown-users.';
     end if;
 end

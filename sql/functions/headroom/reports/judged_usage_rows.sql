@@ -1,5 +1,5 @@
--- Usage rows with their standing: how much of headroom.usage_rows follows without headroom.entitlement, which takes ten
--- times as long as a look at the user's subscriptions.
+-- Usage rows with their standing: how much of headroom.usage_rows follows without headroom.derived_entitlements, which
+-- takes five times as long for one user as a look at the user's subscriptions.
 --
 -- A current row has the period that an answer to its user shows. standing is
 -- u, usable: current, the next message would count in the row as it is;
@@ -8,7 +8,7 @@
 -- o, over: not current;
 -- w, without plan: not current, but older clients count in it;
 -- d, denied: as w, but users without a plan may not send;
--- ?: only headroom.entitlement can tell.
+-- ?: only headroom.derived_entitlements can tell.
 --
 -- has_ended: the columns of the row alone say that it is over.
 --
@@ -22,6 +22,8 @@ with constants as (
         headroom.now() as now,
         -- A row that is dated later was written while the clock was ahead.
         headroom.now() + interval '1 hour' as latest,
+        -- An edit of the plan's time zone moves the end of a day or a week by less than two days.
+        headroom.now() - interval '2 days' as latest_end,
         to_char(headroom.now() at time zone 'UTC', 'YYYY-MM') as month,
         -- The calendar's month, week and day (UTC).
         array(
@@ -62,14 +64,31 @@ select
     usage.bucket, usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.granted, usage."limit",
     usage.plan_limit, usage.plan, usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.updated_at,
     usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent, plans.enforced,
-    coalesce(usage.resets_at <= (select constants.now from constants) and usage.usable_until > '-infinity', false)
+    coalesce(
+        usage.resets_at <= (select constants.now from constants) and usage.usable_until > '-infinity'
+        and (
+            usage.plan_revision = (select constants.revision from constants)
+            or usage.resets_at <= (select constants.latest_end from constants)
+            or length(usage.billing_period) = 7
+        ),
+        false
+    )
     or usage.billing_period <> all((select constants.labels from constants)::text[]) as has_ended,
+    -- By itself, because a condition on it is evaluated before the standing.
+    usage.usable_until > (select constants.now from constants)
+    and usage.plan_revision = (select constants.revision from constants)
+    and usage.updated_at <= (select constants.latest from constants) as is_usable,
     case
         when usage.usable_until > (select constants.now from constants)
             and usage.plan_revision = (select constants.revision from constants)
             and usage.updated_at <= (select constants.latest from constants)
             then 'u'::"char"
         when usage.resets_at <= (select constants.now from constants) and usage.usable_until > '-infinity'
+            and (
+                usage.plan_revision = (select constants.revision from constants)
+                or usage.resets_at <= (select constants.latest_end from constants)
+                or length(usage.billing_period) = 7
+            )
             or usage.billing_period <> all((select constants.labels from constants)::text[])
             then 'o'::"char"
         else (

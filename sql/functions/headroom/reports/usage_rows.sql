@@ -14,22 +14,22 @@ select
     usage.bucket,
     usage.user_id,
     usage.billing_period,
-    coalesce((usage.snapshot).plan, usage.plan) as plan,
+    coalesce(derived.plan, usage.plan) as plan,
     -- The row may have the state of an earlier trial, which an operator had ended.
-    case usage.standing when 't' then 'trial' else coalesce((usage.snapshot).state, usage.state) end as state,
+    case usage.standing when 't' then 'trial' else coalesce(derived.state, usage.state) end as state,
     usage.message_count,
-    coalesce((usage.snapshot).used, usage.message_count) as used,
+    coalesce(derived.used, usage.message_count) as used,
     case usage.held
         when 0 then 0
         else coalesce(
-            (usage.snapshot).held, headroom.held_messages(usage.user_id, usage.billing_period, usage.held)
+            derived.held, headroom.held_messages(usage.user_id, usage.billing_period, usage.held)
         )
     end as held,
     case
         when usage.standing in ('e', 't') then headroom.effective_limit(
             usage.plan, usage.plan_limit, usage."limit", usage.granted, usage.allowance
         )
-        when (usage.snapshot).plan is not null then (usage.snapshot)."limit"
+        when derived.plan is not null then derived."limit"
         else usage."limit"
     end as "limit",
     case
@@ -42,16 +42,8 @@ select
         when (usage.standing = 'u' or usage.standing = 'o') and usage.held = 0 then headroom.tier_of(
             usage.message_count::bigint, usage."limit", usage.gentle_percent, usage.prominent_percent, usage.enforced
         )
-        when usage.standing in ('t', 'd') or (usage.snapshot).denial_reason is not null then 'blocked'
-        when (usage.snapshot).plan is not null then (
-            select headroom.fuller_tier(
-                (usage.snapshot).used::bigint + (usage.snapshot).held, (usage.snapshot)."limit",
-                (usage.snapshot).window_used::bigint + (usage.snapshot).window_held,
-                (usage.snapshot).window_limit, plans.gentle_percent, plans.prominent_percent, plans.enforced
-            )
-            from headroom.plans as plans
-            where plans.plan = (usage.snapshot).plan
-        )
+        when usage.standing in ('t', 'd') or derived.denial_reason is not null then 'blocked'
+        when derived.plan is not null then derived.tier
         else headroom.tier_of(
             usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held),
             case usage.standing
@@ -63,29 +55,41 @@ select
             usage.gentle_percent, usage.prominent_percent, usage.enforced
         )
     end as tier,
-    coalesce((usage.snapshot).started_at, usage.started_at) as started_at,
+    coalesce(derived.started_at, usage.started_at) as started_at,
     case
-        when (usage.snapshot).plan is not null then (usage.snapshot).resets_at
+        when derived.plan is not null then derived.resets_at
         else usage.resets_at
     end as resets_at,
     case
-        when (usage.snapshot).plan is not null then (usage.snapshot).expires_at
-        when usage.standing = 't' then (usage.ended).expires_at
+        when derived.plan is not null then derived.expires_at
+        when usage.standing = 't' then (
+            -- An edit of the plan's days moves the end.
+            select ended.expires_at from headroom.derived_entitlements as ended
+            where ended.bucket = usage.bucket and ended.user_id = usage.user_id
+        )
         else usage.expires_at
     end as expires_at,
     usage.updated_at,
-    usage.standing in ('u', 'e', 't') or (usage.snapshot).plan is not null as is_current,
+    usage.standing in ('u', 'e', 't') or derived.plan is not null as is_current,
     case
         when usage.standing = 'u' then true
         when usage.standing = 'o' then false
-        when (usage.snapshot).plan is not null
-            then (usage.snapshot).resets_at is not null or (usage.snapshot).denial_reason is null
+        when derived.plan is not null
+            then derived.resets_at is not null or derived.denial_reason is null
         else usage.standing in ('e', 'w', 'd')
     end as is_open,
     usage.has_ended,
-    usage.standing in ('t', 'd') or coalesce((usage.snapshot).denial_reason is not null, false) as has_no_access,
+    usage.standing in ('t', 'd') or coalesce(derived.denial_reason is not null, false) as has_no_access,
+    usage.is_usable,
     usage.ctid
-from headroom.answered_usage_rows as usage;
+from headroom.judged_usage_rows as usage
+left join lateral (
+    select one.* from headroom.derived_usage as one
+    where usage.standing = '?' and one.bucket = usage.bucket and one.user_id = usage.user_id
+        and one.billing_period = usage.billing_period
+    -- Keeps it lateral: a join would derive the periods of all users for each range of pages.
+    order by null::boolean
+) as derived on true;
 comment on view headroom.usage_rows is
     'Usage rows as they would be answered now, and whether their period is the open one of their user.';
 grant select on headroom.usage_rows to headroom_service;

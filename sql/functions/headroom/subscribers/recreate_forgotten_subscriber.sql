@@ -1,4 +1,5 @@
--- Creates the subscriber of a forgotten user that has a spent trial, so that the trial stays spent. Functions that
+-- Creates the subscriber of a forgotten user that has spent a trial, or messages of a plan that never resets, so that
+-- these stay spent. Functions that
 -- write usage without creating a subscriber call it first.
 create or replace function headroom.recreate_forgotten_subscriber(p_user_id uuid) returns void
     language plpgsql set search_path = pg_catalog, pg_temp

@@ -1,6 +1,6 @@
--- Trigger function: restores the spent trials of forgotten users when these get a row in headroom.subscribers again.
--- The start of a trial goes into that row, its messages into a usage row. Looks all inserted users up at once; nearly
--- always none of them has a spent trial. Locks the usage rows in the order of the users.
+-- Trigger function: restores what forgotten users had spent when these get a row in headroom.subscribers again. The
+-- start of a trial goes into that row, the messages of each plan that never resets into a usage row. Looks all inserted
+-- users up at once; nearly always none of them has spent anything. Locks the usage rows in the order of the users.
 create or replace function headroom.restore_spent_trial() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -48,7 +48,8 @@ begin
                     started_at, expires_at
                 ) values (
                     v_bucket, v_user_id, v_spent.plan, v_spent.messages, v_plan.allowance, headroom.now(),
-                    v_spent.plan, v_plan.allowance, 'trial', v_spent.trial_started_at, coalesce(
+                    v_spent.plan, v_plan.allowance, case v_plan.cycle when 'lifetime' then 'free' else 'trial' end,
+                    v_spent.trial_started_at, coalesce(
                         v_spent.trial_ends_at, v_spent.trial_started_at + make_interval(hours => 24 * v_plan.trial_days)
                     )
                 )

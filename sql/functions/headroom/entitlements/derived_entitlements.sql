@@ -1,0 +1,183 @@
+-- What each user without a usable row (headroom.is_usable) may send now, derived as headroom.entitlements does it for
+-- some users. The columns about the plan are null for a user with an invalid value, without a plan, or with a plan
+-- whose time zone PostgreSQL does not know any more: so a report of all users does not fail.
+--
+-- One user: a condition on bucket and user_id is applied to each table. newest_period is the latest that may be a label
+-- of a month, week or day, which begin with a digit. A function that reads a user's rows is called only for the rare
+-- user for whom it may matter. ORDER BY sorts nothing: it keeps the columns of a step from being computed for each use
+-- (headroom.judged_usage_rows).
+create or replace view headroom.derived_entitlements with (security_barrier) as
+with constants as (
+    select
+        headroom.now() as now,
+        -- A row that is dated later was written while the clock was ahead.
+        headroom.now() + interval '1 hour' as latest,
+        revised.revision, policies.policy,
+        case policies.policy when 'trial' then 'trial' else 'free' end as starting_plan,
+        array(
+            select plans.plan from headroom.plans as plans
+            where plans.time_zone is not null and not headroom.is_time_zone(plans.time_zone)
+        ) as lost_plans
+    from headroom.plan_revision as revised
+    cross join (select headroom.unknown_users_policy() as policy) as policies
+),
+users as (
+    select
+        one.bucket, one.user_id,
+        max(one.billing_period) filter (where ascii(one.billing_period) between 48 and 57) as newest_period,
+        coalesce(bool_or(one.window_ends_at > (select constants.now from constants)), false) as may_have_window
+    from (
+        -- A subscriber in another bucket would not be found (headroom.raise_discarded_row).
+        select
+            subscriber.bucket, subscriber.user_id, null::text as billing_period, null::timestamptz as window_ends_at,
+            false as is_usable
+        from headroom.subscribers as subscriber
+        where subscriber.bucket = headroom.bucket_of(subscriber.user_id)
+        union all
+        select
+            usage.bucket, usage.user_id, usage.billing_period, usage.window_ends_at,
+            usage.usable_until > (select constants.now from constants)
+            and usage.updated_at <= (select constants.latest from constants)
+            and usage.plan_revision = (select constants.revision from constants) as is_usable
+        from public.message_usage as usage
+    ) as one
+    group by one.bucket, one.user_id
+    having not bool_or(one.is_usable)
+),
+inputs as (
+    select
+        users.bucket, users.user_id, users.newest_period, users.may_have_window,
+        (select constants.now from constants) as now, (select constants.policy from constants) as policy,
+        coalesce(subscriber.anchor_day, 1)::integer as anchor_day, spent.messages as spent_messages,
+        subscription.original_transaction_id as transaction_id, plans.plan, plans.cycle,
+        plans.allowance, plans.enforced, plans.trial_days,
+        subscription.started_at, subscription.expires_at, subscription.grace_until, subscription.billing_issue_at,
+        subscription.unsubscribed_at, subscription.revoked_at, subscription.renews,
+        coalesce(
+            least(subscriber.trial_started_at, subscriber.store_trial_started_at), spent.trial_started_at
+        ) as trial_started_at,
+        coalesce(subscriber.trial_ends_at, spent.trial_ends_at) as trial_ends_at
+    from users
+    left join headroom.subscribers as subscriber
+        on subscriber.bucket = users.bucket and subscriber.user_id = users.user_id
+    left join headroom.subscriptions as subscription
+        on subscription.bucket = users.bucket and subscription.user_id = users.user_id
+    left join lateral (
+        select
+            min(one.trial_started_at) filter (where one.starting_plan = 'trial') as trial_started_at,
+            min(one.trial_ends_at) filter (where one.starting_plan = 'trial') as trial_ends_at,
+            sum(one.messages) filter (where one.plan = one.starting_plan) as messages
+        from (
+            select spent.*, (select constants.starting_plan from constants) as starting_plan
+            from headroom.spent_trials as spent
+            where subscriber.user_id is null and (select constants.policy from constants) <> 'deny'
+                and spent.bucket = users.bucket and spent.digest = headroom.keyed_digest(
+                    users.user_id,
+                    (select secrets.inner_key from headroom.secrets as secrets where secrets.name = 'spent trials'),
+                    (select secrets.outer_key from headroom.secrets as secrets where secrets.name = 'spent trials')
+                )
+        ) as one
+    ) as spent on true
+    left join headroom.plans as plans
+        on plans.plan = coalesce(subscription.plan, (select constants.starting_plan from constants))
+            and plans.plan <> all((select constants.lost_plans from constants)::text[])
+            and headroom.are_valid_inputs(
+                least(
+                    subscriber.trial_started_at, subscriber.trial_ends_at, spent.trial_started_at, spent.trial_ends_at,
+                    subscription.started_at, subscription.expires_at, subscription.grace_until,
+                    subscription.billing_issue_at, subscription.unsubscribed_at, subscription.revoked_at
+                ),
+                greatest(
+                    subscriber.trial_started_at, subscriber.trial_ends_at, spent.trial_started_at, spent.trial_ends_at,
+                    subscription.started_at, subscription.expires_at, subscription.grace_until,
+                    subscription.billing_issue_at, subscription.unsubscribed_at, subscription.revoked_at
+                ),
+                subscriber.anchor_day,
+                least(spent.messages, plans.allowance, plans.gentle_percent, plans.prominent_percent),
+                greatest(plans.gentle_percent, plans.prominent_percent), plans.cycle, plans.trial_days
+            )
+    order by null::boolean
+),
+judged as (
+    select
+        inputs.bucket, inputs.user_id, inputs.newest_period, inputs.may_have_window, inputs.now, inputs.anchor_day,
+        inputs.spent_messages, inputs.transaction_id, inputs.plan, inputs.cycle, inputs.allowance, inputs.enforced,
+        judgement.started_at, judgement.ends_at, judgement.state, judgement.denial_reason,
+        max(judgement.bought_until) over same_user as paid_until
+    from inputs
+    left join lateral headroom.judged_subscription(
+        inputs.now, inputs.policy, inputs.transaction_id, inputs.plan, inputs.cycle, inputs.trial_days,
+        headroom.trial_start(
+            inputs.user_id, inputs.transaction_id, inputs.plan, inputs.started_at, inputs.now
+        ),
+        inputs.expires_at, inputs.grace_until, inputs.billing_issue_at, inputs.unsubscribed_at, inputs.revoked_at,
+        inputs.renews, inputs.trial_started_at, inputs.trial_ends_at
+    ) as judgement on true
+    window same_user as (partition by inputs.bucket, inputs.user_id)
+),
+ranked as (
+    select
+        judged.*,
+        row_number() over (
+            partition by judged.bucket, judged.user_id
+            order by
+                -- An invalid one comes first.
+                judged.plan is not null,
+                headroom.subscription_rank(
+                    judged.plan, judged.cycle, judged.allowance, judged.enforced, judged.state, judged.denial_reason,
+                    judged.started_at, judged.paid_until
+                ),
+                coalesce(judged.ends_at, 'infinity') desc, judged.transaction_id desc
+        ) as place
+    from judged
+),
+chosen as (
+    select
+        ranked.*, coalesce(plans.time_zone, 'UTC') as time_zone, plans.window_messages, plans.window_seconds,
+        plans.gentle_percent, plans.prominent_percent,
+        headroom.period_day(
+            ranked.cycle, ranked.now, ranked.anchor_day, coalesce(plans.time_zone, 'UTC')
+        ) as clock_day
+    from ranked
+    left join headroom.plans as plans on plans.plan = ranked.plan
+    where ranked.place = 1
+    order by null::boolean
+),
+opened as (
+    select
+        chosen.*,
+        case
+            when chosen.newest_period > headroom.period_label(chosen.cycle, chosen.clock_day) then headroom.open_day(
+                chosen.user_id, chosen.cycle, chosen.clock_day, chosen.now
+            )
+            else chosen.clock_day
+        end as day,
+        case
+            when chosen.clock_day is null then chosen.spent_messages
+            when chosen.newest_period > headroom.period_label(
+                chosen.cycle, headroom.next_period_day(chosen.cycle, chosen.clock_day)
+            ) then headroom.later_messages(
+                chosen.user_id, chosen.cycle, chosen.clock_day, chosen.now
+            )
+        end as other_messages
+    from chosen
+    order by null::boolean
+)
+select
+    opened.bucket, opened.user_id, opened.may_have_window, opened.transaction_id is not null as has_subscription,
+    opened.plan, opened.cycle, opened.state, opened.denial_reason,
+    coalesce(headroom.period_label(opened.cycle, opened.day), opened.plan) as billing_period,
+    case when opened.denial_reason = 'no_subscription' then 0 else opened.allowance end as allowance,
+    case
+        when opened.plan is not null then coalesce(
+            headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone),
+            opened.started_at, opened.now
+        )
+    end as started_at,
+    headroom.period_start(
+        opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day, opened.time_zone
+    ) as resets_at,
+    opened.ends_at as expires_at, opened.other_messages as spent_messages, opened.gentle_percent,
+    opened.prominent_percent, opened.enforced, opened.window_messages, opened.window_seconds
+from opened
+order by null::boolean;

@@ -1,0 +1,37 @@
+-- The open period of each user without a usable row, and its usage. Also for a user without a row of that period.
+create or replace view headroom.derived_usage with (security_barrier) as
+with counted as (
+    select
+        derived.*,
+        case when derived.plan is not null then least(
+            coalesce(usage.message_count, 0)::bigint + coalesce(derived.spent_messages, 0), 2147483647
+        )::integer end as used,
+        case
+            when usage.held > 0 then headroom.held_messages(usage.user_id, usage.billing_period, usage.held) else 0
+        end as held,
+        headroom.effective_limit(
+            usage.plan, usage.plan_limit, usage."limit", usage.granted, derived.allowance
+        ) as "limit",
+        usage.updated_at,
+        case when derived.may_have_window and derived.window_seconds is not null then headroom.window_taken(
+            derived.user_id, derived.window_seconds, headroom.now()
+        ) else 0 end as window_taken
+    from headroom.derived_entitlements as derived
+    left join public.message_usage as usage
+        on usage.bucket = derived.bucket and usage.user_id = derived.user_id
+            and usage.billing_period = derived.billing_period
+    order by null::boolean
+)
+select
+    counted.bucket, counted.user_id, counted.has_subscription, counted.cycle, counted.billing_period, counted.plan,
+    counted.state, counted.denial_reason, counted.used, counted.held, counted."limit",
+    case
+        when counted.denial_reason is not null then 'blocked'
+        when counted.plan is not null then headroom.fuller_tier(
+            counted.used::bigint + counted.held, counted."limit", counted.window_taken, counted.window_messages,
+            counted.gentle_percent, counted.prominent_percent, counted.enforced
+        )
+    end as tier,
+    counted.started_at, counted.resets_at, counted.expires_at, counted.updated_at, counted.enforced
+from counted
+order by null::boolean;
