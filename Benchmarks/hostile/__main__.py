@@ -19,11 +19,11 @@ from support import processes
 from support.certificates import Authority
 from support.processes import Failure
 
-from . import http_scenarios, scenarios
+from . import floods, http_scenarios, scenarios
 from .scenarios import Contender, Sample
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SCENARIOS = ("throughput", "fairness", "singles", "long_replies", "hostile", "bodies", "http", "overload")
+SCENARIOS = ("throughput", "fairness", "singles", "long_replies", "hostile", "bodies", "http", "floods", "overload")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -117,6 +117,12 @@ def one_round(contender: Contender, chosen: argparse.Namespace, figures: Figures
                     sample = scenarios.http_probes(contender, connections, chosen.seconds, tls)
                     name = f"health beside {connections} hostile, {'TLS' if tls else 'plain text'}"
                     figures.add(name, contender.name, sample)
+    if "floods" in chosen.only:
+        authority = Authority()
+        for kind in floods.KINDS:
+            with contender.serving(http="127.0.0.1:0", tls=authority):
+                sample = http_scenarios.flood(contender, kind, authority.certificate, chosen.seconds)
+                figures.add(f"flood: {kind}", contender.name, sample)
 
 
 def under_overload(contenders: list[Contender], chosen: argparse.Namespace, work: Path, figures: Figures) -> None:

@@ -17,6 +17,8 @@ from .scenarios import Sample, good_clients
 
 #: The number of connections, out of 256 (http-connections-maximum).
 BODY_CONNECTIONS = 64
+#: All from one address, and few, because each sends as much as it can.
+FLOOD_CONNECTIONS = 16
 #: The settings with which the service accepts all posts of the attackers.
 BODY_SETTINGS = ("--revenuecat-authorization", AUTHORIZATION)
 PROBES = ("/healthz", "/readyz")
@@ -71,3 +73,22 @@ def bodies(service: Headroom, connections: int, seconds: float) -> Sample:
         wrong = sum(count for answer, count in answers.items() if answer[:3] != answer[-3:])
         sample |= {"bodies_per_second": rounded(sum(answers.values()) / took), "bodies_answered_otherwise": wrong}
     return sample
+
+
+def flood(service: Headroom, kind: str, certificate: str, seconds: float) -> Sample:
+    """The service's memory while peers without a token flood a port, and the probes beside them."""
+    port = service.port if kind.startswith("line port") else service.http_port
+    attackers = processes.start(
+        [sys.executable, "-m", "hostile.floods", str(port), str(certificate), kind, str(FLOOD_CONNECTIONS)],
+        log=service.work / "floods.log", stdout=subprocess.PIPE,
+    )  # fmt: skip
+    if attackers.stdout.readline() != b"ready\n":
+        raise Failure("the attackers did not start")
+    begin, used = time.monotonic(), processor_seconds(service.pid)
+    time.sleep(seconds)
+    took, used = time.monotonic() - begin, processor_seconds(service.pid) - used
+    highest = resident_bytes(service.pid, "VmHWM")
+    attackers.terminate()
+    sample = json.loads(attackers.stdout.readline())
+    processes.stop(attackers)
+    return {"resident_highest_mb": rounded(highest / 1e6), "processors": rounded(used / took), **sample}
