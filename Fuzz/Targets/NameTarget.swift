@@ -13,8 +13,9 @@ enum NameTarget {
         var decisions = FuzzInput(input)
         let choice = decisions.byte()
         let name = decisions.remainder
-        // In a line, a name cannot begin as an option does (docs/user-ids.md).
-        if OptionName.allCases.contains(where: { name.starts(with: "\($0.rawValue)=".utf8) }) { return }
+        // In a line, a name cannot begin as an option does, in either case (docs/user-ids.md).
+        let lowered = name.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+        if OptionName.allCases.contains(where: { lowered.starts(with: "\($0.rawValue)=".utf8) }) { return }
         let expected = userInLine(name)
         try requireEqual(user(inURL: encoded(name) { _ in true }), expected, "all bytes encoded")
         if let query = PercentDecoding.text(encoded(name) { _ in true }, plusIsSpace: true) {
