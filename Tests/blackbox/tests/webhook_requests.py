@@ -230,17 +230,20 @@ class Requests(Webhooks):
         notification = lambda kind, subtype, **fields: self.app_store.notification(
             kind, subtype, PURCHASE, user, transaction, expiresDate=END, **fields
         )
-        for event, kind in (
-            (self.event(type=long), long[:64]), (self.event(type="CANCELLATION", cancel_reason=long), f"CANCELLATION: {long[:64]}"),
-            (self.event(type="A_TYPE_TO_COME", aliases={"a": 1}, expiration_at_ms="soon", product_id=[]), "A_TYPE_TO_COME"),
-            (notification(long, None), long[:64]), (notification("DID_RENEW", long), f"DID_RENEW: {long[:64]}"),
-            (notification("A_TYPE_TO_COME", None, quantity="many", productId=[]), "A_TYPE_TO_COME"),
-            (stripe(long, PURCHASE, id="x", object="y"), long[:64]),
-            (stripe("customer.subscription.to_come", PURCHASE, id=[], items=[], metadata=7), "customer.subscription.to_come"),
-        ):  # fmt: skip
-            with self.subTest(kind=kind):
+        for source, event, kind in (
+            ("revenuecat", self.event(type=long), long[:64]),
+            ("revenuecat", self.event(type="CANCELLATION", cancel_reason=long), f"CANCELLATION: {long[:64]}"),
+            ("revenuecat", self.event(type="TO_COME", aliases={"a": 1}, expiration_at_ms="soon", product_id=[]), "TO_COME"),
+            ("appstore", notification(long, None), long[:64]),
+            ("appstore", notification("DID_RENEW", long), f"DID_RENEW: {long[:64]}"),
+            ("appstore", notification("TO_COME", None, quantity="many", productId=[]), "TO_COME"),
+            ("stripe", stripe(long, PURCHASE, id="x", object="y"), long[:64]),
+            ("stripe", stripe("customer.subscription.to_come", PURCHASE, id=[], items=[], metadata=7), "customer.subscription.to_come"),
+        ):
+            with self.subTest(source=source, kind=kind):
                 self.assertEqual(self.deliver(event)["outcome"], "ignored")
-                self.assertEqual(self.psql.number(f"select count(*) from headroom.billing_events where type = '{kind}'"), 1)
+                stored = f"select count(*) from headroom.billing_events where source = '{source}' and type = '{kind}'"
+                self.assertEqual(self.psql.number(stored), 1)
         self.assertEqual(self.psql.run(f"select from headroom.subscriptions where original_transaction_id = '{transaction}'"), [])
 
     def test_an_empty_token_of_the_app_store_names_nobody(self):
@@ -269,7 +272,7 @@ class Requests(Webhooks):
         self.assertIn(f"level=notice msg=\"a store event is stored\" event.id={name} event.outcome=failed", self.service.log())
         metrics = self.service.http("GET", "/metrics").text
         self.assertIn(
-            'headroom_webhook_requests_total{source="revenuecat",type="NON_RENEWING_PURCHASE",outcome="failed"} 1', metrics
+            'headroom_webhook_requests_total{source="revenuecat",type="non_renewing_purchase",outcome="failed"} 1', metrics
         )
         self.psql.run("drop function refuse() cascade")
         self.command("events", "replay", "revenuecat", name)
