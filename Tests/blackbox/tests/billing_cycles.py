@@ -106,7 +106,7 @@ class BillingCycles(Case):
     def test_sentences_of_a_day_without_a_limit_or_with_an_end_of_access(self):
         endless = self.subscriber("endless", used=1)
         usage = self.at(self.CLOCK, endless, "USAGE {}")
-        self.assertEqual((usage["limit"], usage["accessible"]), ("unlimited", "1 message used; the next period begins in 12 hours"))
+        self.assertEqual((usage["limit"], usage["accessible"]), ("unlimited", "1 message used; the next period begins in 5 hours"))
         ending = self.subscriber("day", "state=cancelled", used=17)
         usage = self.at(self.CLOCK, ending, "USAGE {}")
         self.assertEqual((usage["expires"], usage["banner"]), ("2026-10-23T22:00:00Z", "You have 3 conversations left"))

@@ -229,7 +229,7 @@ class EverySentence(WordsCase):
         self.put("day", 1000, banner=("blocked_wait", MIDNIGHT), accessible=of_day(1000))
         for plan, limit in (("pack", 1000), ("single", 1)):
             self.put(plan, limit, state="free", banner=("blocked_lifetime", {"limit": limit}), accessible=of_all(limit, limit))
-        self.put("none", 0, banner="blocked_no_messages", accessible=of_month(0, 0))
+        self.put("none", None, banner="blocked_no_messages", accessible=of_month(0, 0))
         ended = ("blocked_ended", {"label": "Premium", "date": (3, 15)})
         for state, word, banner in (("expired", "expired", ended), ("revoked", "refunded", "blocked_refunded")):
             self.put("paid", 9, after=f"state={state}", state=word, banner=banner, accessible=of_month(9, 800))

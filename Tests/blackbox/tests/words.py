@@ -98,7 +98,7 @@ class EditedWords(WordsCase):
         user = self.subscriber(used=640)
         self.psql.run("delete from headroom.words where lang = 'de'")
         self.assertEqual(self.banner(f"CHECK {user} lang=de"), GENTLE["en"])
-        self.assertEqual(self.psql.number("select headroom.restore_words('de')"), 60)
+        self.assertEqual(self.psql.number("select headroom.restore_words('de')"), 75)
         self.assertEqual(self.banner(f"CHECK {user} lang=de"), GENTLE["de"])
         self.assertEqual(self.psql.number("select headroom.restore_words('de')"), 0)
         self.assertIn("Shipped are de, en, es, fr, ja, pl, pt", self.refusal("select headroom.restore_words('xx')"))
