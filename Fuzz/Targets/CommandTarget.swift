@@ -11,7 +11,7 @@ enum CommandTarget {
     static func check(_ input: [UInt8]) throws(Violation) {
         let tokens = input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
         let request = try decodeOne(array(tokens))
-        if tokens.allSatisfy(isInlineToken), !isBinary(request), tokens[0].first != UInt8(ascii: "*") {
+        if tokens.allSatisfy(isInlineToken), !isBinary(tokens), tokens[0].first != UInt8(ascii: "*") {
             let line = try decodeOne(Array(tokens.joined(separator: [UInt8(ascii: " ")])) + Array("\r\n".utf8))
             try requireEqual(line.kind, request.kind, "a line and an array")
         }
@@ -29,13 +29,10 @@ enum CommandTarget {
         }
     }
 
-    /// Whether the request has bytes that no line may have.
-    private static func isBinary(_ request: DecodedRequest) -> Bool {
-        switch request {
-        case .command(.echo(let text)), .command(.ping(let text?)):
-            text.bytes.withUnsafeBytes { $0.textError != nil }
-        default: false
-        }
+    /// Whether the tokens are those of a verb that takes any bytes in an array, and some are bytes that no line may have.
+    private static func isBinary(_ tokens: [[UInt8]]) -> Bool {
+        let verb = tokens[0].withUnsafeBytes { Verb($0) }
+        return verb?.definition.arguments == .bytes && tokens.contains { $0.withUnsafeBytes { $0.textError != nil } }
     }
 
     private static let permissions: [Permissions] = [

@@ -26,7 +26,7 @@ extension BadInput {
             "CONSUME \(userText) 1 1", "CHECK \(userText) 1 1", "USAGE \(userText) 2026-11 1", "PING a b",
             "HISTORY \(userText) 1 1", "SETPLAN \(userText) paid paid", "RESETUSAGE \(userText) 2026-11 1",
             "ECHO a b", "REPORT 2026-11 2026-12", "TOP 2026-11 5 5", "TOP 5 2026-11", "TOP 5 5", "HELP PING PING",
-            "INFO a", "QUIT now", "SELECT 0 0",
+            "QUIT now", "SELECT 0 0",
         ].map { .line($0) }
         // Malformed users.
         + [
@@ -42,7 +42,7 @@ extension BadInput {
             "COMMIT \(userText) -1 key=a", "COMMIT \(userText) 1 2 key=a",
             "COMMIT \(userText) key=a ttl=5", "RELEASE \(userText) key=\(String(repeating: "ä", count: 65))",
             "CONSUME \(userText) key=\(String(repeating: "k", count: 129))",
-            "CONSUME \(userText) secret=1", "CONSUME \(userText) =1", "CONSUME \(userText) =", "INFO a=b", "HELP a=b",
+            "CONSUME \(userText) secret=1", "CONSUME \(userText) =1", "CONSUME \(userText) =", "HELP a=b",
             "CONSUME user=\(userText)", "CONSUME key=1 \(userText)",
         ].map { .line($0) }
         // GRANT and FORGET.
@@ -89,10 +89,12 @@ extension BadInput {
         ].map { .line("\(setPlan) \($0)") }
         // The commands that Redis clients send when they connect.
         + [
-            "HELP secret", "SELECT 1", "SELECT -1", "SELECT zero", "SELECT 00", "HELLO 1", "HELLO 4", "HELLO two",
+            "HELP secret", "SELECT 1", "SELECT -1", "SELECT zero", "SELECT 00", "HELLO two",
             "HELLO 03", "HELLO 3 AUTH secret", "HELLO 3 SETNAME n AUTH name", "HELLO 3 auth",
             "HELLO 3 SETNAME", "HELLO 3 secret", "HELLO SETNAME n", "HELLO AUTH name secret",
             "HELLO 3 AUTH name secret AUTH name secret", "HELLO 3 AUTH name secret secret",
             "AUTH", "AUTH name secret secret",
         ].map { .line($0) }
+        + ["HELLO 1", "HELLO 4", "HELLO 4 AUTH name secret"].map { .line($0, .noProto) }
+        + ["CLIENT", "CLIENT TRACKING ON", "CLIENT UNBLOCK 1", "COMMAND GETKEYS"].map { .line($0, .err) }
 }

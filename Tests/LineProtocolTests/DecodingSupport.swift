@@ -62,7 +62,10 @@ extension Verb {
     /// The shortest valid request: the syntax without its optional parts, with a value for each placeholder.
     var shortestRequest: String {
         var request = syntax.replacing(#/ ?\[[^\]]*\]/#, with: "").replacing(" ...", with: "")
-        let values = ["<user>": userText, "<n>": "5", "<plan>": "paid", "<text>": "x", "<token>": "x", "key=": "key=k"]
+        let values = [
+            "<user>": userText, "<n>": "5", "<plan>": "paid", "<text>": "x", "<token>": "x", "key=": "key=k",
+            "<subcommand>": "ID",
+        ]
         for (placeholder, value) in values { request = request.replacing(placeholder, with: value) }
         return request
     }

@@ -100,11 +100,11 @@ class RedisHandshakes(TokenCase):
             self.assertEqual(
                 (pairs[b"proto"], pairs[b"mode"], pairs[b"role"], pairs[b"modules"]), (expected.version, b"standalone", b"master", [])
             )
-            self.id = pairs[b"id"]
+            self.client_id = pairs[b"id"]
         elif expected is Error:
             self.assertIsInstance(reply, Error, request)
         elif expected is int:
-            self.assertEqual(reply, self.id if hasattr(self, "id") else reply, request)
+            self.assertEqual(reply, getattr(self, "client_id", reply), request)
             self.assertIs(type(reply), int, request)
         elif isinstance(expected, re.Pattern):
             self.assertRegex(reply, expected, request)

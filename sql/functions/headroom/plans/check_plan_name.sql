@@ -1,7 +1,7 @@
 -- Trigger function: refuses a plan named window, because RESETUSAGE and reset_usage take that word for the open window.
 -- Names of plans that never reset are labels of periods.
 create or replace function headroom.check_plan_name() returns trigger
-    language plpgsql set search_path = pg_catalog, pg_temp
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
     if new.plan = 'window' then
