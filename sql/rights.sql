@@ -51,15 +51,8 @@ declare
     );
     v_views constant text :=
         'public.current_usage, public.monthly_usage, public.billing_period_report, public.audit_trail';
-    -- Of the view monthly_usage, which end users read too. They have no USAGE on the schema, so they cannot call these.
-    v_called_by_view constant text :=
-        'headroom.now(), headroom.held_messages(uuid, text, integer), headroom.unknown_users_policy(), '
-        'headroom.tier_of(bigint, bigint, integer, integer, boolean), '
-        'headroom.fuller_tier(bigint, bigint, bigint, bigint, integer, integer, boolean), '
-        'headroom.is_window_fuller(bigint, bigint, bigint, bigint), headroom.is_periodic(text), '
-        'headroom.label_cycle(text), headroom.period_label(text, date), '
-        'headroom.effective_limit(text, integer, integer, integer, integer), headroom.current_snapshot(uuid, text), '
-        'headroom.reads_every_user(), headroom.requesting_usage()';
+    -- End users read monthly_usage too. They have no USAGE on the schema, so they cannot call its functions by name.
+    v_called_for_users constant text := headroom.called_functions('{public.monthly_usage}');
     v_role text;
     v_type regtype;
 begin
@@ -96,11 +89,11 @@ begin
         to headroom_service, headroom_operator;
     end if;
 
-    execute format('grant execute on function %s to headroom_user', v_called_by_view);
+    execute format('grant execute on function %s to headroom_user', v_called_for_users);
     -- On Supabase, `authenticated` has the rights of headroom_user, `anon` none, and `service_role` those of a backend.
     -- They are granted directly, because these roles do not inherit rights.
     if exists (select from pg_roles where rolname = 'authenticated') then
-        execute format('grant execute on function %s to authenticated', v_called_by_view);
+        execute format('grant execute on function %s to authenticated', v_called_for_users);
         grant execute on function
             headroom.requesting_user(), headroom.requesting_period(),
             public.increment_and_check_usage(uuid, integer), public.increment_and_check_usage(uuid, text, integer)
@@ -111,12 +104,10 @@ begin
         execute format('grant execute on function %s to service_role', v_functions);
         execute format('grant select on %s to service_role', v_views);
         grant usage on headroom.generations, headroom.entitlement_versions to service_role;
-        execute format('grant execute on function %s to service_role', v_called_by_view);
-        grant execute on function
-            headroom.bucket_of(uuid), headroom.active_holds(uuid, text, timestamptz),
-            headroom.change_text(jsonb, jsonb), headroom.user_id(text), headroom.label_day(text),
-            headroom.current_answer(uuid)
-        to service_role;
+        execute format(
+            'grant execute on function %s, headroom.user_id(text), headroom.bucket_of(uuid) to service_role',
+            headroom.called_functions(format('{%s}', v_views)::regclass[])
+        );
     end if;
 end
 $$;
