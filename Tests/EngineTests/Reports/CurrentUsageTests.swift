@@ -304,18 +304,17 @@ struct CurrentUsageTests {
         #expect(try await psql.number(derived) == 0)
         try await database.moveClock(to: at("2026-12-01T00:00:00Z"))
         #expect(try await psql.number(derived) == 20)
+        try await psql.execute("begin; set local track_functions = 'all'")
+        #expect(try await psql.number(blocked) == 0)
+        #expect(try await psql.number("select count(*) from monthly_usage") == 20)
         let calls = try await psql.rows(
             """
-            begin;
-            set local track_functions = 'all';
-            \(blocked);
-            select count(*) from monthly_usage;
-            select coalesce(string_agg(funcname, ' '), 'none') from pg_stat_xact_user_functions
-            where schemaname = 'headroom' and calls >= 20 and funcname <> 'now';
-            commit
+            select funcname from pg_stat_xact_user_functions
+            where schemaname = 'headroom' and calls >= 20 and funcname <> 'now'
             """
         )
-        #expect(calls == ["0", "20", "none"])
+        try await psql.execute("commit")
+        #expect(calls == [])
     }
 
     @Test("have every field of an answer, and every column of the adopted table")

@@ -158,13 +158,14 @@ extension ReferenceModel {
         let period = cycle?.period ?? BillingPeriod(planNamed: plan.name)
         let row = rows[user]?[period]
         let allowance = allowance(of: user, under: plan)
+        let spent = unknownUsersPolicy == .deny ? 0 : spentTrials[user]?[period] ?? 0
         let keepsLimit = row.map { $0.planLimit == allowance } ?? false
         let granted = row?.granted ?? 0
         var snapshot = UsageSnapshot(
             plan: plan,
             state: subscription.state(at: now),
             period: period,
-            used: min((row?.count ?? 0) + (spentTrials[user]?[period] ?? 0), UsageSnapshot.countMaximum),
+            used: min((row?.count ?? 0) + spent, UsageSnapshot.countMaximum),
             held: held(by: user, in: period, at: now),
             limit: keepsLimit ? row?.limit : allowance.map { min($0 + granted, UsageSnapshot.countMaximum) },
             denialReason: denialReason,

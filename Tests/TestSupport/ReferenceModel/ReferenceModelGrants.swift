@@ -36,7 +36,7 @@ extension ReferenceModel {
     /// `FORGET`: deletes everything except the start and the usage of a trial.
     public mutating func forget(_ user: UserID) {
         let subscription = subscribers[user]?.subscription
-        for plan in plans.values where !plan.cycle.isPeriodic {
+        for plan in plans.values {
             let period = BillingPeriod(planNamed: plan.name)
             let used = rows[user]?[period]?.count
             let isCurrentPlan = subscription?.plan.name == plan.name

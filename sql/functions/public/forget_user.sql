@@ -57,8 +57,9 @@ begin
         left join headroom.subscriptions as subscription
             on subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
                 and subscription.plan = plans.plan
-        where not headroom.is_periodic(plans.cycle)
-            and (deleted_usage.billing_period is not null or subscription.plan is not null or plans.plan = 'trial')
+        -- A period with the name of a plan was one that never reset, also if an edit has given the plan another cycle.
+        where deleted_usage.billing_period is not null
+            or plans.cycle = 'trial' and (subscription.plan is not null or plans.plan = 'trial')
         group by plans.plan
     ) as trials
     where trials.trial_started_at is not null or trials.messages > 0

@@ -4,7 +4,7 @@ create or replace function headroom.is_time_zone(p_time_zone text) returns boole
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform headroom.now() at time zone p_time_zone;
+    perform pg_catalog.now() at time zone p_time_zone;
     return true;
 exception
     when invalid_parameter_value then
