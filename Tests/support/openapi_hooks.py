@@ -2,6 +2,7 @@
 
 import datetime
 import re
+import zoneinfo
 
 import schemathesis
 
@@ -18,6 +19,11 @@ def is_in_calendar(period):
     return True
 
 
+def is_time_zone(name):
+    """False for a text that has the form of a time zone's name and is none. Other values test the schema."""
+    return not isinstance(name, str) or name in zoneinfo.available_timezones()
+
+
 @schemathesis.hook
 def filter_path_parameters(_context, path_parameters):
     return is_in_calendar((path_parameters or {}).get("period"))
@@ -25,4 +31,10 @@ def filter_path_parameters(_context, path_parameters):
 
 @schemathesis.hook
 def filter_query(_context, query):
-    return is_in_calendar((query or {}).get("period"))
+    query = query or {}
+    return is_in_calendar(query.get("period")) and is_time_zone(query.get("tz", "UTC"))
+
+
+@schemathesis.hook
+def filter_body(_context, body):
+    return not isinstance(body, dict) or is_time_zone(body.get("tz", "UTC"))

@@ -118,7 +118,7 @@ struct DetailsTests {
                     let answer = try #require(try await engine.execute(user, operation).answer)
                     #expect(answer.snapshot.expiresShown == end && answer.renews == nil)
                 }
-                #expect(try await database.usage(user)["expires"] == String(end.microsecondsSince1970))
+                #expect(try await database.usage(user)["expires"] == end.text)
                 let refused = try #require(try await engine.execute(user, .consume(799)).answer)
                 #expect(refused.status == .blocked(.exceedsRemaining) && refused.retryAfterSeconds == nil)
             }
@@ -145,7 +145,6 @@ struct DetailsTests {
                     #expect(answer.snapshot.notice?.text == (isCancelled ? notice : nil))
                     #expect(answer.snapshot.state == .trial)
                 }
-                #expect(try await database.usage(ada)["notice"] == .some(isCancelled ? notice : nil))
             }
         }
     }
