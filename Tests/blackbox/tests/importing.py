@@ -137,6 +137,11 @@ class AsAnOperator(Import):
             [("2026-03", 3, "800"), ("2026-02", 750, "1000"), ("2026-01", 700, "800")],
         )
 
+    def test_no_batch_is_imported_without_its_import(self):
+        for begin in ("null", "0"):
+            with self.assertRaisesRegex(Exception, "is not the next one"):
+                self.psql.run(f"select headroom.import_batch(sha256('no file'), false, {begin}, 1, '{{}}', false)")
+
     def test_the_audit_log_names_the_file(self):
         user = new_user()
         self.imported("user,plan,used", f"{user},paid,5")

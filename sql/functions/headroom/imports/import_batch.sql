@@ -29,8 +29,8 @@ begin
         select one.done, one.file into v_done, v_file from headroom.imports as one
         where one.digest = p_digest and one.adds = p_adds
         for update;
-        if v_done is distinct from p_from then
-            raise exception 'row % of the file is not the next one: % are done', p_from + 1, v_done
+        if v_done is null or v_done is distinct from p_from then
+            raise exception 'row % of the file is not the next one: % are done', p_from + 1, coalesce(v_done, 0)
                 using errcode = 'object_in_use',
                     hint = 'Another session imports this file. Try again when it has ended.';
         end if;
