@@ -29,7 +29,8 @@ enum CommandTarget {
         }
     }
 
-    /// Whether the tokens are those of a verb that takes any bytes in an array, and some are bytes that no line may have.
+    /// Whether the tokens are those of a verb that takes any bytes in an array, and some are bytes that no line may
+    /// have.
     private static func isBinary(_ tokens: [[UInt8]]) -> Bool {
         let verb = tokens[0].withUnsafeBytes { Verb($0) }
         return verb?.definition.arguments == .bytes && tokens.contains { $0.withUnsafeBytes { $0.textError != nil } }

@@ -82,8 +82,8 @@ public final class HeadroomClient: Sendable {
     }
 
     /// This client for a user who reads a language: the sentences in its answers are in it, or in the nearest one that
-    /// the service has words in, with the dates of the user's time zone. It shares everything else, so make one for each
-    /// request. ``changes(of:)`` and requests of operators are not affected.
+    /// the service has words in, with the dates of the user's time zone. It shares everything else, so make one for
+    /// each request. ``changes(of:)`` and requests of operators are not affected.
     ///
     /// ```swift
     /// let zone = CivilTimeZone("America/Sao_Paulo")

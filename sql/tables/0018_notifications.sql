@@ -26,7 +26,8 @@ create table headroom.notifications (
 comment on table headroom.notifications is
     'Notifications of users who have reached a tier: once for each billing period, plan and tier.';
 comment on column headroom.notifications.body is 'The body of the request, in JSON, the same in each attempt.';
-comment on column headroom.notifications.status is 'p: pending, d: delivered, f: failed; not tried again, s: skipped, because the tier came with an import';
+comment on column headroom.notifications.status is
+    'p: pending, d: delivered, f: failed; not tried again, s: skipped, because the tier came with an import';
 comment on column headroom.notifications.problem is 'Why the last attempt failed.';
 comment on column headroom.notifications.period_ends_at is
     'When the billing period ends, as of created_at. Null if it never does.';

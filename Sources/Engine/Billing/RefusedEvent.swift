@@ -5,7 +5,8 @@ import Usage
 /// What happens to an event whose effect the database refuses.
 ///
 /// Its sender would repeat it for some days with the same result, and then it would be lost: a paid purchase, for
-/// instance. So it is recorded as failed, in a transaction of its own, and an operator replays it once the cause is gone.
+/// instance. So it is recorded as failed, in a transaction of its own, and an operator replays it once the cause is
+/// gone.
 extension BillingLedger {
     /// Applies an event, or records it as failed.
     ///

@@ -1,9 +1,9 @@
 /// Splits a CSV file into records, by RFC 4180: fields between separators, in double quotes where they contain a
 /// separator, a quote or a line end; a quote within them is doubled. Lines end with CRLF or LF.
 ///
-/// The separator is the first comma, semicolon or tab of the first line: spreadsheets write semicolons where the comma is
-/// part of numbers. Blanks around a field do not belong to it, a byte order mark is skipped, and so are lines without a
-/// value.
+/// The separator is the first comma, semicolon or tab of the first line: spreadsheets write semicolons where the comma
+/// is part of numbers. Blanks around a field do not belong to it, a byte order mark is skipped, and so are lines
+/// without a value.
 ///
 /// Reads as much as one record needs, and holds one piece of the file.
 public struct CSVReader {

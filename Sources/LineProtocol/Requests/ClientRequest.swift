@@ -14,7 +14,8 @@ public enum ClientRequest: Sendable, Equatable {
 }
 
 extension ClientRequest {
-    /// - Throws: for every other subcommand. OK would promise what the service does not do, such as pushing invalidations.
+    /// - Throws: for every other subcommand. OK would promise what the service does not do, such as pushing
+    ///   invalidations.
     init(_ arguments: Arguments) throws(ReplyError) {
         let request: ClientRequest? =
             switch (arguments.count, arguments.positional(0)) {

@@ -25,8 +25,8 @@ struct ConnectionStateMachine {
     }
 
     private enum Slot {
-        /// A reply that waits for earlier ones, with the sentences that the request wants. Boxed, because it is rare: unboxed, every
-        /// slot would have its size.
+        /// A reply that waits for earlier ones, with the sentences that the request wants. Boxed, because it is rare:
+        /// unboxed, every slot would have its size.
         indirect case ready(Reply, SentenceOptions?)
         /// A change of subscriptions, applied when its reply is written.
         indirect case change(Subscriptions.Change)

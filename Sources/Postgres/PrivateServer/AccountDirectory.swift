@@ -2,9 +2,10 @@ import Foundation
 
 /// An open directory whose files the service reads and replaces, while its owner may change them.
 ///
-/// The service may be root, and the owner PostgreSQL's account, which must not read or change through the service what it
-/// could not by itself. So links are not followed, names are looked up in the directory that was opened, and only regular
-/// files that the owner may read are read: neither a pipe, which would block, nor a hard link to another user's secret.
+/// The service may be root, and the owner PostgreSQL's account, which must not read or change through the service what
+/// it could not by itself. So links are not followed, names are looked up in the directory that was opened, and only
+/// regular files that the owner may read are read: neither a pipe, which would block, nor a hard link to another
+/// user's secret.
 struct AccountDirectory: ~Copyable {
     /// Longer files are refused. The longest one, postgresql.conf, has 30 KB.
     static let fileBytesMaximum = 1 << 20

@@ -91,8 +91,8 @@ enum FileSystem {
         close(directory)
     }
 
-    /// Removes a directory with what is in it, unless nothing exists there. Runs as its owner, who may put links into it
-    /// meanwhile.
+    /// Removes a directory with what is in it, unless nothing exists there. Runs as its owner, who may put links into
+    /// it meanwhile.
     static func removeDirectory(_ path: String) async throws {
         guard let kind = kind(path), rmdir(path) != 0 else { return }
         let owner = try ServiceAccount.choose(clusterOwner: kind.owner)

@@ -17,8 +17,8 @@ package enum RequestPurpose: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - allowsWhenUnavailable: the setting `when-unavailable`: while the database cannot be reached,
-    ///   messages are allowed without being counted for certain. A chat that holds messages while it streams goes on too: RESERVE, COMMIT and
-    ///   RELEASE are each answered so, and no hold is remembered.
+    ///   messages are allowed without being counted for certain. A chat that holds messages while it streams goes on
+    ///   too: RESERVE, COMMIT and RELEASE are each answered so, and no hold is remembered.
     ///   - vocabulary: that of the request's language.
     package func answer(
         to error: EngineError,

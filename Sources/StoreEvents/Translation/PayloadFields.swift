@@ -8,8 +8,8 @@ import Usage
 struct PayloadFields {
     /// The limit of the database. Ids and enumeration values of stores are shorter.
     static let textLengthMaximum = 255
-    /// Types, reasons and other values of a store's enumerations. None is longer, so a longer one is unknown: it is cut,
-    /// and recorded as such.
+    /// Types, reasons and other values of a store's enumerations. None is longer, so a longer one is unknown: it is
+    /// cut, and recorded as such.
     static let wordLengthMaximum = 64
     /// Some customers have hundreds of aliases; the important ones come first.
     static let identitiesMaximum = 100

@@ -222,8 +222,8 @@ extension ReferenceModel {
         return Subscriber(subscription: subscription)
     }
 
-    /// The cycle at `now`, or the latest one after it that was used; nil for a plan that never resets. After a change of
-    /// the anchor day or the time zone, `now` may belong to an earlier period than the used row, and starting that
+    /// The cycle at `now`, or the latest one after it that was used; nil for a plan that never resets. After a change
+    /// of the anchor day or the time zone, `now` may belong to an earlier period than the used row, and starting that
     /// period again would be a free reset. The dates of two zones differ by up to two days.
     func currentCycle(of user: UserID, _ plan: Plan, anchorDay: Int, at now: Instant) -> BillingCycle? {
         guard let cycle = BillingCycle(containing: now, plan: plan, anchorDay: anchorDay),
