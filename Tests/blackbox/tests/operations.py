@@ -166,6 +166,16 @@ class Operations(Case):
         self.assertEqual(self.answer(f"CONSUME {USER}").used, 1)
         self.assertEqual(self.trail()[0][0], "reset")
 
+    def check_close_a_window(self, run):
+        self.psql.run("update headroom.plans set window_messages = 5, window_seconds = 10800 where plan = 'paid'")
+        try:
+            used = self.answer(f"CONSUME {USER} 5").used
+            self.assertEqual(self.answer(f"CONSUME {USER}")["reason"], "window_limit_reached")
+            self.assertRegex(run(), rf"{used} \| +0 \| +5")
+            self.assertEqual(self.answer(f"CONSUME {USER}").used, used + 1)
+        finally:
+            self.psql.run("update headroom.plans set window_messages = null, window_seconds = null where plan = 'paid'")
+
     def check_correct_a_count(self, run):
         run()
         self.assertEqual(self.answer(f"CONSUME {USER}").used, 121)

@@ -337,12 +337,13 @@ class WithoutDatabase(WordsCase):
         allowing.send_command(f"CHECK {user}")
         self.cluster.stop_immediately()
         for language in GENTLE:
-            for service, word in ((self.service, "unreadable"), (allowing, "uncounted")):
-                text = rows.text(language, word)
+            for service in (self.service, allowing):
+                text = rows.text(language, "unreadable")
                 self.assertTrue(service.send_command(f"USAGE {user} lang={language}").endswith(text))
                 answer = http.request(service.http_port, "GET", f"/v1/usage/{user}?lang={language}")
                 self.assertEqual((answer.status, answer.json["detail"]), (503, text))
                 self.assertEqual(answer.headers["Content-Language"], language)
+            text = rows.text(language, "uncounted")
             self.assertEqual(Answer(allowing.send_command(f"CONSUME {user} lang={language}"))["banner"], text)
             answer = http.request(allowing.http_port, "POST", f"/v1/usage/{user}/consume", {"lang": language})
             self.assertEqual((answer.json["banner"], answer.headers["Content-Language"]), (text, language))
