@@ -57,7 +57,7 @@ extension ReplyError {
                 "too many requests to execute in time; too many connections with one token; or too many in total or "
                     + "from one address: then closes"
             case .draining: "shutting down; closes after the last reply"
-            case .noProto: "another version than 2 or 3 in `HELLO`"
+            case .noProto: "another version in `HELLO` than 2 or 3"
             case .internal: "a bug, logged with a reference; or a value in the database that is out of range"
             }
         }
