@@ -31,11 +31,10 @@ def filter_path_parameters(_context, path_parameters):
 
 @schemathesis.hook
 def filter_query(_context, query):
-    query = query or {}
-    return is_in_calendar(query.get("period")) and is_time_zone(query.get("tz", "UTC"))
+    return is_in_calendar((query or {}).get("period"))
 
 
 @schemathesis.hook
 def filter_case(_context, case):
-    """Bodies too; those of the phase "coverage" pass no other hook."""
-    return not isinstance(case.body, dict) or is_time_zone(case.body.get("tz", "UTC"))
+    """Cases of the phase "coverage" pass no other hook."""
+    return all(is_time_zone(given.get("tz", "UTC")) for given in (case.query, case.body) if isinstance(given, dict))

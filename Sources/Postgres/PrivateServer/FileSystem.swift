@@ -95,7 +95,7 @@ enum FileSystem {
     /// it meanwhile.
     static func removeDirectory(_ path: String) async throws {
         guard let kind = kind(path), rmdir(path) != 0 else { return }
-        let owner = try ServiceAccount.choose(clusterOwner: kind.owner)
+        let owner = kind.owner == geteuid() ? .current() : try ServiceAccount.choose(clusterOwner: kind.owner)
         // It may not remove the directory itself.
         let outcome = try await ProgramRunner(account: owner).run("/bin/rm", ["-rf", "--", path])
         guard rmdir(path) == 0 || errno == ENOENT else {
