@@ -15,6 +15,7 @@ final class ConnectionLimitHandler: ChannelDuplexHandler {
     private let build: Build
     private var isBuilt = false
     private(set) var isInputStopped = false
+    private var isReadingStopped = false
     private var timeouts: RequestTimeoutStateMachine
     /// Nil before the connection is registered and after it is released.
     private var id: Int?
@@ -71,7 +72,7 @@ final class ConnectionLimitHandler: ChannelDuplexHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        if !isInputStopped { context.read() }
+        if !isReadingStopped { context.read() }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -191,6 +192,12 @@ final class ConnectionLimitHandler: ChannelDuplexHandler {
     /// Reads nothing more, after an error of the peer that ends the connection: until it is closed, the peer could send
     /// any amount, which handlers would process or keep.
     func stopInput() {
+        (isInputStopped, isReadingStopped) = (true, true)
+    }
+
+    /// As `stopInput()`, for a connection that is closed at once: it reads on, and passes nothing on. The system resets a
+    /// connection that is closed before all its bytes are read, and the peer may lose the answer then.
+    func dropInput() {
         isInputStopped = true
     }
 

@@ -122,7 +122,7 @@ final class RequestAdmissionHandler: ChannelDuplexHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // What follows is no HTTP.
-        if error is HTTPParserError { connection.stopInput() }
+        if error is HTTPParserError { connection.dropInput() }
         if isRefused { return }
         if isStarted {
             context.fireErrorCaught(error)

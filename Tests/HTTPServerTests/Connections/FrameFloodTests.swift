@@ -156,13 +156,11 @@ struct FrameFloodTests {
         #expect(!peer.channel.isActive)
     }
 
-    @Test("Nothing is read after malformed HTTP/1.1 either, at the beginning or within a request")
+    @Test("Nothing is processed after malformed HTTP/1.1 either, at the beginning or within a request")
     func malformed() throws {
         for (sent, heads) in [("", 0), (Sent.chunked, 1)] {
             let port = EmbeddedPort()
             let channel = try port.connect()
-            let counter = ReadCounter()
-            try channel.pipeline.syncOperations.addHandler(counter, position: .first)
             try channel.send(sent)
             let malformed = "\u{1}\r\n\r\n"
             // Without a task for the connection, the service answers it.
@@ -174,9 +172,8 @@ struct FrameFloodTests {
             #expect(try channel.heads() == heads)
             for _ in 0..<10 {
                 try channel.send(String(repeating: "x", count: 4_096))
-                channel.pipeline.read()
             }
-            #expect(counter.reads == 0)
+            #expect(try channel.heads() == heads)
         }
     }
 
