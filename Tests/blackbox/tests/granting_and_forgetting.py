@@ -220,4 +220,4 @@ class Forgetting(Case):
         self.send_command(f"FORGET {user}")
         row = json.loads(self.psql.value(f"select to_json(grant_messages('{user}', 7, p_key => 'k'))"))
         wire = Answer(self.send_command(f"GRANT {user} 7 key=k"))
-        self.assertEqual((str(row["limit"]), row["used"], row["banner"]), (wire["limit"], wire.used, wire["banner"]))
+        self.assertEqual((str(row["limit"]), row["used"], row["tier"]), (wire["limit"], wire.used, wire["tier"]))

@@ -32,7 +32,7 @@ class PlanExamples(Case):
     def test_20_a_day(self):
         *_, last, refused = self.send_messages("daily20", 19, 1, 1)
         self.assertEqual((last["tier"], refused["reason"], refused["resets"]), ("blocked", "limit_reached", "2026-03-15T23:00:00Z"))
-        self.assertEqual(refused["banner"], "We've had a lot of great conversations! Your next session refreshes on March 16.")
+        self.assertEqual(refused["banner"], "We've had a lot of great conversations! Your next session refreshes in 13 hours 30 minutes.")
         self.assert_page_says(refused["banner"])
 
     def test_80_in_three_hours_and_2000_a_month(self):
