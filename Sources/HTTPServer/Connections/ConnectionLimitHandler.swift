@@ -195,8 +195,8 @@ final class ConnectionLimitHandler: ChannelDuplexHandler {
         (isInputStopped, isReadingStopped) = (true, true)
     }
 
-    /// As `stopInput()`, for a connection that is closed at once: it reads on, and passes nothing on. The system resets a
-    /// connection that is closed before all its bytes are read, and the peer may lose the answer then.
+    /// As `stopInput()`, for a connection that is closed at once: it reads on, and passes nothing on. The system resets
+    /// a connection that is closed before all its bytes are read, and the peer may lose the answer then.
     func dropInput() {
         isInputStopped = true
     }
