@@ -11,7 +11,7 @@ struct RowLocks {
     func locked(among users: [UserID]) -> Set<UserID>? {
         if laneConnection.waitsBriefly { return find(users) }
         var locked: Set<UserID>?
-        // For whoever has locked the whole table.
+        // The whole table may be locked by another session.
         laneConnection.waitBriefly { locked = find(users) }
         return locked
     }

@@ -21,7 +21,7 @@ struct LockedUsers {
         var state: State
         /// Between two looks; it doubles each time that the rows are locked.
         var interval: Duration
-        /// In the order of arrival.
+        /// The user's requests, in the order of arrival.
         var requests: Deque<Waiting> = []
     }
 

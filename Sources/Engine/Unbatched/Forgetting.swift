@@ -38,7 +38,7 @@ final class Forgetting: Sendable {
     /// Nil until there is one.
     var outcome: Outcome? { result.withLock { $0 } }
 
-    /// Whether nobody waits for the outcome any more.
+    /// Whether the outcome is no longer awaited.
     func isOver(at now: ContinuousClock.Instant) -> Bool { now > deadline && outcome != nil }
 
     private func make(_ statement: ChangeStatement, over options: ConnectionOptions) -> Outcome {

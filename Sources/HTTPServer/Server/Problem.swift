@@ -53,7 +53,7 @@ extension Problem {
         self.init(ReplyError(error))
     }
 
-    /// For a request about a user's messages.
+    /// Makes the problem of a request about a user's messages.
     ///
     /// - Parameters:
     ///   - reply: to the same request over the line protocol.

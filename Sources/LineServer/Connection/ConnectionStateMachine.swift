@@ -57,7 +57,7 @@ struct ConnectionStateMachine {
     private(set) var identity: Identity?
     private let connectionID: Int
     private var client = ClientDescription()
-    /// Of a HELLO whose credentials are being checked.
+    /// The HELLO whose credentials are being checked.
     private var offeredName: String?
     private let slotsMaximum: Int
     private let allowsWhenUnavailable: Bool
