@@ -2,13 +2,12 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import unittest
 from pathlib import Path
 
-from support import processes
+from support import clones, processes
 from support.printed import ROOT
 from support.service import environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
@@ -28,11 +27,8 @@ exit "$status"
 
 class Building(unittest.TestCase):
     def setUp(self):
-        self.clone = Path(processes.directory())
-        shutil.copytree(os.path.join(ROOT, "script"), self.clone / "script")
-        for name in ("Sources", "Tests", "Fuzz", "Plugins", "Examples", "Snippets", "Benchmarks", "sql", ".build/release"):
-            (self.clone / name).mkdir(parents=True)
-        (self.clone / "Package.swift").touch()
+        self.clone = clones.make()
+        (self.clone / ".build/release").mkdir()
         self.stub = Path(processes.directory())
         (self.stub / "swift").write_text(STUB)
         (self.stub / "swift").chmod(0o755)
@@ -62,10 +58,13 @@ class Building(unittest.TestCase):
         wait_until(lambda: re.search(line, self.errors.read_text()), "a line with the step")
 
     def test_a_build_shows_its_progress_on_standard_error(self):
+        served = self.clone / ".build/program"
+        served.write_text("/of/an/older/release")
         build = self.start(0.05, "script/build")
         self.wait_for_progress("build")
         self.assertEqual(self.end(build, 0), (0, f"{self.clone}/.build/release\n"))
         self.assertEqual(len(self.calls()), 1)
+        self.assertFalse(served.exists(), "script/headroom runs what was built")
 
     def test_a_quick_build_says_nothing_and_one_without_changes_starts_no_compiler(self):
         for _ in range(2):

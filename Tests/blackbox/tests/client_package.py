@@ -58,7 +58,7 @@ func run(_ headroom: HeadroomClient, _ user: UserID, _ key: MessageKey?, _ perio
 
 
 class Versions(unittest.TestCase):
-    """The pages name a version to depend on once there is one."""
+    """The pages name a version to depend on once one is published: once a section of the changelog has a date."""
 
     PAGES = ("docs/start-swift.md", "Sources/HeadroomClient/Documentation.docc/GettingStarted.md")
 
@@ -66,7 +66,7 @@ class Versions(unittest.TestCase):
         return (ROOT / path).read_text(encoding="utf-8")
 
     def test_pages_name_the_released_version_or_a_clone(self):
-        released = re.findall(r"(?m)^## \[(\d+\.\d+\.\d+)\]", self.read("CHANGELOG.md"))
+        released = re.findall(r"(?m)^## \[(\d+\.\d+\.\d+)\] - \d{4}-", self.read("CHANGELOG.md"))
         current = re.search(r'current = "(.*)"', self.read("Sources/Engine/Schema/Version.swift"))[1]
         self.assertIn(current, [*released[:1], *([] if released else ["0.2.0"])], "the newest in the changelog")
         for page in self.PAGES:
@@ -74,6 +74,9 @@ class Versions(unittest.TestCase):
                 (named,) = re.findall(r"\.package\(([^)]*headroom[^)]*?), traits:", self.read(page))
                 self.assertEqual(named.split(": ", 1)[0] == "path", not released, named)
                 self.assertEqual(re.findall(r'from: "(.*?)"', named), released[:1])
+        for page in ("README.md", "CHANGELOG.md", "docs/install.md", "docs/faq.md", "docs/fit.md", *self.PAGES):
+            said = " ".join(self.read(page).split())
+            self.assertEqual("o release is published yet" in said, not released, page)
 
 
 class ClientPackage(Case):

@@ -10,8 +10,8 @@ import subprocess
 import unittest
 import uuid
 
+from support import clones, processes, settings
 from support import http as web
-from support import processes, settings
 from support.service import environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -77,7 +77,7 @@ class Demo:
         with open(self.files[0], "wb") as out, open(self.files[1], "wb") as err:
             self.process = processes.start(
                 [ROOT + "/script/demo"], stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd="/",
-                env=environment(HEADROOM_DEMO_BINARIES=os.path.dirname(settings.binary), **variables),
+                env=environment(HEADROOM_BINARY=settings.binary, **variables),
             )  # fmt: skip
         wait_until(lambda: "Ctrl-C" in self.output() or self.process.poll() is not None, "the demo runs", seconds=3 * TIMEOUT_SECONDS)
         self.chat = self.address("chat: +http://127.0.0.1:")
@@ -144,7 +144,7 @@ class SeededUsers(RunningDemo):
 
     def test_the_start_prints_no_warnings(self):
         lines = self.demo.output(1).splitlines()
-        self.assertEqual([line for line in lines if not line.startswith("demo: ")], [])
+        self.assertEqual([line for line in lines if not line.startswith(("demo: ", "program: "))], [])
 
     def test_its_addresses_open(self):
         self.assertEqual(self.demo.address("notifications: +http://127.0.0.1:"), self.demo.chat)
@@ -274,7 +274,7 @@ class Ending(unittest.TestCase):
             )
         os.chmod(directory + "/swift", 0o755)
         demo = processes.start(
-            [ROOT + "/script/demo"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
+            [clones.make() / "script/demo"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
             env=environment(PATH=directory + ":" + os.environ["PATH"]),
         )  # fmt: skip
 
@@ -295,8 +295,8 @@ class Ending(unittest.TestCase):
     def test_missing_programs_are_an_error(self):
         result = subprocess.run(
             [ROOT + "/script/demo"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
-            env=environment(HEADROOM_DEMO_BINARIES="/nonexistent"),
+            env=environment(HEADROOM_BINARY="/nonexistent/headroom"),
         )  # fmt: skip
         self.assertEqual(result.returncode, 1)
-        self.assertIn("/nonexistent has no", result.stderr)
+        self.assertIn("program: HEADROOM_BINARY=/nonexistent/headroom is no file", result.stderr)
         self.assertEqual(result.stdout, "")

@@ -15,7 +15,7 @@ import tarfile
 import unittest
 from pathlib import Path
 
-from support import processes, settings
+from support import clones, processes, settings
 from support.printed import ROOT, blocks, pattern
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -144,7 +144,7 @@ class Packages(ReleaseCase):
     def test_the_same_files_give_the_same_bytes(self):
         sums = (self.dist / "SHA256SUMS").read_text()
         names = [line.split()[1] for line in sums.splitlines()]
-        self.assertEqual(len(names), 3, names)
+        self.assertEqual(len(names), 4, names)
         run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=self.dist)
         self.assertEqual((release(processes.directory()) / "SHA256SUMS").read_text(), sums)
 
@@ -164,7 +164,7 @@ class Packages(ReleaseCase):
         verify, compare = (line for line in lines_of_page() if "SHA256SUMS" in line)
         (good,) = re.findall(r"It prints `(Good .*?)`", Path(ROOT, PAGE).read_text())
         self.assertTrue(run("bash", "-euc", verify, cwd=dist).startswith(good + " "))
-        self.assertEqual(run("bash", "-euc", compare, cwd=dist).count(": OK\n"), 3)
+        self.assertEqual(run("bash", "-euc", compare, cwd=dist).count(": OK\n"), 4)
 
         def fails(line):
             return subprocess.run(["bash", "-euc", line], cwd=dist, capture_output=True, timeout=TIMEOUT_SECONDS).returncode != 0
@@ -208,7 +208,7 @@ class Packages(ReleaseCase):
 
     def test_the_archive_has_the_program_its_units_and_pages_for_each_command(self):
         directory = processes.directory()
-        with tarfile.open(next(self.dist.glob("*.tar.gz"))) as archive:
+        with tarfile.open(next(self.dist.glob("headroom-*.tar.gz"))) as archive:
             for member in archive.getmembers():
                 self.assertEqual((member.uid, member.gid, member.mode & 0o022), (0, 0, 0), member.name)
             archive.extractall(directory, filter="data")
@@ -224,6 +224,17 @@ class Packages(ReleaseCase):
             self.assertRegex(licenses, rf"(?m)^{package}, LICENSE", package)
         # The runtime's license has an exception that the packages' license lacks.
         self.assertIn("Runtime Library Exception", licenses)
+
+    def test_a_clone_takes_both_archives(self):
+        clone = clones.make()
+        shutil.copytree(self.dist, clone / "dist")
+        done = subprocess.run([clone / "script/program", "chat-backend"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        # Only a build for a release has its commit.
+        self.assertIn("it does not say of which commit it is", done.stderr)
+        (home,) = (clone / ".build/programs").iterdir()
+        for name in ("headroom", "chat-backend", "headroom_chat-backend.resources/Page"):
+            self.assertTrue((home / "bin" / name).exists(), name)
 
     def dependencies(self):
         """The names of the Swift packages that a release is built from, with their versions."""
@@ -379,7 +390,7 @@ class OnAnotherMachine(ReleaseCase):
             ["sha256sum", "apt", "headroom", "apt", "runuser", "mv", "runuser", "tar", "headroom"],
         )
         check, install, ask, library, dump, move, restore, unpack, version = (f"cd {folder}; {line}" for line in lines)
-        self.assertEqual(machine.run(check).count(": OK\n"), 3)
+        self.assertEqual(machine.run(check).count(": OK\n"), 4)
         machine.run(install)
         process = machine.serve()
         self.assertTrue(machine.run(ask).startswith("+ALLOWED "))

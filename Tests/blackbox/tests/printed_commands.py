@@ -8,10 +8,10 @@ import subprocess
 import sys
 import unittest
 
-from support import processes, settings
+from support import clones, processes, settings
 from support.case import Case
 from support.network import OwnNetwork
-from support.printed import ROOT, blocks, pattern
+from support.printed import blocks, pattern
 from support.reference import documented
 from support.service import environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
@@ -34,10 +34,7 @@ class NewClone(unittest.TestCase):
         cls.addClassCleanup(cls.network.close)
 
     def setUp(self):
-        self.clone = processes.directory(0o755)
-        shutil.copytree(os.path.join(ROOT, "script"), self.clone + "/script")
-        shutil.copy(os.path.join(ROOT, "Package.swift"), self.clone)
-        os.makedirs(self.clone + "/.build")
+        self.clone = str(clones.make())
         os.symlink(os.path.dirname(settings.binary), self.clone + "/.build/release")
         with open(self.clone + "/script/build", "w") as file:
             file.write(f'#!/bin/sh\necho "{os.path.dirname(settings.binary)}"\n')
