@@ -13,19 +13,22 @@ public final class Connection {
     enum State {
         /// Can transition to: busy, unusable.
         case idle
-        /// A statement is executing. Can transition to: idle, unusable.
+        /// A statement is executing. Can transition to: idle, late, unusable.
         case busy
+        /// A statement is executing, or its transaction is being ended, and nothing waits for the result any more; see
+        /// `settle`. Can transition to: idle, unusable.
+        case late
         /// Broken, timed out or closed; only `close` makes sense. Final.
         case unusable
     }
 
     let handle: OpaquePointer
-    private let notices: NoticeCollector
-    private(set) var state = State.idle
+    let notices: NoticeCollector
+    var state = State.idle
     private var isClosed = false
     /// The results of the current statements so far; see `keep`.
     private var pending: [OpaquePointer] = []
-    private var cancellation: Cancellation?
+    var cancellation: Cancellation?
     /// Whether one of the current statements was a COMMIT that succeeded.
     private var hasCommitted = false
     /// Several statements are executing, up to a synchronization point; see `sendPipeline`.
@@ -38,6 +41,8 @@ public final class Connection {
     private var hasDoubted = false
     /// Names that `query(_:_:as:deadline:)` has prepared in this session.
     var preparedStatements: Set<String> = []
+    /// Whether the connection outlives a statement that exceeds its deadline: it is late then, and not closed.
+    public var isKeptWhenLate = false
 
     /// What the server was when the connection was opened.
     public let server: ServerState
@@ -127,7 +132,7 @@ public final class Connection {
     /// As `awaitResult`, for the statements of a pipeline: those of their results that have rows, or the last one if
     /// none has rows. The warnings are those of all statements.
     public func awaitResults(until: ContinuousClock.Instant) throws(PostgresError) -> [QueryResult]? {
-        guard state == .busy else { throw misuse("awaitResult without a current statement") }
+        guard state == .busy || state == .late else { throw misuse("awaitResult without a current statement") }
         while true {
             let unsent = PQflush(handle)
             guard unsent >= 0 else { throw lostWhileBusy() }
@@ -178,8 +183,8 @@ public final class Connection {
 
     // MARK: State
 
-    /// False once the connection broke, timed out or was closed.
-    public var isUsable: Bool { state != .unusable }
+    /// False once the connection broke, timed out or was closed, and while its statement is late.
+    public var isUsable: Bool { state == .idle || state == .busy }
 
     /// The form of PG_VERSION_NUM: 150018 is 15.18.
     public var serverVersion: Int { isClosed ? 0 : Int(PQserverVersion(handle)) }
@@ -227,6 +232,7 @@ public final class Connection {
             hasCommitted = false
             (waitsSince, hasDoubted) = (nil, false)
         case .busy: throw misuse("another statement is executing; await its result first")
+        case .late: throw PostgresError(.timedOut, "the last statement has not ended yet")
         case .unusable: throw PostgresError(.connectionLost, "the connection is closed; connect again")
         }
     }
@@ -272,8 +278,9 @@ public final class Connection {
         guard let result = pending.last else { throw lost() }
         let results = pending
         pending = []
-        state = PQstatus(handle) == CONNECTION_OK ? .idle : .unusable
-        if let cancellation {
+        let isLate = state == .late
+        state = PQstatus(handle) != CONNECTION_OK ? .unusable : isLate ? .late : .idle
+        if let cancellation, !isLate {
             self.cancellation = nil
             // A request that is still being sent could cancel the next statement.
             if !cancellation.hasEnded(within: .seconds(1)) { close() }

@@ -10,6 +10,18 @@ extension Connection {
         _ = try awaitResult(orTimeOutAt: deadline)
     }
 
+    /// As `prepare(_:_:deadline:)`, for several statements in one round trip.
+    public func prepare(
+        _ statements: [PreparedQuery],
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) {
+        guard !statements.isEmpty else { return }
+        try sendPipeline { pipeline throws(PostgresError) in
+            for statement in statements { try pipeline.prepare(statement) }
+        }
+        _ = try awaitResult(orTimeOutAt: deadline)
+    }
+
     /// Starts a prepared statement. Returns before all of it is sent: `awaitResult` sends the rest.
     public func send(prepared name: String, _ parameters: borrowing Parameters) throws(PostgresError) {
         try begin()
@@ -22,7 +34,8 @@ extension Connection {
 
     /// Runs one statement with parameters.
     ///
-    /// - Throws: `.timedOut` at the deadline: the statement is cancelled, and the connection is unusable.
+    /// - Throws: `.timedOut` at the deadline: the statement is cancelled, and the connection is closed, or late if
+    ///   `isKeptWhenLate`.
     public func query(
         _ sql: String,
         _ parameters: borrowing Parameters = .init(),
@@ -56,7 +69,7 @@ extension Connection {
     func awaitResult(orTimeOutAt deadline: ContinuousClock.Instant) throws(PostgresError) -> QueryResult {
         if let result = try awaitResult(until: deadline) { return result }
         cancel()
-        close()
+        if isKeptWhenLate { giveUp() } else { close() }
         throw PostgresError(
             .timedOut,
             "no answer from the database within the deadline; the statement was cancelled",

@@ -30,6 +30,10 @@ public struct Pipeline {
         )
     }
 
+    func prepare(_ statement: PreparedQuery) throws(PostgresError) {
+        try connection.sent(PQsendPrepare(connection.handle, statement.name, statement.sql, 0, nil))
+    }
+
     private func send(_ command: String) throws(PostgresError) {
         try connection.sent(PQsendQueryParams(connection.handle, command, 0, nil, nil, nil, nil, 1))
     }

@@ -166,6 +166,39 @@ struct ConnectionTests {
         }
     }
 
+    @Test("a connection that is kept when it is late can be used when the statement has ended")
+    func late() async throws {
+        try await connected { connection in
+            connection.isKeptWhenLate = true
+            let process = try connection.query("SELECT pg_backend_pid()", deadline: soon).int32(0, 0)
+            try connection.execute("BEGIN; CREATE TEMP TABLE gone ()", deadline: soon)
+            // Ends by itself if the cancellation arrives before it has begun.
+            _ = expectError(.timedOut) { _ = try connection.query("SELECT pg_sleep(0.1)", deadline: .now) }
+            #expect(!connection.isUsable)
+            _ = expectError(.timedOut) { _ = try connection.query("SELECT 1", deadline: soon) }
+            while try connection.settle() == nil {}
+            #expect(connection.isUsable)
+            _ = expectError(.server(.undefinedTable)) { try connection.execute("SELECT FROM gone", deadline: soon) }
+            #expect(try connection.query("SELECT pg_backend_pid()", deadline: soon).int32(0, 0) == process)
+            _ = expectError(.misuse) { _ = try connection.settle() }
+        }
+    }
+
+    @Test("statements are prepared together, and none if one is refused") func preparingTogether() async throws {
+        try await connected { connection in
+            let statements = (1...3).map { PreparedQuery(name: "number\($0)", sql: "SELECT \($0)") }
+            try connection.prepare(statements, deadline: soon)
+            for number in 1...3 {
+                try connection.send(prepared: "number\(number)", Parameters())
+                #expect(try connection.awaitResult(until: soon)?.int32(0, 0) == Int32(number))
+            }
+            _ = expectError(.server(.undefinedTable)) {
+                try connection.prepare([PreparedQuery(name: "none", sql: "SELECT FROM missing")], deadline: soon)
+            }
+            try expectAlive(connection)
+        }
+    }
+
     @Test("awaitResult returns nil until the result has arrived") func awaiting() async throws {
         try await connected { connection in
             try connection.prepare("wait", "SELECT pg_sleep($1)", deadline: soon)

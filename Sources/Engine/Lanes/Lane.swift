@@ -135,7 +135,7 @@ final class Lane: Sendable {
                 trace: trace
             ),
             logger: logger,
-            sleep: { [wake] in _ = wake.sleep(orUntilReadable: -1, until: $0) }
+            sleep: { [wake] in _ = wake.sleep(orUntilReadable: laneConnection.lateSocket, until: $0) }
         )
         let errors = DatabaseErrors(laneConnection: laneConnection, invalidValues: invalidValues, logger: logger)
         let locks = RowLocks(laneConnection: laneConnection, logger: logger)
@@ -170,7 +170,8 @@ final class Lane: Sendable {
                 let deadlines = [queue.withLock { $0.nextDeadline }?.instant, laneConnection.retryAt].compactMap(\.self)
                 // A request that arrives now does not wake the lane; its deadline is not before this.
                 let latest = ContinuousClock.now + configuration.requestTimeout
-                _ = wake.sleep(orUntilReadable: -1, until: deadlines.reduce(latest, min))
+                let end = deadlines.reduce(latest, min)
+                _ = wake.sleep(orUntilReadable: laneConnection.lateSocket, until: end)
                 continue
             }
             let readyUsers = work.unbatched.readyUsers()

@@ -55,6 +55,7 @@ final class LaneConnection {
             statements: PreparedQuery.lane,
             wake: wake,
             reportsOutages: true,
+            latenessMaximum: requestTimeout,
             logger: logger
         )
         self.logger = logger
@@ -64,12 +65,14 @@ final class LaneConnection {
     /// When to call `advance` again. Nil while the connection is open, and while it is being opened: the thread is
     /// woken when that ends.
     var retryAt: ContinuousClock.Instant? { session.retryAt }
+    /// Call `advance` also when it is readable; -1 for none.
+    var lateSocket: Int32 { session.lateSocket }
     /// When the database became unavailable; nil while it is available.
     var downSince: ContinuousClock.Instant? { session.downSince }
     var reconnects: Int { session.reconnects }
     /// The answer to a request that waited for a connection until its deadline.
     var failure: EngineError {
-        judged(session.lastFailure.map { EngineError(withoutSession: $0) } ?? .unreachable)
+        judged(session.isLate ? .late : session.lastFailure.map { EngineError(withoutSession: $0) } ?? .unreachable)
     }
 
     /// As `error`, of a request whose deadline has passed; says so if the database answers no session of the process.
@@ -101,7 +104,9 @@ final class LaneConnection {
             let first = placements.current.firstBucket(ofLane: lane, by: buckets.current)
             return try LaneConnection.setUp(connection, receipts, first: first, observedAt, deadline: deadline)
         }
+        if connection != nil, hasBriefLockTimeout, !waitsBriefly { endBriefLockTimeout() }
         guard let setup else { return }
+        hasBriefLockTimeout = false
         lease.end()
         var isLost = false
         for (bucket, opened) in setup.receipts {
@@ -196,6 +201,8 @@ final class LaneConnection {
 
     /// Whether statements wait only briefly for a lock.
     private(set) var waitsBriefly = false
+    /// Of the session. Also after `waitBriefly`, if the session was late then.
+    private var hasBriefLockTimeout = false
     private var briefWaits = 0
     /// Together they take as long as one that is not brief.
     private static let briefWaitsMaximum = 10
@@ -209,11 +216,17 @@ final class LaneConnection {
     /// Executes `work` with statements that wait only briefly for a lock. If the connection is lost meanwhile, those
     /// over the next one wait as usual.
     func waitBriefly(_ work: () -> Void) {
+        hasBriefLockTimeout = true
         setLockTimeout(LaneSettings.briefLockTimeout(requestTimeout))
         (waitsBriefly, briefWaits) = (true, 0)
         work()
         waitsBriefly = false
+        endBriefLockTimeout()
+    }
+
+    private func endBriefLockTimeout() {
         setLockTimeout(LaneSettings.lockTimeout(requestTimeout))
+        if connection != nil { hasBriefLockTimeout = false }
     }
 
     private func setLockTimeout(_ timeout: Duration) {
@@ -227,7 +240,8 @@ final class LaneConnection {
         }
     }
 
-    /// Closes a connection that broke or cannot be trusted any more. `advance` opens the next one.
+    /// Closes a connection that broke or cannot be trusted any more. `advance` opens the next one. After `.timedOut` the
+    /// connection is used again if its statement ends within another request timeout.
     func drop(_ error: PostgresError) {
         if session.connection != nil { placements.doubt() }
         session.drop(error)
@@ -307,11 +321,11 @@ final class LaneConnection {
         session.close()
     }
 
-    /// Gives up a statement of unknown outcome, with its receipt and its connection. If the statement is committed
-    /// later, it only changes an unused receipt.
+    /// Gives up a statement of unknown outcome, with its receipt. If the statement is committed later, it only changes an
+    /// unused receipt.
     func abandon(in bucket: Bucket) {
         receipts[bucket] = nil
-        drop(PostgresError(.timedOut, "no answer within the deadline; the connection was given up"))
+        drop(PostgresError(.timedOut, "no answer from the database within the deadline"))
     }
 
     // MARK: What answers are computed with

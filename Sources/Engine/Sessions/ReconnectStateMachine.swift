@@ -8,8 +8,11 @@ struct ReconnectStateMachine {
         case closed(retryAt: ContinuousClock.Instant)
         /// Can transition to: open, closed.
         case opening(since: ContinuousClock.Instant)
-        /// Can transition to: closed.
+        /// Can transition to: late, closed.
         case open
+        /// A statement has exceeded its deadline. Its session is kept if the statement ends until then. Can transition
+        /// to: open, closed.
+        case late(until: ContinuousClock.Instant)
     }
 
     /// How a failure compares with those before it, which decides how it is logged.
@@ -50,6 +53,15 @@ struct ReconnectStateMachine {
         downSince = nil
         reconnects += 1
         return now - since
+    }
+
+    mutating func becameLate(until end: ContinuousClock.Instant) {
+        if state == .open { state = .late(until: end) }
+    }
+
+    /// The late statement has ended.
+    mutating func settled() {
+        if case .late = state { state = .open }
     }
 
     /// The session could not be opened, or broke. The next attempt follows after a pause; further failures lengthen it.

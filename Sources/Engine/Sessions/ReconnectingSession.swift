@@ -12,6 +12,8 @@ final class ReconnectingSession<Setup: Sendable> {
 
     private var machine = ReconnectStateMachine(at: .now)
     private(set) var connection: Connection?
+    /// The open connection while its statement is late. `connection` is nil then.
+    private var lateConnection: Connection?
     /// Why the last session ended or could not be opened; nil while one is open, and if there was no failure.
     private(set) var lastFailure: PostgresError?
     private var opening: OneShot<Opened>?
@@ -19,6 +21,7 @@ final class ReconnectingSession<Setup: Sendable> {
     private var options: ConnectionOptions
     private let statements: [PreparedQuery]
     private let reportsOutages: Bool
+    private let latenessMaximum: Duration?
     private let wake: WakePipe
     private let logger: Logger
 
@@ -31,13 +34,17 @@ final class ReconnectingSession<Setup: Sendable> {
     ///   - statements: prepared on each new connection.
     ///   - wake: woken when `advance` has something to do.
     ///   - reportsOutages: whether outages are logged as such. The lanes do so; other sessions log at level debug.
+    ///   - latenessMaximum: how long a statement is waited for that has exceeded its deadline, so that the session can be
+    ///     kept, for an owner that calls `advance`. Nil: the session is closed at the deadline.
     init(
         options: ConnectionOptions,
         statements: [PreparedQuery] = [],
         wake: WakePipe,
         reportsOutages: Bool = false,
+        latenessMaximum: Duration? = nil,
         logger: Logger
     ) {
+        self.latenessMaximum = latenessMaximum
         self.options = options
         self.statements = statements
         self.wake = wake
@@ -47,8 +54,18 @@ final class ReconnectingSession<Setup: Sendable> {
 
     /// When `advance` next has something to do; nil while open, or opening, which ends with a wake.
     var retryAt: ContinuousClock.Instant? {
-        if case .closed(let retryAt) = machine.state { retryAt } else { nil }
+        switch machine.state {
+        case .closed(let retryAt): retryAt
+        // It also observes whether the database is silent.
+        case .late(let until): min(until, .now + .milliseconds(100))
+        case .opening, .open: nil
+        }
     }
+
+    /// Whether the session is open, but its statement has exceeded its deadline and has not ended yet.
+    var isLate: Bool { lateConnection != nil }
+    /// While the session is late, `advance` has something to do when this is readable; -1 otherwise.
+    var lateSocket: Int32 { lateConnection?.socket ?? -1 }
 
     var downSince: ContinuousClock.Instant? { machine.downSince }
     var reconnects: Int { machine.reconnects }
@@ -58,6 +75,7 @@ final class ReconnectingSession<Setup: Sendable> {
     /// - Returns: the result of `setUp` if the session was opened just now.
     func advance(_ setUp: @escaping SetUp) -> Setup? {
         dropIfSuperseded()
+        settle()
         if machine.startOpening(at: .now) {
             let opening = OneShot<Opened>()
             self.opening = opening
@@ -96,6 +114,7 @@ final class ReconnectingSession<Setup: Sendable> {
         opening = nil
         lastFailure = nil
         connection = opened.connection
+        opened.connection.isKeptWhenLate = latenessMaximum != nil
         if let outage = machine.opened(at: .now), reportsOutages {
             logger.notice("database is back", metadata: ["database.away": "\(outage)"])
         }
@@ -110,9 +129,7 @@ final class ReconnectingSession<Setup: Sendable> {
         let deadline = ContinuousClock.now + options.connectTimeout
         let connection = try Connection.connect(options)
         do throws(PostgresError) {
-            for statement in statements {
-                try connection.prepare(statement.name, statement.sql, deadline: deadline)
-            }
+            try connection.prepare(statements, deadline: deadline)
             return Opened(connection: connection, setup: try setUp(connection, deadline))
         } catch {
             let error = error.of(connection)
@@ -122,8 +139,13 @@ final class ReconnectingSession<Setup: Sendable> {
     }
 
     /// The connection broke or cannot be trusted any more. Attempts to open the next one follow at growing intervals.
+    /// After `.timedOut` the connection is kept if the statement ends in time.
     func drop(_ error: PostgresError) {
-        lastFailure = connection.map(error.of) ?? error
+        if error.kind != .timedOut || !keepLate() { lose(error) }
+    }
+
+    private func lose(_ error: PostgresError) {
+        lastFailure = (connection ?? lateConnection).map(error.of) ?? error
         if (error.refusal ?? error.sqlState) != nil { options.database.silence.end() }
         discard()
         let failure = machine.failed(error.refusal ?? error.sqlState, at: .now, using: &generator)
@@ -137,9 +159,46 @@ final class ReconnectingSession<Setup: Sendable> {
         }
     }
 
+    // MARK: Late statements
+
+    /// Gives up the current statement, unless the database answers no session: then it is not slow, but away.
+    ///
+    /// - Returns: false if the connection is to be closed.
+    private func keepLate() -> Bool {
+        guard lateConnection == nil else { return true }
+        let silence = options.database.silence
+        guard let latenessMaximum, let connection, !silence.isSilent else { return false }
+        guard connection.giveUp() else { return connection.isUsable }
+        silence.doubt()
+        logger.info("no answer from the database within the deadline; the session is kept for the moment")
+        (self.connection, lateConnection) = (nil, connection)
+        machine.becameLate(until: .now + latenessMaximum)
+        return true
+    }
+
+    /// Uses the connection again if the late statement has ended. Loses it if that takes too long.
+    private func settle() {
+        guard let late = lateConnection, case .late(let until) = machine.state else { return }
+        do throws(PostgresError) {
+            guard let warnings = try late.settle() else {
+                guard ContinuousClock.now >= until || options.database.silence.isSilent else { return }
+                throw PostgresError(.timedOut, "no answer long after the deadline; the connection was given up")
+            }
+            // The server may have been superseded, which a new connection finds out.
+            guard !warnings.contains(where: { $0.sqlState == .warning }) else {
+                throw PostgresError(.connectionLost, "no standby has confirmed a late commit")
+            }
+            (connection, lateConnection) = (late, nil)
+            machine.settled()
+        } catch {
+            lose(error)
+        }
+    }
+
     /// Another session may have found the successor of this one's server.
     private func dropIfSuperseded() {
-        guard let timeline = connection?.server.timeline, let successor = options.database.successor(of: timeline)
+        guard let timeline = (connection ?? lateConnection)?.server.timeline,
+            let successor = options.database.successor(of: timeline)
         else { return }
         drop(.superseded(timeline, by: successor))
     }
@@ -160,7 +219,8 @@ final class ReconnectingSession<Setup: Sendable> {
     /// An attempt that is under way closes its connection at its end.
     private func discard() {
         connection?.close()
-        connection = nil
+        lateConnection?.close()
+        (connection, lateConnection) = (nil, nil)
         opening = nil
     }
 

@@ -59,6 +59,24 @@ struct ReconnectStateMachineTests {
         #expect(fail(&machine, at: start) == .repeated)
     }
 
+    @Test("keeps a session whose statement is late, until its end or a failure")
+    func late() {
+        var machine = ReconnectStateMachine(at: start)
+        machine.becameLate(until: start + .seconds(1))
+        #expect(machine.state == .closed(retryAt: start), "there is no session")
+        _ = (machine.startOpening(at: start), machine.opened(at: start))
+        machine.becameLate(until: start + .seconds(1))
+        #expect(machine.state == .late(until: start + .seconds(1)))
+        #expect(machine.startOpening(at: start + .seconds(60)) == false)
+        #expect(machine.downSince == nil)
+        machine.settled()
+        #expect(machine.state == .open && machine.reconnects == 0)
+        machine.becameLate(until: start + .seconds(3))
+        #expect(fail(&machine, at: start + .seconds(3)) == .first)
+        machine.settled()
+        #expect(machine.startOpening(at: start + .seconds(4)) == true)
+    }
+
     @Test("forgets an outage when the session is closed on purpose, and opens again at once")
     func closing() {
         var machine = ReconnectStateMachine(at: start)
