@@ -1,6 +1,7 @@
 /// When messages come back, as sentences say it.
 enum Comeback {
-    case on(Instant)
+    /// On the day of the reset.
+    case atReset
     case after(seconds: Int64)
     /// They do not, or not for this user.
     case never
@@ -11,17 +12,18 @@ struct TimedSentences {
     let dated: Sentence
     let waiting: Sentence
     let undated: Sentence
-    /// Those instead of `dated` and `undated` where the period ends with this month; nil: no sentence names the month.
-    var thisMonth: (dated: Sentence, undated: Sentence)?
+    /// Those instead of `dated` and `undated` where the period ends with this month.
+    let datedThisMonth, undatedThisMonth: Sentence
 
-    /// - Parameter endsWithMonth: whether the period ends with this month.
-    func sentence(_ comeback: Comeback, endsWithMonth: @autoclosure () -> Bool) -> Sentence {
-        let isThisMonth = thisMonth != nil && endsWithMonth()
-        switch comeback {
-        case .on: return isThisMonth ? thisMonth?.dated ?? dated : dated
-        case .after: return waiting
-        case .never: return isThisMonth ? thisMonth?.undated ?? undated : undated
-        }
+    /// - Parameter thisMonth: nil if no sentence names the month.
+    private init(
+        dated: Sentence,
+        waiting: Sentence,
+        undated: Sentence,
+        thisMonth: (dated: Sentence, undated: Sentence)? = nil
+    ) {
+        (self.dated, self.waiting, self.undated) = (dated, waiting, undated)
+        (datedThisMonth, undatedThisMonth) = thisMonth ?? (dated, undated)
     }
 
     static let gentle = TimedSentences(
@@ -73,21 +75,4 @@ struct TimedSentences {
         waiting: .blockedWindow,
         undated: .blockedUndated
     )
-}
-
-extension Sentence {
-    /// For a user who may send nothing, unless waiting helps: the first sentence whose condition holds.
-    static let blocked: [(sentence: Sentence, condition: @Sendable (UsageSnapshot) -> Bool)] = [
-        (.blockedRefunded, { $0.denialReason == .revoked }),
-        (.blockedBillingRetry, { $0.denialReason == .billingRetry }),
-        (.blockedTrial, { $0.isAboutTrial && $0.allowances.period.isUsedUp }),
-        (.blockedTrialEnded, { $0.isAboutTrial }),
-        // Not one of a store: an operator has set its end, of a gift for example. The user has cancelled nothing.
-        (.blockedEnded, { $0.denialReason == .expired && $0.renews == nil && $0.expiresAt != nil }),
-        (.blockedNeverSubscribed, { $0.accessDenialReason == .noSubscription && $0.previousPlan == nil }),
-        (.blockedNoAccess, { $0.accessDenialReason != nil }),
-        (.blockedLifetime, { $0.plan.cycle == .lifetime }),
-        // The next period has none either, or nothing was said in this one.
-        (.blockedNoMessages, { $0.limit == 0 && ($0.plan.allowance == 0 || $0.used == 0) }),
-    ]
 }

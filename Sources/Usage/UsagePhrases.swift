@@ -6,7 +6,7 @@ extension UsageSnapshot {
     public var banner: Phrase? { banner(at: tier) }
 
     /// - Parameter tier: the snapshot's.
-    public func banner(at tier: Tier, in zone: CivilTimeZone? = nil) -> Phrase? {
+    func banner(at tier: Tier, in zone: CivilTimeZone? = nil) -> Phrase? {
         isPast || isSilent(at: tier) ? nil : messagesPhrase(at: tier, in: zone)
     }
 
@@ -20,8 +20,8 @@ extension UsageSnapshot {
             return plan.isTrial ? trialPhrase(in: zone) : hasLifetimeLimit ? phrase(.lifetime) : nil
         }
         let name = entitlement.hasWindow && denialReason == nil ? allowances.tightest : .period
-        if tier == .blocked, name == .period, let row = Sentence.blocked.first(where: { $0.condition(self) }) {
-            return naming(phrase(row.sentence, date: expiresAt, in: zone))
+        if tier == .blocked, name == .period, let sentence = blockedSentence {
+            return naming(phrase(sentence, date: expiresAt, in: zone))
         }
         if tier != .blocked {
             if name == .period, plan.isTrial { return trialPhrase(in: zone) }
@@ -36,10 +36,21 @@ extension UsageSnapshot {
         return phrase(.trialLastDay, date: expiresAt, in: zone)
     }
 
-    /// Whether what blocks the user is the end of a trial.
-    var isAboutTrial: Bool {
-        guard plan.isTrial else { return false }
-        return denialReason == nil || denialReason == .trialEnded || denialReason == .expired
+    /// For a user who may send nothing, unless waiting helps.
+    private var blockedSentence: Sentence? {
+        if denialReason == .revoked { return .blockedRefunded }
+        if denialReason == .billingRetry { return .blockedBillingRetry }
+        if plan.isTrial, denialReason == nil || denialReason == .trialEnded || denialReason == .expired {
+            return allowances.period.isUsedUp ? .blockedTrial : .blockedTrialEnded
+        }
+        // Not one of a store: an operator has set its end, of a gift for example. The user has cancelled nothing.
+        if denialReason == .expired, renews == nil, expiresAt != nil { return .blockedEnded }
+        if let reason = accessDenialReason {
+            return reason == .noSubscription && previousPlan == nil ? .blockedNeverSubscribed : .blockedNoAccess
+        }
+        if plan.cycle == .lifetime { return .blockedLifetime }
+        // The next period has none either, or nothing was said in this one.
+        return limit == 0 && (plan.allowance == 0 || used == 0) ? .blockedNoMessages : nil
     }
 
     /// About messages that were refused because fewer are left in an allowance.
@@ -53,40 +64,32 @@ extension UsageSnapshot {
         switch name {
         case .period:
             // The next period of a plan without messages has none.
-            plan.allowance == 0 ? .never : availableAgainAt.map { periodEnd($0) } ?? .never
+            plan.allowance == 0 || availableAgainAt == nil ? .never : reset
         case .window: windowAvailableAt.map { .after(seconds: $0.secondsRoundedUp(since: observedAt)) } ?? .never
         }
     }
 
-    /// The day of a reset says little where each day has one.
-    private func periodEnd(_ end: Instant) -> Comeback {
-        plan.cycle == .daily ? .after(seconds: end.secondsRoundedUp(since: observedAt)) : .on(end)
-    }
-
-    /// Whether a sentence may say "this month": the month of the answer and the period end at the same instant, in the
-    /// time zone of the sentence.
-    private func endsWithThisMonth(in zone: CivilTimeZone?) -> Bool {
-        guard plan.cycle == .monthly else { return false }
-        guard let resetsAt else { return true }
-        let zone = zone ?? plan.civilTimeZone
-        let end = CivilTime(resetsAt, in: zone)
-        guard end.secondsSinceMidnight == 0, end.date.day == 1 else { return false }
-        let now = CivilTime(observedAt, in: zone).date
-        return (end.date.year * 12 + end.date.month) - (now.year * 12 + now.month) == 1
+    private var reset: Comeback {
+        guard let resetsAt else { return .never }
+        // The day of a reset says little where each day has one.
+        return plan.cycle == .daily ? .after(seconds: resetsAt.secondsRoundedUp(since: observedAt)) : .atReset
     }
 
     /// About the subscription, or nil.
     public var notice: Phrase? { notice() }
 
-    public func notice(in zone: CivilTimeZone? = nil) -> Phrase? {
+    func notice(in zone: CivilTimeZone? = nil) -> Phrase? {
+        noticeSentence.map { phrase($0, date: expiresAt, in: zone) }
+    }
+
+    private var noticeSentence: Sentence? {
         if isPast { return nil }
         return switch state {
         // A store may report the cancellation before its date. The sentence needs the date.
-        case .cancelled: expiresAt.map { phrase(.cancelled, date: $0, in: zone) }
-        case .gracePeriod: phrase(expiresAt == nil ? .billingIssueUndated : .billingIssue, date: expiresAt, in: zone)
-        case .billingRetry: phrase(.billingRetry)
-        case .trial where renews == false && denialReason == nil:
-            expiresAt.map { phrase(.cancelledTrial, date: $0, in: zone) }
+        case .cancelled: expiresAt == nil ? nil : .cancelled
+        case .gracePeriod: expiresAt == nil ? .billingIssueUndated : .billingIssue
+        case .billingRetry: .billingRetry
+        case .trial where renews == false && denialReason == nil: expiresAt == nil ? nil : .cancelledTrial
         case .trial, .active, .expired, .revoked, .free: nil
         }
     }
@@ -124,13 +127,13 @@ extension UsageSnapshot {
     /// The usage as a sentence, for a screen reader.
     public var accessible: Phrase { accessible() }
 
-    public func accessible(in zone: CivilTimeZone? = nil) -> Phrase {
+    func accessible(in zone: CivilTimeZone? = nil) -> Phrase {
         if plan.isTrial { return phrase(.accessibleTrial) }
         if plan.cycle.isPeriodic, isPast {
             return naming(phrase(limit == nil ? .accessiblePastUnlimited : .accessiblePast))
         }
-        let end = plan.cycle.isPeriodic ? resetsAt.map { periodEnd($0) } : nil
-        return phrase(limit == nil ? .accessibleUnlimited : .accessible, .period, end ?? .never, in: zone)
+        let comeback = plan.cycle.isPeriodic ? reset : .never
+        return phrase(limit == nil ? .accessibleUnlimited : .accessible, .period, comeback, in: zone)
     }
 
     /// With the plan and the period.
@@ -146,11 +149,18 @@ extension UsageSnapshot {
         _ comeback: Comeback,
         in zone: CivilTimeZone?
     ) -> Phrase {
-        let sentence = sentences.sentence(comeback, endsWithMonth: endsWithThisMonth(in: zone))
-        var date: Instant?
-        if case .on(let instant) = comeback { date = instant }
-        var phrase = phrase(sentence, about: name, date: date, in: zone)
-        if case .after(let seconds) = comeback { phrase.values.waitSeconds = seconds }
+        if case .after(let seconds) = comeback {
+            var phrase = phrase(sentences.waiting, about: name)
+            phrase.values.waitSeconds = seconds
+            return phrase
+        }
+        let end = resetsAt.map { relativeDate($0, in: zone) }
+        let isThisMonth = plan.cycle == .monthly && end?.endsThisMonth ?? true
+        guard case .atReset = comeback else {
+            return phrase(isThisMonth ? sentences.undatedThisMonth : sentences.undated, about: name)
+        }
+        var phrase = phrase(isThisMonth ? sentences.datedThisMonth : sentences.dated, about: name)
+        phrase.values.date = end
         return phrase
     }
 
@@ -162,13 +172,12 @@ extension UsageSnapshot {
     ) -> Phrase {
         var phrase = Phrase(sentence)
         phrase.values.allowance = name == .period ? allowances.period : allowances[name]
-        if let date {
-            let zone = zone ?? plan.civilTimeZone
-            let day = CivilTime(date, in: zone).date
-            phrase.values.date = day
-            phrase.values.isInOtherYear = day.year != CivilTime(observedAt, in: zone).date.year
-        }
+        phrase.values.date = date.map { relativeDate($0, in: zone) }
         return phrase
+    }
+
+    private func relativeDate(_ instant: Instant, in zone: CivilTimeZone?) -> RelativeDate {
+        RelativeDate(instant, observedAt: observedAt, in: zone ?? plan.civilTimeZone)
     }
 }
 
@@ -178,7 +187,8 @@ extension Answer {
     /// - Parameters:
     ///   - tier: the snapshot's.
     ///   - zone: of dates, as the request names it. Nil is the plan's, and UTC for a plan without one.
-    public func banner(at tier: Tier, in zone: CivilTimeZone? = nil) -> Phrase? {
+    @inline(__always)
+    func banner(at tier: Tier, in zone: CivilTimeZone? = nil) -> Phrase? {
         guard case .blocked(let reason) = status else {
             return snapshot.isSilent(at: tier) ? nil : snapshot.banner(at: tier, in: zone)
         }
@@ -187,4 +197,23 @@ extension Answer {
     }
 
     public var banner: Phrase? { banner(at: snapshot.tier) }
+}
+
+/// The texts for a request: in its language, with dates in its time zone.
+extension UsageSnapshot {
+    public func notice(in vocabulary: Vocabulary) -> String? {
+        // Most have none: the sentence alone is looked for first.
+        noticeSentence.map { phrase($0, date: expiresAt, in: vocabulary.timeZone).text(in: vocabulary) }
+    }
+
+    public func accessible(in vocabulary: Vocabulary) -> String {
+        accessible(in: vocabulary.timeZone).text(in: vocabulary)
+    }
+}
+
+extension Answer {
+    /// - Parameter tier: the snapshot's.
+    public func banner(at tier: Tier, in vocabulary: Vocabulary) -> String? {
+        banner(at: tier, in: vocabulary.timeZone)?.text(in: vocabulary)
+    }
 }

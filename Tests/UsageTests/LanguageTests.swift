@@ -172,6 +172,18 @@ struct VocabularyTests {
         #expect(words.vocabulary(for: tag("de")).language(of: .gentle) == .english)
     }
 
+    @Test("make texts of any length")
+    func length() {
+        var values = Phrase.Values()
+        values.allowance = Allowance(used: 3, limit: 125)
+        for length in Array(70...130) + [500] {
+            let literal = String(repeating: "ö", count: length)
+            let row = Words.Row(.english, .gentle, WordForms(other: "\(literal){used}{remaining}"))
+            let words = Words([row], standard: .english)
+            #expect(Phrase(.gentle, values).text(in: words.standard) == "\(literal)3122")
+        }
+    }
+
     @Test("choose the form of the language that has the template")
     func plural() {
         var values = Phrase.Values()

@@ -275,7 +275,7 @@ struct WordsTests {
             var values = Phrase.Values()
             let limit = sentence.numberBlank == .limit ? number : 100
             values.allowance = Allowance(used: sentence.numberBlank == .limit ? 0 : number, limit: limit)
-            values.date = at("2026-12-01").date
+            values.date = RelativeDate(at("2026-12-01").date)
             values.requested = 150
             (values.day, values.days) = (2, 3)
             values.waitSeconds = 7_741

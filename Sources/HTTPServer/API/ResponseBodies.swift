@@ -14,10 +14,9 @@ extension Answer {
         let snapshot = snapshot
         let trialDay = snapshot.trialDay
         let tier = snapshot.tier
-        let timeZone = vocabulary.timeZone
-        if isDetailed { object.put("accessible", snapshot.accessible(in: timeZone).text(in: vocabulary)) }
+        if isDetailed { object.put("accessible", snapshot.accessible(in: vocabulary)) }
         object.put("allowed", isAllowed)
-        object.put("banner", banner(at: tier, in: timeZone)?.text(in: vocabulary))
+        object.put("banner", banner(at: tier, in: vocabulary))
         object.put("crossed", crossed?.rawValue)
         object.put("currency", details?.currency)
         object.put("day", trialDay?.day)
@@ -30,7 +29,7 @@ extension Answer {
         object.putOrNull("limit", snapshot.limit)
         object.put("manage", details?.manage)
         object.put("next_plan", nextPlan)
-        object.put("notice", snapshot.notice(in: timeZone)?.text(in: vocabulary))
+        object.put("notice", snapshot.notice(in: vocabulary))
         object.put("period", snapshot.period.label)
         object.put("plan", snapshot.plan.name)
         object.put("previous_plan", snapshot.previousPlan)

@@ -13,9 +13,8 @@ extension Answer {
         let tier = snapshot.tier
         // Built first, because the line's capacity depends on their length.
         let usageTexts = isDetailed ? usageTexts(in: vocabulary) : nil
-        let timeZone = vocabulary.timeZone
-        let notice = snapshot.notice(in: timeZone)?.text(in: vocabulary)
-        let banner = banner(at: tier, in: timeZone)?.text(in: vocabulary)
+        let notice = snapshot.notice(in: vocabulary)
+        let banner = banner(at: tier, in: vocabulary)
         var capacity = Answer.fixedBytesMaximum
         capacity += LineWriter.valueBytesMaximum(snapshot.plan.name)
         capacity += LineWriter.valueBytesMaximum(snapshot.period.label)
@@ -45,7 +44,7 @@ extension Answer {
         [
             (" next_plan=", nextPlan), (" label=", snapshot.label(in: vocabulary)),
             (" state_label=", snapshot.stateLabel.text(in: vocabulary)),
-            (" accessible=", snapshot.accessible(in: vocabulary.timeZone).text(in: vocabulary)),
+            (" accessible=", snapshot.accessible(in: vocabulary)),
             (" price=", details?.price),
             (" currency=", details?.currency), (" manage=", details?.manage),
             (" steps=", snapshot.steps?.text(in: vocabulary)),

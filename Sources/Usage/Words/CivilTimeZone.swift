@@ -56,16 +56,34 @@ extension CivilTimeZone: CustomStringConvertible {
     public var description: String { name }
 }
 
-/// An instant as calendars and clocks show it.
-struct CivilTime {
-    let date: CivilDate
-    let secondsSinceMidnight: Int64
+/// A date as an answer says it.
+public struct RelativeDate: Sendable, Equatable {
+    public var date: CivilDate
+    /// Whether it is in another year than the answer, and is said with it.
+    public var isInOtherYear: Bool
+    /// Whether the month of the answer ends at the instant, which is midnight of the next one's first day.
+    var endsThisMonth = false
+
+    public init(_ date: CivilDate, isInOtherYear: Bool = false) {
+        (self.date, self.isInOtherYear) = (date, isInOtherYear)
+    }
 
     /// - Parameter zone: nil is UTC.
-    init(_ instant: Instant, in zone: CivilTimeZone?) {
-        let seconds = instant.secondsSince1970 + (zone?.secondsEastOfUTC(at: instant) ?? 0)
+    init(_ instant: Instant, observedAt: Instant, in zone: CivilTimeZone?) {
+        let now = CivilDate(daysSince1970: floorDivide(observedAt.civilSeconds(in: zone), 86_400))
+        let seconds = instant.civilSeconds(in: zone)
         let day = floorDivide(seconds, 86_400)
         date = CivilDate(daysSince1970: day)
-        secondsSinceMidnight = seconds - day * 86_400
+        isInOtherYear = date.year != now.year
+        endsThisMonth =
+            seconds == day * 86_400 && date.day == 1
+            && (date.year * 12 + date.month) - (now.year * 12 + now.month) == 1
+    }
+}
+
+extension Instant {
+    /// Whole seconds from 1970 on a clock of the zone; nil is UTC.
+    func civilSeconds(in zone: CivilTimeZone?) -> Int64 {
+        secondsSince1970 + (zone?.secondsEastOfUTC(at: self) ?? 0)
     }
 }

@@ -44,45 +44,50 @@ public final class Vocabulary: Sendable {
 
     private subscript(_ sentence: Sentence) -> Template { templates[sentence.ordinal] }
 
-    func append(_ sentence: Sentence, _ values: Phrase.Values, to text: inout String) {
+    func append(_ sentence: Sentence, _ values: Phrase.Values, to text: inout TextWriter) {
         for part in self[sentence].parts(for: sentence.number(in: values)) {
             switch part {
-            case .text(let literal): text += literal
-            case .blank(.remaining): text += values.allowance.remaining.map(String.init) ?? unlimited
-            case .blank(.limit): text += values.allowance.limit.map(String.init) ?? unlimited
-            case .blank(.used): text += String(values.allowance.used)
-            case .blank(.requested): text += values.requested.map(String.init) ?? ""
+            case .text(let literal): text.append(literal)
+            case .blank(.remaining): append(values.allowance.remaining, to: &text)
+            case .blank(.limit): append(values.allowance.limit, to: &text)
+            case .blank(.used): text.append(values.allowance.used)
+            case .blank(.requested): if let requested = values.requested { text.append(requested) }
             case .blank(.date):
-                if let date = values.date { append(date, withYear: values.isInOtherYear, to: &text) }
+                if let date = values.date { append(date.date, withYear: date.isInOtherYear, to: &text) }
             case .blank(.wait): if let seconds = values.waitSeconds { append(waitSeconds: seconds, to: &text) }
-            case .blank(.label): text += values.entitlement?.plan.label ?? ""
-            case .blank(.day): text += values.day.map(String.init) ?? ""
-            case .blank(.days): text += values.days.map(String.init) ?? ""
-            case .blank(.period): text += values.entitlement?.period.label ?? ""
+            case .blank(.label): text.append(values.entitlement?.plan.label ?? "")
+            case .blank(.day): if let day = values.day { text.append(day) }
+            case .blank(.days): if let days = values.days { text.append(days) }
+            case .blank(.period): text.append(values.entitlement?.period.label ?? "")
             // Of words that sentences are made of.
             case .blank(.month), .blank(.year), .blank(.n), .blank(.larger), .blank(.smaller): break
             }
         }
     }
 
-    private func append(_ date: CivilDate, withYear: Bool, to text: inout String) {
+    /// - Parameter count: nil is unlimited.
+    private func append(_ count: Int?, to text: inout TextWriter) {
+        if let count { text.append(count) } else { text.append(unlimited) }
+    }
+
+    private func append(_ date: CivilDate, withYear: Bool, to text: inout TextWriter) {
         guard withYear else { return append(date, to: &text) }
         for part in self[.dateWithYear].parts(for: nil) {
             switch part {
-            case .text(let literal): text += literal
+            case .text(let literal): text.append(literal)
             case .blank(.date): append(date, to: &text)
-            case .blank(.year): text += String(date.year)
+            case .blank(.year): text.append(date.year)
             case .blank: break
             }
         }
     }
 
-    private func append(_ date: CivilDate, to text: inout String) {
+    private func append(_ date: CivilDate, to text: inout TextWriter) {
         for part in self[.date].parts(for: date.day) {
             switch part {
-            case .text(let literal): text += literal
-            case .blank(.month): text += months[date.month - 1]
-            case .blank(.day): text += String(date.day)
+            case .text(let literal): text.append(literal)
+            case .blank(.month): text.append(months[date.month - 1])
+            case .blank(.day): text.append(date.day)
             case .blank: break
             }
         }
@@ -90,29 +95,19 @@ public final class Vocabulary: Sendable {
 
     /// A date in sentences: `December 1`, or `December 1, 2026`.
     public func text(_ date: CivilDate, withYear: Bool = false) -> String {
-        var text = ""
-        append(date, withYear: withYear, to: &text)
-        return text
+        TextWriter.text { append(date, withYear: withYear, to: &$0) }
     }
 
-    func text(waitSeconds seconds: Int64) -> String {
-        var text = ""
-        append(waitSeconds: seconds, to: &text)
-        return text
-    }
+    func text(waitSeconds seconds: Int64) -> String { TextWriter.text { append(waitSeconds: seconds, to: &$0) } }
 
-    func text(_ amount: Wait.Amount) -> String {
-        var text = ""
-        append(amount, to: &text)
-        return text
-    }
+    func text(_ amount: Wait.Amount) -> String { TextWriter.text { append(amount, to: &$0) } }
 
-    private func append(waitSeconds seconds: Int64, to text: inout String) {
+    private func append(waitSeconds seconds: Int64, to text: inout TextWriter) {
         let wait = Wait(seconds: seconds)
         guard let smaller = wait.smaller else { return append(wait.larger, to: &text) }
         for part in self[.waitJoined].parts(for: nil) {
             switch part {
-            case .text(let literal): text += literal
+            case .text(let literal): text.append(literal)
             case .blank(.larger): append(wait.larger, to: &text)
             case .blank(.smaller): append(smaller, to: &text)
             case .blank: break
@@ -120,11 +115,11 @@ public final class Vocabulary: Sendable {
         }
     }
 
-    private func append(_ amount: Wait.Amount, to text: inout String) {
+    private func append(_ amount: Wait.Amount, to text: inout TextWriter) {
         for part in self[amount.unit].parts(for: amount.number) {
             switch part {
-            case .text(let literal): text += literal
-            case .blank: text += String(amount.number)
+            case .text(let literal): text.append(literal)
+            case .blank: text.append(amount.number)
             }
         }
     }

@@ -33,7 +33,7 @@ extension Vocabulary {
                 limit: limit
             )
             values.requested = number + 10
-            values.date = CivilDate(year: 2026, month: 12, day: 1)
+            values.date = RelativeDate(CivilDate(year: 2026, month: 12, day: 1))
             values.waitSeconds = Vocabulary.exampleWaitSeconds
             (values.day, values.days) = (2, 3)
             values.entitlement = Vocabulary.exampleEntitlement
