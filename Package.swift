@@ -163,10 +163,7 @@ let package = Package(
                 .product(name: "NIOTLS", package: "swift-nio"),
                 serviceLifecycle, tracing,
             ],
-            // docs/openapi.json and the dashboard's files, so that the binary needs nothing beside it.
-            resources: [
-                .embedInCode("API/openapi.json"), .embedInCode("Dashboard/Assets"), .embedInCode("Dashboard/Templates"),
-            ]
+            plugins: ["EmbedTexts"]
         ),
         // Requests to the product's backend when a user reaches a tier.
         .target(
@@ -221,9 +218,11 @@ let package = Package(
             exclude: ["Demo", "README.md"],
             resources: [.copy("Page")]
         ),
-        // sql/*.sql become constants in Engine, so that the binary needs nothing beside it.
-        .executableTarget(name: "embed-sql", path: "Plugins/embed-sql"),
-        .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-sql"]),
+        // sql/*.sql become constants in Engine, and the texts of the HTTP port constants there, so that the binary needs
+        // nothing beside it.
+        .executableTarget(name: "embed-files", path: "Plugins/embed-files"),
+        .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-files"]),
+        .plugin(name: "EmbedTexts", capability: .buildTool(), dependencies: ["embed-files"]),
         // What several test targets share: the PostgreSQL of a test run, the built service as a process, a proxy that
         // breaks connections, fixtures.
         .target(
@@ -235,7 +234,7 @@ let package = Package(
         ),
         .testTarget(name: "UsageTests", dependencies: ["TestSupport", "Usage", crypto]),
         .testTarget(name: "LineProtocolTests", dependencies: ["LineProtocol", "TestSupport", "Usage", nioCore]),
-        .testTarget(name: "EmbedSQLTests", dependencies: ["embed-sql"]),
+        .testTarget(name: "EmbedFilesTests", dependencies: ["embed-files"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport", logging]),
         .testTarget(
             name: "EngineTests",

@@ -18,8 +18,8 @@ struct EmbedSQL: BuildToolPlugin {
         return [
             .buildCommand(
                 displayName: "Embedding sql",
-                executable: try context.tool(named: "embed-sql").url,
-                arguments: [sql.path, output.path, lastRun.path],
+                executable: try context.tool(named: "embed-files").url,
+                arguments: ["sql", sql.path, output.path, lastRun.path],
                 inputFiles: [lastRun],
                 outputFiles: [output]
             )

@@ -8,7 +8,7 @@ enum OpenAPIDocument {
     /// description would refuse other texts than UUIDs.
     static let bodyWithNames = TaggedBody(permittingNames(document))
 
-    private static let document = Data(PackageResources.openapi_json)
+    private static let document = Data(EmbeddedTexts["openapi.json"].utf8)
 
     private static func permittingNames(_ document: Data) -> Data {
         guard var root = try? JSONSerialization.jsonObject(with: document) as? [String: Any],

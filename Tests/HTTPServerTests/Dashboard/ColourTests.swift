@@ -10,7 +10,7 @@ struct ColourTests {
 
     init() throws {
         let pattern = try Regex("--([a-z-]+): (#[0-9a-f]{6});", as: (Substring, Substring, Substring).self)
-        schemes = String(decoding: PackageResources.style_css, as: UTF8.self).components(separatedBy: ":root {")
+        schemes = EmbeddedTexts["style.css"].components(separatedBy: ":root {")
             .dropFirst().prefix(2).map { part in
                 let block = part.prefix { $0 != "}" }
                 return Dictionary(

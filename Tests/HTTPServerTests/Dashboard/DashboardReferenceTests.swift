@@ -27,7 +27,7 @@ struct DashboardReferenceTests {
 
     @Test("the reference and the template have every action")
     func actions() {
-        let template = String(decoding: PackageResources.actions_mustache, as: UTF8.self)
+        let template = EmbeddedTexts["actions.mustache"]
         for action in ActionForm.actionNames {
             #expect(section.contains("`POST /dashboard/users/{user}/\(action)`"))
             #expect(template.contains("action=\"/dashboard/users/{{user}}/\(action)\""))

@@ -9,28 +9,11 @@ struct PageLibrary: Sendable {
     }
 
     /// Each file of Templates/ by its name without the suffix.
-    static let templates: [String: [UInt8]] = [
-        "actions": PackageResources.actions_mustache,
-        "chart": PackageResources.chart_mustache,
-        "confirm": PackageResources.confirm_mustache,
-        "event": PackageResources.event_mustache,
-        "failed-events": PackageResources.failed_events_mustache,
-        "find": PackageResources.find_mustache,
-        "first-steps": PackageResources.first_steps_mustache,
-        "frame": PackageResources.frame_mustache,
-        "live": PackageResources.live_mustache,
-        "notice": PackageResources.notice_mustache,
-        "overview": PackageResources.overview_mustache,
-        "plans": PackageResources.plans_mustache,
-        "problem": PackageResources.problem_mustache,
-        "reason": PackageResources.reason_mustache,
-        "records": PackageResources.records_mustache,
-        "sign-in": PackageResources.sign_in_mustache,
-        "user": PackageResources.user_mustache,
-        "user-list": PackageResources.user_list_mustache,
-        "user-rows": PackageResources.user_rows_mustache,
-        "words": PackageResources.words_mustache,
-    ]
+    static let templates = Dictionary(
+        uniqueKeysWithValues: EmbeddedTexts.all.compactMap { name, text in
+            name.hasSuffix(".mustache") ? (String(name.dropLast(9)), text) : nil
+        }
+    )
 
     /// Mustache's own escaping works on characters and misses a `<` that forms one character with a combining scalar,
     /// such as U+0600 before it or U+0301 after it. Browsers take such a `<` as markup.
@@ -47,7 +30,7 @@ struct PageLibrary: Sendable {
         var library = MustacheLibrary()
         for (name, template) in PageLibrary.templates {
             // In every template: a partial does not inherit the content type.
-            let text = "{{% CONTENT_TYPE:\(PageLibrary.contentType)}}\n" + String(decoding: template, as: UTF8.self)
+            let text = "{{% CONTENT_TYPE:\(PageLibrary.contentType)}}\n" + template
             try library.register(text, named: name)
         }
         self.library = library

@@ -2,16 +2,16 @@ import Foundation
 import Testing
 
 /// Runs the program that the plugin runs.
-@Suite("embed-sql")
-struct EmbedSQLTests {
+@Suite("embed-files")
+struct EmbedFilesTests {
     private struct Outcome {
         let status: Int32
         let message: String
         let source: String
     }
 
-    private func embed(_ files: [String: String]) throws -> Outcome {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "embed-sql-\(UUID().uuidString)")
+    private func embed(_ files: [String: String], asTexts: Bool = false) throws -> Outcome {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "embed-files-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         for (name, text) in files {
             let file = folder.appending(path: name)
@@ -26,8 +26,11 @@ struct EmbedSQLTests {
         let program = Process()
         // Built beside the test bundle.
         program.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-            .appending(path: "embed-sql")
-        program.arguments = [folder.path, output.path, folder.appending(path: "last-run").path]
+            .appending(path: "embed-files")
+        program.arguments =
+            asTexts
+            ? ["texts", output.path] + files.keys.map { folder.appending(path: $0).path }
+            : ["sql", folder.path, output.path, folder.appending(path: "last-run").path]
         program.standardOutput = pipe
         try program.run()
         let message = try pipe.fileHandleForReading.readToEnd() ?? Data()
@@ -55,7 +58,7 @@ struct EmbedSQLTests {
         #expect(outcome.status == 0)
         #expect(
             outcome.source == """
-                // Written by embed-sql from the files in sql/. Change those.
+                // Written by embed-files from the files in sql/. Change those.
 
                 enum EmbeddedSQL {
                 static let migrations: [(number: Int, name: String, sql: String)] = [
@@ -165,5 +168,32 @@ struct EmbedSQLTests {
         let outcome = try embed(files)
         #expect(outcome.status == 1 && outcome.source.isEmpty)
         #expect(outcome.message.contains(":1: error: ") && outcome.message.contains(message))
+    }
+
+    @Test("writes texts under the names of their files")
+    func texts() throws {
+        let outcome = try embed(["b/page.mustache": "{{\"\"\"#}}\n", "a/style.css": "  a\n"], asTexts: true)
+        #expect(
+            outcome.source == """
+                // Written by embed-files. Change the files.
+
+                enum EmbeddedTexts {
+                static let all: [String: String] = [
+                "style.css": #\"""
+                  a
+
+                \"""#,
+                "page.mustache": ##\"""
+                {{\"""#}}
+
+                \"""##,
+                ]
+                }
+
+                """
+        )
+        #expect(try embed([:], asTexts: true).source.contains("= [:\n]"))
+        let twice = try embed(["a/style.css": "", "b/style.css": ""], asTexts: true)
+        #expect(twice.status == 1 && twice.message.contains("/b/style.css:1: error: another file has the same name"))
     }
 }

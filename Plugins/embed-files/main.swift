@@ -1,10 +1,15 @@
 import Foundation
 
-// embed-sql SQL-DIRECTORY OUTPUT.swift LAST-RUN
+// embed-files sql SQL-DIRECTORY OUTPUT.swift LAST-RUN
 //
 // Writes `enum EmbeddedSQL`: the migrations of tables/ by number, the definitions of functions/ in the order of their
-// dependencies, and each query and script under the name of its file. Executed by the EmbedSQL plugin. It has no
-// dependencies, because they would have to be built before all targets with SQL.
+// dependencies, and each query and script under the name of its file. Executed by the EmbedSQL plugin.
+//
+// embed-files texts OUTPUT.swift FILE …
+//
+// Writes `enum EmbeddedTexts`: each file under its name. Executed by the EmbedTexts plugin.
+//
+// It has no dependencies, because they would have to be built before all targets with embedded files.
 
 /// An error in a file, printed in the form of compiler errors.
 struct EmbeddingError: Error {
@@ -132,7 +137,7 @@ func literal(_ text: String) -> String {
 }
 
 func source(migrations: [Migration], definitions: [Definition], queries: [Query]) -> String {
-    var text = "// Written by embed-sql from the files in sql/. Change those.\n\nenum EmbeddedSQL {\n"
+    var text = "// Written by embed-files from the files in sql/. Change those.\n\nenum EmbeddedSQL {\n"
     text += "static let migrations: [(number: Int, name: String, sql: String)] = [\n"
     for migration in migrations {
         text += "(number: \(migration.number), name: \"\(migration.name)\", sql: \(literal(migration.sql))),\n"
@@ -148,29 +153,52 @@ func source(migrations: [Migration], definitions: [Definition], queries: [Query]
     return text + "}\n"
 }
 
-func embed(_ directory: String, into output: String) throws {
+func embedSQL(_ directory: String, into output: String) throws {
     let migrations = try readMigrations(in: directory + "/tables")
     let definitions = try sortedByDependency(readDefinitions(in: directory + "/functions"))
     let queries = try readQueries(in: [directory, directory + "/queries"])
-    let text = source(migrations: migrations, definitions: definitions, queries: queries)
-    // An unchanged file is not compiled again.
+    try write(source(migrations: migrations, definitions: definitions, queries: queries), to: output)
+}
+
+func embedTexts(_ paths: [String], into output: String) throws {
+    var text = "// Written by embed-files. Change the files.\n\nenum EmbeddedTexts {\n"
+    text += "static let all: [String: String] = [\(paths.isEmpty ? ":" : "")\n"
+    var names: Set<Substring> = []
+    for path in paths.sorted() {
+        let name = path.split(separator: "/").last ?? ""
+        guard names.insert(name).inserted else {
+            throw EmbeddingError(path: path, message: "another file has the same name; choose another one")
+        }
+        text += "\"\(name)\": \(literal(try read(path))),\n"
+    }
+    try write(text + "]\n}\n", to: output)
+}
+
+/// An unchanged file is not compiled again.
+func write(_ text: String, to output: String) throws {
     if (try? String(contentsOfFile: output, encoding: .utf8)) != text {
         try text.write(toFile: output, atomically: true, encoding: .utf8)
     }
 }
 
-guard CommandLine.arguments.count == 4 else {
-    print("usage: embed-sql SQL-DIRECTORY OUTPUT.swift LAST-RUN")
-    exit(64)
-}
+let arguments = CommandLine.arguments.dropFirst()
 do {
-    // See the plugin.
-    try "\(Date())\n".write(toFile: CommandLine.arguments[3], atomically: false, encoding: .utf8)
-    try embed(CommandLine.arguments[1], into: CommandLine.arguments[2])
+    switch arguments.first {
+    case "sql" where arguments.count == 4:
+        // See the plugin.
+        try "\(Date())\n".write(toFile: CommandLine.arguments[4], atomically: false, encoding: .utf8)
+        try embedSQL(CommandLine.arguments[2], into: CommandLine.arguments[3])
+    case "texts" where arguments.count >= 2:
+        try embedTexts(Array(arguments.dropFirst(2)), into: CommandLine.arguments[2])
+    default:
+        print("usage: embed-files sql SQL-DIRECTORY OUTPUT.swift LAST-RUN")
+        print("       embed-files texts OUTPUT.swift FILE …")
+        exit(64)
+    }
 } catch let error as EmbeddingError {
     print("\(error.path):1: error: \(error.message)")
     exit(1)
 } catch {
-    print("\(CommandLine.arguments[1]):1: error: \(error)")
+    print("\(CommandLine.arguments[2]):1: error: \(error)")
     exit(1)
 }
