@@ -12,6 +12,7 @@ struct EmbedFilesTests {
 
     private func embed(_ files: [String: String], asTexts: Bool = false) throws -> Outcome {
         let folder = FileManager.default.temporaryDirectory.appending(path: "embed-files-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         for (name, text) in files {
             let file = folder.appending(path: name)
