@@ -148,8 +148,8 @@ struct DocumentationTests {
     @Test("no page names a setting that does not exist")
     func noStraySettings() throws {
         let known = Set(Settings.all.map(\.environmentVariable)).union([
-            "HEADROOM_SOME_NAME", "HEADROOM_POSTGRES_BIN", "HEADROOM_POSTGRES_USER", "HEADROOM_TARGET",
-            "HEADROOM_TOKEN",
+            "HEADROOM_BINARY", "HEADROOM_POSTGRES_BIN", "HEADROOM_POSTGRES_USER", "HEADROOM_SOME_NAME",
+            "HEADROOM_TARGET", "HEADROOM_TOKEN",
         ])
         let names = ["contributors/architecture", "operations", "running", "monitoring", "database"]
         let pages = try (["README.md"] + names.map { "docs/\($0).md" }).map { try page($0) }
