@@ -218,8 +218,8 @@ let package = Package(
             exclude: ["Demo", "README.md"],
             resources: [.copy("Page")]
         ),
-        // sql/*.sql become constants in Engine, and the texts of the HTTP port constants there, so that the binary needs
-        // nothing beside it.
+        // sql/*.sql become constants in Engine, and the texts of the HTTP port there, so that the binary needs nothing
+        // beside it.
         .executableTarget(name: "embed-files", path: "Plugins/embed-files"),
         .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-files"]),
         .plugin(name: "EmbedTexts", capability: .buildTool(), dependencies: ["embed-files"]),

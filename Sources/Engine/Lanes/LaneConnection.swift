@@ -240,8 +240,8 @@ final class LaneConnection {
         }
     }
 
-    /// Closes a connection that broke or cannot be trusted any more. `advance` opens the next one. After `.timedOut` the
-    /// connection is used again if its statement ends within another request timeout.
+    /// Closes a connection that broke or cannot be trusted any more. `advance` opens the next one. After `.timedOut`
+    /// the connection is used again if its statement ends within another request timeout.
     func drop(_ error: PostgresError) {
         if session.connection != nil { placements.doubt() }
         session.drop(error)
@@ -321,8 +321,8 @@ final class LaneConnection {
         session.close()
     }
 
-    /// Gives up a statement of unknown outcome, with its receipt. If the statement is committed later, it only changes an
-    /// unused receipt.
+    /// Gives up a statement of unknown outcome, with its receipt. If the statement is committed later, it only changes
+    /// an unused receipt.
     func abandon(in bucket: Bucket) {
         receipts[bucket] = nil
         drop(PostgresError(.timedOut, "no answer from the database within the deadline"))

@@ -34,8 +34,8 @@ final class ReconnectingSession<Setup: Sendable> {
     ///   - statements: prepared on each new connection.
     ///   - wake: woken when `advance` has something to do.
     ///   - reportsOutages: whether outages are logged as such. The lanes do so; other sessions log at level debug.
-    ///   - latenessMaximum: how long a statement is waited for that has exceeded its deadline, so that the session can be
-    ///     kept, for an owner that calls `advance`. Nil: the session is closed at the deadline.
+    ///   - latenessMaximum: how long a statement is waited for that has exceeded its deadline, so that the session can
+    ///     be kept, for an owner that calls `advance`. Nil: the session is closed at the deadline.
     init(
         options: ConnectionOptions,
         statements: [PreparedQuery] = [],
