@@ -11,9 +11,8 @@ final class ReconnectingSession<Setup: Sendable> {
     typealias SetUp = @Sendable (Connection, ContinuousClock.Instant) throws(PostgresError) -> Setup
 
     private var machine = ReconnectStateMachine(at: .now)
-    private(set) var connection: Connection?
-    /// The open connection while its statement is late. `connection` is nil then.
-    private var lateConnection: Connection?
+    /// The open connection, also while its statement is late.
+    private var current: Connection?
     /// Why the last session ended or could not be opened; nil while one is open, and if there was no failure.
     private(set) var lastFailure: PostgresError?
     private var opening: OneShot<Opened>?
@@ -52,6 +51,9 @@ final class ReconnectingSession<Setup: Sendable> {
         self.logger = logger
     }
 
+    /// The connection that can be used now.
+    var connection: Connection? { isLate ? nil : current }
+
     /// When `advance` next has something to do; nil while open, or opening, which ends with a wake.
     var retryAt: ContinuousClock.Instant? {
         switch machine.state {
@@ -63,9 +65,12 @@ final class ReconnectingSession<Setup: Sendable> {
     }
 
     /// Whether the session is open, but its statement has exceeded its deadline and has not ended yet.
-    var isLate: Bool { lateConnection != nil }
+    var isLate: Bool {
+        if case .late = machine.state { true } else { false }
+    }
+
     /// While the session is late, `advance` has something to do when this is readable; -1 otherwise.
-    var lateSocket: Int32 { lateConnection?.socket ?? -1 }
+    var lateSocket: Int32 { isLate ? current?.socket ?? -1 : -1 }
 
     var downSince: ContinuousClock.Instant? { machine.downSince }
     var reconnects: Int { machine.reconnects }
@@ -113,7 +118,7 @@ final class ReconnectingSession<Setup: Sendable> {
     private func adopt(_ opened: Opened) -> Setup {
         opening = nil
         lastFailure = nil
-        connection = opened.connection
+        current = opened.connection
         opened.connection.isKeptWhenLate = latenessMaximum != nil
         if let outage = machine.opened(at: .now), reportsOutages {
             logger.notice("database is back", metadata: ["database.away": "\(outage)"])
@@ -145,7 +150,7 @@ final class ReconnectingSession<Setup: Sendable> {
     }
 
     private func lose(_ error: PostgresError) {
-        lastFailure = (connection ?? lateConnection).map(error.of) ?? error
+        lastFailure = current.map(error.of) ?? error
         if (error.refusal ?? error.sqlState) != nil { options.database.silence.end() }
         discard()
         let failure = machine.failed(error.refusal ?? error.sqlState, at: .now, using: &generator)
@@ -165,22 +170,21 @@ final class ReconnectingSession<Setup: Sendable> {
     ///
     /// - Returns: false if the connection is to be closed.
     private func keepLate() -> Bool {
-        guard lateConnection == nil else { return true }
+        guard !isLate else { return true }
         let silence = options.database.silence
-        guard let latenessMaximum, let connection, !silence.isSilent else { return false }
-        guard connection.giveUp() else { return connection.isUsable }
+        guard let latenessMaximum, let current, !silence.isSilent else { return false }
+        guard current.giveUp() else { return current.isUsable }
         silence.doubt()
         logger.info("no answer from the database within the deadline; the session is kept for the moment")
-        (self.connection, lateConnection) = (nil, connection)
         machine.becameLate(until: .now + latenessMaximum)
         return true
     }
 
     /// Uses the connection again if the late statement has ended. Loses it if that takes too long.
     private func settle() {
-        guard let late = lateConnection, case .late(let until) = machine.state else { return }
+        guard let current, case .late(let until) = machine.state else { return }
         do throws(PostgresError) {
-            guard let warnings = try late.settle() else {
+            guard let warnings = try current.settle() else {
                 guard ContinuousClock.now >= until || options.database.silence.isSilent else { return }
                 throw PostgresError(.timedOut, "no answer long after the deadline; the connection was given up")
             }
@@ -188,7 +192,6 @@ final class ReconnectingSession<Setup: Sendable> {
             guard !warnings.contains(where: { $0.sqlState == .warning }) else {
                 throw PostgresError(.connectionLost, "no standby has confirmed a late commit")
             }
-            (connection, lateConnection) = (late, nil)
             machine.settled()
         } catch {
             lose(error)
@@ -197,8 +200,7 @@ final class ReconnectingSession<Setup: Sendable> {
 
     /// Another session may have found the successor of this one's server.
     private func dropIfSuperseded() {
-        guard let timeline = (connection ?? lateConnection)?.server.timeline,
-            let successor = options.database.successor(of: timeline)
+        guard let timeline = current?.server.timeline, let successor = options.database.successor(of: timeline)
         else { return }
         drop(.superseded(timeline, by: successor))
     }
@@ -218,9 +220,8 @@ final class ReconnectingSession<Setup: Sendable> {
 
     /// An attempt that is under way closes its connection at its end.
     private func discard() {
-        connection?.close()
-        lateConnection?.close()
-        (connection, lateConnection) = (nil, nil)
+        current?.close()
+        current = nil
         opening = nil
     }
 
