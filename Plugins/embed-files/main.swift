@@ -181,15 +181,15 @@ func write(_ text: String, to output: String) throws {
     }
 }
 
-let arguments = CommandLine.arguments.dropFirst()
+let arguments = Array(CommandLine.arguments.dropFirst())
 do {
     switch arguments.first {
     case "sql" where arguments.count == 4:
         // See the plugin.
-        try "\(Date())\n".write(toFile: CommandLine.arguments[4], atomically: false, encoding: .utf8)
-        try embedSQL(CommandLine.arguments[2], into: CommandLine.arguments[3])
+        try "\(Date())\n".write(toFile: arguments[3], atomically: false, encoding: .utf8)
+        try embedSQL(arguments[1], into: arguments[2])
     case "texts" where arguments.count >= 2:
-        try embedTexts(Array(arguments.dropFirst(2)), into: CommandLine.arguments[2])
+        try embedTexts(Array(arguments.dropFirst(2)), into: arguments[1])
     default:
         print("usage: embed-files sql SQL-DIRECTORY OUTPUT.swift LAST-RUN")
         print("       embed-files texts OUTPUT.swift FILE …")
@@ -199,6 +199,6 @@ do {
     print("\(error.path):1: error: \(error.message)")
     exit(1)
 } catch {
-    print("\(CommandLine.arguments[2]):1: error: \(error)")
+    print("\(arguments[1]):1: error: \(error)")
     exit(1)
 }

@@ -8,10 +8,12 @@ struct PageLibrary: Sendable {
         case signIn = "sign-in"
     }
 
+    private static let suffix = ".mustache"
+
     /// Each file of Templates/ by its name without the suffix.
     static let templates = Dictionary(
         uniqueKeysWithValues: EmbeddedTexts.all.compactMap { name, text in
-            name.hasSuffix(".mustache") ? (String(name.dropLast(9)), text) : nil
+            name.hasSuffix(suffix) ? (String(name.dropLast(suffix.count)), text) : nil
         }
     )
 
