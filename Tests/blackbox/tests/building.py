@@ -16,6 +16,7 @@ from support.waiting import TIMEOUT_SECONDS, wait_until
 STUB = """\
 #!/bin/sh
 echo "$@" >> "$STUB/calls"
+echo "$SWIFT_DETERMINISTIC_HASHING" > "$STUB/hashing"
 echo 'Fetching https://github.com/apple/swift-nio.git'
 echo '[7/20] Compiling Engine Lane.swift'
 echo "warning: 'swift-nio': found 1 file(s) which are unhandled"
@@ -65,6 +66,7 @@ class Building(unittest.TestCase):
         self.assertEqual(self.end(build, 0), (0, f"{self.clone}/.build/release\n"))
         self.assertEqual(len(self.calls()), 1)
         self.assertFalse(served.exists(), "script/headroom runs what was built")
+        self.assertEqual((self.stub / "hashing").read_text(), "1\n", "another build is planned in the same order")
 
     def test_a_quick_build_says_nothing_and_one_without_changes_starts_no_compiler(self):
         for _ in range(2):
