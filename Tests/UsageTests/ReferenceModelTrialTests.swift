@@ -55,6 +55,20 @@ struct ReferenceModelTrialTests {
         #expect(model.consume(ada, messages: 1, at: now).status == .blocked(.trialLimitReached))
     }
 
+    @Test("keeps what a forgotten user has spent when a grant brings the user back, whatever unknown users get")
+    func grantAfterForget() throws {
+        for policy in UnknownUsersPolicy.allCases {
+            var model = ReferenceModel(unknownUsersPolicy: policy)
+            model.setPlanDefinition(Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 10))
+            _ = try model.setPlan(PlanChange(user: ada, plan: "free"), at: now)
+            _ = model.consume(ada, messages: 7, at: now)
+            model.forget(ada)
+            _ = try model.grant(ada, messages: 5, key: MessageKey("ticket 1"), at: now)
+            _ = try model.setPlan(PlanChange(user: ada, plan: "free"), at: now)
+            #expect(model.usage(ada, at: now).snapshot.used == 7, "\(policy)")
+        }
+    }
+
     @Test("never starts a trial again, neither by SETPLAN nor after a paid plan")
     func noSecondTrial() throws {
         var model = ReferenceModel()

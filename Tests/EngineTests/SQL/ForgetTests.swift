@@ -226,9 +226,13 @@ struct ForgetTests {
             #expect(try await check(psql, unknownUsersPolicy: "free") == "used up|free|free|5|5", "\(call)")
             #expect(try await psql.text("select status from increment_and_check_usage('\(ada)')") == "BLOCKED")
         }
-        // An operator can still open it.
-        try await psql.execute("select forget_user('\(ada)'); select grant_messages('\(ada)', 5)")
-        #expect(try await check(psql, unknownUsersPolicy: "free") == "fine|free|free|5|10")
+        // An operator can still open it, also where unknown users are denied, who otherwise begin at 0.
+        for policy in ["free", "deny"] {
+            try await psql.execute("select forget_user('\(ada)'); set headroom.unknown_users = '\(policy)'")
+            try await psql.execute("select grant_messages('\(ada)', 5)")
+            try await psql.execute("set headroom.unknown_users = 'free'")
+            #expect(try await check(psql, unknownUsersPolicy: "free") == "fine|free|free|5|10", "\(policy)")
+        }
 
         try await psql.execute(
             """

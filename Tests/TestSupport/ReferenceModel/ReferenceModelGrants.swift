@@ -12,12 +12,16 @@ extension ReferenceModel {
             guard granted == messages else { throw .grantConflict }
             return Answer(user: user, status: .ok, snapshot: snapshot(of: user, at: now), isRepeated: true)
         }
-        var snapshot = snapshot(of: user, at: now)
-        let granted = (rows[user]?[snapshot.period]?.granted ?? 0) + messages
-        let limit = snapshot.limit.map { $0 + messages }
-        guard max(granted, limit ?? 0) <= UsageSnapshot.countMaximum else { throw .grantTooLarge }
+        let unchanged = self
         restoreForgotten(user, at: now)
+        var snapshot = snapshot(of: user, at: now)
         let row = rows[user]?[snapshot.period]
+        let granted = (row?.granted ?? 0) + messages
+        let limit = snapshot.limit.map { $0 + messages }
+        guard max(granted, limit ?? 0) <= UsageSnapshot.countMaximum else {
+            self = unchanged
+            throw .grantTooLarge
+        }
         snapshot.limit = limit
         grants[user, default: [:]][key] = messages
         rows[user, default: [:]][snapshot.period] = Row(
