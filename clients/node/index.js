@@ -266,7 +266,7 @@ export class Headroom {
         const pause = isAway && this.#rested().length ? 0 : Math.max(backoff(failures), error.retryAfter * 1000 * (1 + Math.random() / 2));
         if (error instanceof Unavailable && Date.now() + pause < end) {
           await sleep(pause);
-          continue;
+          if (Date.now() < end) continue; // a busy machine may wake it up too late for another attempt
         }
         if (unsure && !ABOUT_KEY.has(error.code)) error = failure("UNKNOWN", `an attempt was not answered; the last: ${error.message}`);
         throw Object.assign(error, { user: request.user, key: request.key });

@@ -1,7 +1,10 @@
 """The clients of clients/ when an answer is lost: none may say that nothing was counted where a message may be, nor leave it held."""
 
+import asyncio
 import json
 import threading
+from types import SimpleNamespace
+from unittest import mock
 
 from support.client_case import NOT_NOW, SILENT, ClientCase
 from support.faulty_port import LOST, http_answer
@@ -23,6 +26,26 @@ class AfterALostAnswer(ClientCase):
                 self.assertEqual(client.call("consume", user, key="message-1")["status"], "repeated")
 
         self.each(check)
+
+    def test_a_pause_that_a_busy_machine_prolonged_is_followed_by_no_attempt(self):
+        line, now = self.faulty[False], [0.0]
+        patient = {"timeout": TIMEOUT_SECONDS, "attempt_timeout": TIMEOUT_SECONDS}
+        line.behave()
+        line.faults = [("CONSUME", self.instead("UNAVAILABLE", "the database is away", line=line))]
+
+        async def oversleep(_):
+            now[0] += 2 * TIMEOUT_SECONDS
+
+        async def consume():
+            async with headroom_client.AsyncHeadroom(f"headroom://127.0.0.1:{line.port}", **patient) as client:
+                await client.consume(self.user())
+
+        module = headroom_client.client
+        clock = mock.patch.object(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+        with clock, mock.patch.object(module.asyncio, "sleep", oversleep), self.assertRaises(headroom_client.Unavailable) as raised:
+            asyncio.run(consume())
+        self.assertIn("the database is away", str(raised.exception))
+        self.assertEqual(line.verbs, ["CONSUME"])
 
     def test_an_error_after_a_lost_read_is_that_error(self):
         def check(client):

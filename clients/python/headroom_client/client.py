@@ -174,13 +174,17 @@ class AsyncHeadroom:
             pause = max(_backoff(failures), error.retry_seconds * random.uniform(1, 1.5))
             if self._endpoints.may_ask_another(error):
                 pause = 0
-            if not isinstance(error, Unavailable) or time.monotonic() + pause >= end:
+            is_over = not isinstance(error, Unavailable) or time.monotonic() + pause >= end
+            if not is_over:
+                failures += 1
+                await asyncio.sleep(pause)
+                # A busy machine may wake it up too late for another attempt.
+                is_over = time.monotonic() >= end
+            if is_over:
                 if request.unsure and not error.is_about_key:
                     error = Unknown("UNKNOWN", f"an attempt was not answered; the last: {error}")
                 error.user, error.key = request.user, request.key
                 raise error
-            failures += 1
-            await asyncio.sleep(pause)
 
     def _answer_away(self, error: HeadroomError) -> Answer:
         verdict = self._when_away(error) if callable(self._when_away) else self._when_away
