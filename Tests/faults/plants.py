@@ -55,7 +55,11 @@ PLANTS = [
     Plant(
         name="less-or-equal",
         description="one message more than the limit is granted",
-        sql=rewritten("headroom.count_batch", ('usage."limit" end, 2147483647', 'usage."limit" + 1 end, 2147483647')),
+        # In both: most batches have a message with a key.
+        sql="".join(
+            rewritten(f"headroom.{function}", ('usage."limit" end, 2147483647', 'usage."limit" + 1 end, 2147483647'))
+            for function in ("count_batch", "count_keyed_batch")
+        ),
         fault="none",
         caught_by=frozenset({"I1"}),
     ),
