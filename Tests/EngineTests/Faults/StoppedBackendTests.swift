@@ -18,7 +18,7 @@ struct StoppedBackendTests {
         let harness = EngineHarness(database.conninfo(through: proxy), lanes: 1, requestTimeout: requestTimeout)
         try await harness.running {
             // Creates the row, so that the fast path counts the next message.
-            #expect(try await harness.execute(user(1), .consume(1)).isAllowed)
+            #expect(try await harness.execute([(user(1), .consume(1))], within: waitLimit)[0].isAllowed)
             try await body(database, proxy, harness)
         }
     }
