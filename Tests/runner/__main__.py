@@ -28,7 +28,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--debug", action="store_true")
     parser.add_argument("--citus", action="store_true")
     parser.add_argument("--pg-config")
-    parser.add_argument("--one-machine", action="store_true")
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--left-out", action="store_true")
     parser.add_argument("words", nargs="*")
     parser.add_argument("--jobs", type=int, default=2 * len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()
@@ -51,9 +52,11 @@ def build(is_debug: bool) -> Path:
 
 def main() -> int:
     arguments = parse()
-    if arguments.one_machine:
-        print("\n".join(python_tests.one_machine_lines()))
+    if arguments.left_out:
+        print(python_tests.left_out(arguments.citus), end="")
         return 0
+    if arguments.long:
+        os.environ["HEADROOM_TEST_LONG"] = "1"
     if arguments.citus:
         try:
             citus.use(arguments.pg_config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -9,15 +10,20 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from support import citus, postgres, processes, settings
+from support.residence import Residence
 
 from .results import Report, Result
 
 PART = "Python"
 CLASS_LIMIT_SECONDS = 1200
 """More than one test may take, after which the worker fails that test itself."""
+MEMORY = "/dev/shm"
+MEMORY_BYTES = 8 << 30
+"""More than twice of what the databases of all classes take."""
 HERE = Path(__file__).resolve().parent
 REMEMBERED = HERE / "seconds.json"
 """The duration of each class in seconds, written by `script/test --remember`."""
@@ -32,6 +38,32 @@ def environment() -> dict[str, str]:
     folders = ["blackbox", "faults", "comparison", "scaling"]
     path = os.pathsep.join(map(str, [tests, *(tests / folder for folder in folders), HERE, tests.parent / "Benchmarks"]))
     return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@contextlib.contextmanager
+def databases_in_memory() -> Iterator[None]:
+    """Puts the databases of the tests, thousands of files that live for seconds, in memory: on a disk they take a third more of the
+    processors. Not where too little memory is free, or where programs may not be started from it."""
+    if not has_memory():
+        yield
+        return
+    home = Residence("hr-", MEMORY)
+    os.environ["HEADROOM_TEST_DIRECTORY"] = str(home.path)
+    processes.put_directories_in(home.path)
+    try:
+        yield
+    finally:
+        home.close()
+
+
+def has_memory() -> bool:
+    try:
+        found = os.statvfs(MEMORY)
+        with open("/proc/meminfo") as file:
+            available = next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return False
+    return min(found.f_bavail * found.f_frsize, available) >= MEMORY_BYTES and not found.f_flag & os.ST_NOEXEC
 
 
 class Schedule:
@@ -100,10 +132,11 @@ class Worker:
         self.report.add(Result(part=PART, group=name, name="runs to its end", seconds=0, failure=f"{text}; its log is {self.log}"))
 
 
-def one_machine_lines() -> list[str]:
-    """What `script/test --citus` leaves out, and why."""
-    listed = subprocess.run(worker_command("--one-machine", "none"), stdout=subprocess.PIPE, text=True, env=environment(), check=True)
-    return listed.stdout.splitlines()
+def left_out(is_distributed: bool) -> str:
+    """What `script/test`, or `script/test --citus`, leaves out, and why."""
+    flags = ["--left-out", *(["--distributed"] if is_distributed else [])]
+    listed = subprocess.run(worker_command(*flags, "none"), stdout=subprocess.PIPE, text=True, env=environment(), check=True)
+    return listed.stdout
 
 
 def discover(binary: Path, words: list[str], is_distributed: bool = False) -> list[str]:
@@ -121,27 +154,28 @@ def run(
     report.print_line(f"Python tests with seed {seed} (HEADROOM_TEST_SEED runs the same again)")
     remembered = json.loads(REMEMBERED.read_text()) if REMEMBERED.exists() else {}
     classes = discover(binary, words, is_distributed)
-    # Created here, so that all workers share it.
-    postgres.template()
-    if is_distributed:
-        settings.binary = str(binary)
-        report.print_line(f"preparing a database that is distributed over {citus.WORKERS} workers")
-        citus.prepare()
-    schedule = Schedule(classes, remembered)
-    workers = [
-        Worker(
-            binary=binary,
-            words=words,
-            is_distributed=is_distributed,
-            seed=seed,
-            log=root / f".build/test/python-{number}.log",
-            schedule=schedule,
-            report=report,
-        )
-        for number in range(1, min(jobs, len(classes)) + 1)
-    ]
-    for worker in workers:
-        worker.thread.join()
+    with databases_in_memory():
+        # Created here, so that all workers share it.
+        postgres.template()
+        if is_distributed:
+            settings.binary = str(binary)
+            report.print_line(f"preparing a database that is distributed over {citus.WORKERS} workers")
+            citus.prepare()
+        schedule = Schedule(classes, remembered)
+        workers = [
+            Worker(
+                binary=binary,
+                words=words,
+                is_distributed=is_distributed,
+                seed=seed,
+                log=root / f".build/test/python-{number}.log",
+                schedule=schedule,
+                report=report,
+            )
+            for number in range(1, min(jobs, len(classes)) + 1)
+        ]
+        for worker in workers:
+            worker.thread.join()
     if not report.is_stopped:
         report_missing(classes, schedule, report)
     if has_to_remember:

@@ -125,8 +125,8 @@ class TestsThatNeedOneMachine(unittest.TestCase):
 
     def test_are_counted_by_class_and_reason(self):
         tests = {"m.Partly": [self.Partly("test_a"), self.Partly("test_b")], "m.Marked": [self.Marked("test_a")]}
-        with mock.patch.object(worker, "chosen", lambda words: tests):
-            self.assertEqual(worker.one_machine_lines(), ["m.Partly: of the test (1 test)", "m.Marked: of the class (1 test)"])
+        with mock.patch.object(worker, "by_class", lambda: tests):
+            self.assertEqual(worker.left_out_lines(True), ["m.Partly: of the test (1 test)", "m.Marked: of the class (1 test)"])
 
 
 class TestsThatNeedCitus(unittest.TestCase):

@@ -11,11 +11,13 @@ import unittest
 from typing import Any
 from unittest import mock
 
+from runner import worker
 from runner.python_tests import Schedule, report_missing
 from runner.results import Report, Result
 from runner.swift_tests import EventReader
-from runner.worker import Recorder, chosen
+from runner.worker import Recorder
 from support import processes
+from support.nightly import nightly
 
 
 def quietly(action: Any) -> tuple[Any, str]:
@@ -189,10 +191,29 @@ class Recording(unittest.TestCase):
 
 
 class Choosing(unittest.TestCase):
-    def test_long_classes_run_only_where_they_are_asked_for(self):
-        for asked, classes in (("", []), ("1", ["packages.OnAnotherMachine"])):
-            with mock.patch.dict(os.environ, {"HEADROOM_TEST_LONG": asked}):
-                self.assertEqual(list(chosen(["packages.OnAnotherMachine"])), classes)
+    class Partly(unittest.TestCase):
+        def test_a(self):
+            self.fail("it is only listed")
+
+        @nightly("a")
+        def test_b(self):
+            self.fail("it is only listed")
+
+    def setUp(self):
+        tests = {"m.Partly": [self.Partly("test_a"), self.Partly("test_b")], "m.Long": [nightly("m.Partly")(self.Whole)("test_c")]}
+        mock.patch.object(worker, "by_class", lambda: tests).start()
+        self.addCleanup(mock.patch.stopall)
+
+    class Whole(unittest.TestCase):
+        def test_c(self):
+            self.fail("it is only listed")
+
+    def test_tests_for_the_night_run_only_where_they_are_asked_for(self):
+        names = lambda **options: [worker.sentence(test) for tests in worker.chosen([], **options).values() for test in tests]
+        self.assertEqual((names(is_long=False), names(is_long=True)), (["a"], ["a", "b", "c"]))
+
+    def test_each_says_what_every_run_has_instead(self):
+        self.assertEqual(worker.left_out_lines(False), ["m.Partly: a (1 test)", "m.Long: m.Partly (1 test)"])
 
 
 class Ports(unittest.TestCase):

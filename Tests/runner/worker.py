@@ -4,7 +4,7 @@ test, and one at the end of each class. Output of tests goes to standard error.
     worker --seed N BINARY [WORD …]     only tests whose class or sentence contains one of the words
     worker --list BINARY [WORD …]       prints the classes instead
     worker --distributed …              only tests that hold in a distributed database, and those that need one
-    worker --one-machine BINARY         prints why the others do not
+    worker --left-out [--distributed]   prints which tests neither runs, and why
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 
 from support import processes, settings
 from support.case import Case
+from support.nightly import IS_LONG
 
 TESTS = Path(__file__).resolve().parent.parent
 TEST_LIMIT_SECONDS = 800
@@ -123,44 +124,56 @@ def reason_for_one_machine(test: unittest.TestCase) -> str | None:
     return marked or None
 
 
-def one_machine_lines() -> list[str]:
-    """A line for each class and reason for which tests need one machine, with the number of these tests."""
-    counts = Counter(
-        (name, reason) for name, tests in chosen([]).items() for test in tests if (reason := reason_for_one_machine(test))
-    )
+def reason_for_the_night(test: unittest.TestCase) -> str | None:
+    """What is run instead of a test that only a long run includes; None for the others."""
+    return getattr(getattr(test, test._testMethodName), "nightly_instead", None) or getattr(test, "nightly_instead", None)
+
+
+def left_out_lines(is_distributed: bool) -> list[str]:
+    """A line for each class and reason for which tests are left out, with the number of these tests."""
+    reason_of = reason_for_one_machine if is_distributed else reason_for_the_night
+    counts = Counter((name, reason) for name, tests in by_class().items() for test in tests if (reason := reason_of(test)))
     return [f"{name}: {reason} ({count} {'test' if count == 1 else 'tests'})" for (name, reason), count in counts.items()]
 
 
-def chosen(words: list[str], is_distributed: bool = False) -> dict[str, list[unittest.TestCase]]:
-    """The tests by class. A file that cannot be imported is a class with one failing test."""
+def by_class() -> dict[str, list[unittest.TestCase]]:
+    """All tests. A file that cannot be imported is a class with one failing test."""
     modules = [f"tests.{file.stem}" for file in sorted(TESTS.glob("blackbox/tests/*.py")) if file.stem != "__init__"]
     # Unit tests: the checker of faults, the figures of the benchmarks, this runner.
     modules += [file.stem for file in sorted(TESTS.glob("*/test_*.py"))]
     classes: dict[str, list[unittest.TestCase]] = {}
     for test in each(unittest.defaultTestLoader.loadTestsFromNames(modules)):
-        name = name_of(type(test))
-        if is_distributed and reason_for_one_machine(test) is not None:
-            continue
-        if not is_distributed and getattr(test, "NEEDS_CITUS", False):
-            continue
-        if getattr(test, "IS_LONG", False) and not os.environ.get("HEADROOM_TEST_LONG"):
-            continue
-        if not words or any(word in f"{name}: {sentence(test)}" for word in words):
-            classes.setdefault(name, []).append(test)
+        classes.setdefault(name_of(type(test)), []).append(test)
     return classes
+
+
+def chosen(words: list[str], is_distributed: bool = False, is_long: bool = IS_LONG) -> dict[str, list[unittest.TestCase]]:
+    """The tests of this run, by class."""
+
+    def is_chosen(name: str, test: unittest.TestCase) -> bool:
+        if is_distributed and reason_for_one_machine(test) is not None:
+            return False
+        if not is_distributed and getattr(test, "NEEDS_CITUS", False):
+            return False
+        if not is_long and reason_for_the_night(test):
+            return False
+        return not words or any(word in f"{name}: {sentence(test)}" for word in words)
+
+    classes = {name: [test for test in tests if is_chosen(name, test)] for name, tests in by_class().items()}
+    return {name: tests for name, tests in classes.items() if tests}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--distributed", action="store_true")
-    parser.add_argument("--one-machine", action="store_true")
+    parser.add_argument("--left-out", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("binary")
     parser.add_argument("words", nargs="*")
     arguments = parser.parse_args()
-    if arguments.one_machine:
-        print("\n".join(one_machine_lines()))
+    if arguments.left_out:
+        print("\n".join(left_out_lines(arguments.distributed)))
         return
     classes = chosen(arguments.words, arguments.distributed)
     if arguments.list:

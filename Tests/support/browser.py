@@ -8,6 +8,7 @@ import pathlib
 import shutil
 
 from . import processes
+from .nightly import IS_LONG
 from .waiting import TIMEOUT_SECONDS, wait_until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -15,14 +16,14 @@ DRIVER = shutil.which("chromedriver")
 
 WIDTHS = {"desktop": 1280, "phone": 360}
 SCHEMES = ("light", "dark")
-LONG = bool(os.environ.get("HEADROOM_TEST_LONG"))
 
 
 def looks(number=0):
-    """Widths and schemes in which to look at the page with this number: both widths in one scheme, pages in turn in one and the
-    other; with HEADROOM_TEST_LONG, both widths in both."""
-    schemes = SCHEMES if LONG else (SCHEMES[number % 2],)
-    return [(width, scheme) for width in WIDTHS for scheme in schemes]
+    """Widths and schemes in which to look at the page with this number: a phone's width in one scheme, pages in turn in one and the
+    other; in a long run, both widths in both."""
+    if not IS_LONG:
+        return [("phone", SCHEMES[number % 2])]
+    return [(width, scheme) for width in WIDTHS for scheme in SCHEMES]
 
 
 def missing():
@@ -148,12 +149,6 @@ class Browser:
     def overflow(self):
         """By how many pixels the page is wider than the window."""
         return self.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
-
-    def axe_in_this_appearance(self, **options):
-        """As `axe`, for pages that are opened in each of their `looks`. Because axe is slow, it checks one of the two widths, or,
-        with HEADROOM_TEST_LONG, every look."""
-        is_due = (self.width, self.scheme) in (("desktop", "light"), ("phone", "dark"))
-        return self.axe(**options) if is_due or LONG else []
 
     def axe(self, impacts=("minor", "moderate", "serious", "critical")):
         """Violated rules of these impacts, each with the elements that violate it."""

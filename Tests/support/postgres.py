@@ -14,11 +14,15 @@ from . import processes, service
 from .waiting import TIMEOUT_SECONDS, wait_until
 
 VOLATILE = {
-    # No machine loses power in these tests, so nothing is lost without fsync; all else is as in production.
+    # No machine loses power in these tests, so nothing is lost without fsync.
     "fsync": "off",
     "max_connections": "150",
     "shared_buffers": "64MB",
-    "autovacuum_naptime": "60",
+    "max_wal_size": "256MB",
+    # It would visit the databases of all tests in turn, which live for seconds.
+    "autovacuum": "off",
+    # As the service's own server has it.
+    "jit": "off",
 }
 """Settings for tests that are not about durability."""
 

@@ -20,7 +20,7 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 _started = []
 _directories = []
-_parent = "/tmp"
+_parent = os.environ.get("HEADROOM_TEST_DIRECTORY") or "/tmp"
 
 
 class Failure(Exception):

@@ -5,6 +5,7 @@ import uuid
 
 from support.browser import looks
 from support.chat import ChatBackend, ChatBrowser, ChatCase
+from support.nightly import nightly
 from support.stores import revenuecat
 from support.waiting import wait_until
 from support.webhooks import post_event
@@ -130,6 +131,7 @@ STATE_LABELS = {
 }  # fmt: skip
 
 
+@nightly("chat_flow.Flow uses the page; chat_languages.ChatLanguages looks at it at every width")
 class ChatPages(ChatCase):
     def tearDown(self):
         self.assertEqual(self.browser.complaints(), [], "the browser's console")
@@ -164,7 +166,7 @@ class ChatPages(ChatCase):
                 other.open("/")
                 wait_until(lambda: other.all("li a"), "the people")
                 other.picture("chat-people")
-                self.assertEqual(other.axe_in_this_appearance(), [])
+                self.assertEqual(other.axe(), [])
                 self.assertLessEqual(other.overflow(), 0)
         # In lines of their own once the style has arrived.
         ben = "Ben <b>\nat the limit"
@@ -185,7 +187,7 @@ class ChatPages(ChatCase):
     def assert_accessible(self, name):
         self.browser.picture("chat-" + name.replace("_", "-"))
         self.assertLessEqual(self.browser.overflow(), 0)
-        self.assertEqual(self.browser.axe_in_this_appearance(), [])
+        self.assertEqual(self.browser.axe(), [])
         self.assertEqual(self.browser.run("return document.querySelectorAll('h1').length"), 1)
 
     def assert_shows(self, user, state):

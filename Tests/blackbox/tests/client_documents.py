@@ -9,6 +9,7 @@ from support import processes
 from support.case import MID_MONTH, Case
 from support.client_page import FOLDER, PAGE, USER, lines_without_program, missing, printed_programs
 from support.default_port import DefaultPort
+from support.nightly import nightly
 from support.printed import ROOT, blocks
 from support.waiting import wait_until
 
@@ -79,6 +80,7 @@ class ProgramsOnThePage(PrintedProgramCase):
 
         self.each_program(check)
 
+    @nightly("the first message, the limit, and that every program is run")
     def test_without_a_banner_the_message_is_sent_and_nothing_is_shown(self):
         def check(program):
             self.prepare_user(used=5)
@@ -86,6 +88,7 @@ class ProgramsOnThePage(PrintedProgramCase):
 
         self.each_program(check)
 
+    @nightly("the first message, the limit, and that every program is run")
     def test_a_message_whose_answers_were_lost_twice_is_counted_once(self):
         def check(program):
             self.prepare_user(used=700)
@@ -96,6 +99,7 @@ class ProgramsOnThePage(PrintedProgramCase):
 
         self.each_program(check)
 
+    @nightly("the first message, the limit, and that every program is run")
     def test_temporary_errors_are_retried_with_the_same_key(self):
         def check(program):
             for errors in (
@@ -111,6 +115,7 @@ class ProgramsOnThePage(PrintedProgramCase):
 
         self.each_program(check)
 
+    @nightly("the first message, the limit, and that every program is run")
     def test_errors_after_which_nothing_was_counted_do_not_send_a_message_again(self):
         def check(program):
             self.prepare_user(used=700)
@@ -122,6 +127,7 @@ class ProgramsOnThePage(PrintedProgramCase):
 
         self.each_program(check)
 
+    @nightly("the first message, the limit, and that every program is run")
     def test_a_released_message_is_not_sent_again_with_its_key(self):
         def check(program):
             self.prepare_user(used=700)
@@ -135,6 +141,7 @@ class ProgramsOnThePage(PrintedProgramCase):
 
         self.each_program(check)
 
+    @nightly("the first message, the limit, and that every program is run")
     def test_a_permanent_error_is_printed_and_not_retried(self):
         def check(program):
             self.prepare_user(used=700)
@@ -147,6 +154,7 @@ class ProgramsOnThePage(PrintedProgramCase):
 
         self.each_program(check)
 
+    @nightly("the first message, the limit, and that every program is run")
     def test_quoted_values_are_decoded(self):
         def check(program):
             self.port.behave()
@@ -158,6 +166,7 @@ class ProgramsOnThePage(PrintedProgramCase):
 
         self.each_program(check)
 
+    @nightly("the first message, the limit, and that every program is run")
     def test_a_silent_service_is_given_up_after_three_attempts(self):
         programs = self.retrying_programs()
         self.prepare_user(used=700)
@@ -172,6 +181,7 @@ class ProgramsOnThePage(PrintedProgramCase):
         self.assertEqual(self.port.sent.count(b"key=message-1"), 3 * len(programs))
         self.assertEqual(self.count(USER), 700)
 
+    @nightly("the first message, the limit, and that every program is run")
     def test_lines_that_need_no_program_are_answered(self):
         commands = lines_without_program()
         self.assertEqual(len(commands), 1)

@@ -7,6 +7,7 @@ import unittest
 from support import processes, settings
 from support.case import Case
 from support.client_dependent import ROOT, CompiledLibrary, Dependent, built_directory
+from support.nightly import IS_LONG, nightly
 
 ALWAYS_FETCHED = {"swift-atomics", "swift-collections", "swift-log", "swift-metrics", "swift-nio", "swift-system"}
 FETCHED_FOR_TRAIT = {
@@ -79,6 +80,7 @@ class Versions(unittest.TestCase):
             self.assertEqual("o release is published yet" in said, not released, page)
 
 
+@nightly("`ClientSources` compiles the library without traits and with all")
 class ClientPackage(Case):
     FLAGS = None
 
@@ -103,13 +105,15 @@ class ClientSources(Case):
         return CompiledLibrary(traits, built_directory(settings.binary))
 
     def test_the_library_compiles_with_every_combination_of_traits(self):
-        for traits in TRAIT_COMBINATIONS:
+        # Without traits and with all.
+        for traits in TRAIT_COMBINATIONS if IS_LONG else TRAIT_COMBINATIONS[::3]:
             with self.subTest(traits=traits):
                 library = self.library(*traits)
                 self.assertEqual(library.errors_in(USES_NO_TRAIT), [])
                 for trait, program in (("TLS", USES_TLS), ("ServiceLifecycle", USES_SERVICE_LIFECYCLE)):
                     self.assertEqual(library.errors_in(program) == [], trait in traits, f"a program with {trait}")
 
+    @nightly("programs with the arguments of the page compile")
     def test_an_optional_key_period_or_state_does_not_compile(self):
         library = self.library()
         for call, wrong_call in {

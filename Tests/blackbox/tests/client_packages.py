@@ -15,6 +15,7 @@ from pathlib import Path
 
 from support import processes
 from support.case import Case
+from support.nightly import nightly
 from support.printed import ROOT, blocks
 from support.users import new_user
 from support.waiting import TIMEOUT_SECONDS
@@ -78,6 +79,7 @@ class Package(unittest.TestCase):
             self.assertTrue(filecmp.cmp(ROOT / "LICENSE", ROOT / "clients" / folder / "LICENSE", shallow=False))
 
 
+@nightly("`Package` reads what is in the packages")
 class InstalledPackage(Case):
     SHARED = True
 

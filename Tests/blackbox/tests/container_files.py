@@ -11,6 +11,7 @@ import unittest
 import yaml
 from support import kubernetes, postgres, processes, settings
 from support.case import LONG_TIMEOUTS, Case
+from support.nightly import nightly
 from support.postgres import Cluster
 from support.printed import ROOT, blocks
 from support.reference import documented
@@ -162,6 +163,7 @@ class ComposeFiles(unittest.TestCase):
         self.assertGreater(seconds * 1000, drain + 2000)
 
 
+@nightly("`ComposeFiles` reads what is in them")
 class ComposeRuns(Case):
     """What the containers do with the files that make-secrets made, as their accounts, on a PostgreSQL that asks for passwords."""
 
@@ -262,6 +264,7 @@ class ComposeRuns(Case):
         self.assertIn("TABLE DATA public message_usage", contents.stdout, contents.stderr)
 
 
+@nightly("`ComposeFiles` reads what is in them")
 class Page(Case):
     """The commands of docs/containers.md: those of Docker and Kubernetes name what exists, and what they run in a container is run here."""
 

@@ -12,6 +12,7 @@ import uuid
 
 from support import clones, processes, settings
 from support import http as web
+from support.nightly import nightly
 from support.service import environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -160,6 +161,7 @@ class SeededUsers(RunningDemo):
         self.assertEqual(result.stdout, "1234\n", result.stderr)
 
 
+@nightly("`SeededUsers` starts the demo")
 class SubscribingAgain(RunningDemo):
     def test_refused_users_can_send_after_subscribing_and_a_cancelled_subscription_resumes(self):
         for name, (reason, cure) in REFUSED.items():
@@ -182,6 +184,7 @@ class SubscribingAgain(RunningDemo):
         self.assertEqual(self.demo.usage("Grace")["state"], "active")
 
 
+@nightly("`SeededUsers` starts the demo")
 class Notified(RunningDemo):
     def notified(self):
         """Newest first: type, user, tier, messages counted or held, and limit of each notification that the chat has."""
@@ -206,6 +209,7 @@ class Notified(RunningDemo):
         self.assertEqual(len(self.notified()), 6)
 
 
+@nightly("`SeededUsers` starts the demo")
 class Ending(unittest.TestCase):
     def started(self):
         demo = Demo()

@@ -13,6 +13,7 @@ from support import kubernetes, postgres, processes, settings
 from support.case import LONG_TIMEOUTS, Case
 from support.certificates import Authority
 from support.kubernetes import DIRECTORY, containers, is_selected
+from support.nightly import nightly
 from support.postgres import Cluster
 from support.printed import ROOT, blocks
 from support.reference import documented
@@ -413,6 +414,7 @@ class SettingsCase(Case):
             self.assertEqual(service.http("GET", probe["path"]).status, 200, kind)
 
 
+@nightly("`Manifests` reads every setting")
 class ToTry(SettingsCase):
     def test_to_try_it_no_token_is_needed(self):
         objects, service = self.serve_as("try")
@@ -420,6 +422,7 @@ class ToTry(SettingsCase):
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {self.user()}"))
 
 
+@nightly("`Manifests` reads every setting")
 class InProduction(SettingsCase):
     def test_in_production_tls_and_a_token_are_needed_and_prometheus_has_both(self):
         for overlay in ("production", "managed-database"):
@@ -434,6 +437,7 @@ class InProduction(SettingsCase):
             wait_until(lambda: service.http("GET", endpoint["path"], headers=headers).status == 200, "the token is read")  # noqa: B023
 
 
+@nightly("`Manifests` reads every setting")
 class WithNotifications(SettingsCase):
     def test_the_service_takes_their_settings_and_the_secret_that_a_page_makes(self):
         found = kubernetes.with_everything().settings()
@@ -447,6 +451,7 @@ class WithNotifications(SettingsCase):
         self.assertIn("headroom_notifications_pending 0", service.http("GET", "/metrics").text)
 
 
+@nightly("`Manifests` reads every object")
 class Bootstrap(Case):
     """A new PostgreSQL becomes what the service needs, by what the manifests run in it."""
 

@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 from support import processes, settings
+from support.nightly import nightly
 from support.residence import residents
 from support.service import environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
@@ -51,6 +52,7 @@ class LiveCluster(unittest.TestCase):
     def home(self):
         return Path(re.search(r"^directory +(\S+)$", self.output(), re.MULTILINE)[1])
 
+    @nightly("its flags; script/faults --cluster --gate")
     def test_it_shows_the_leader_and_allowed_messages_and_ends_by_itself_without_a_trace(self):
         cluster = self.start("--seconds", "3")
         self.assertEqual(cluster.wait(TIMEOUT_SECONDS), 0, self.output(1))
@@ -67,6 +69,7 @@ class LiveCluster(unittest.TestCase):
         self.assertFalse(self.home.exists())
         self.assertEqual(residents(self.home), [])
 
+    @nightly("its flags; script/faults --cluster --gate")
     def test_nothing_is_left_when_it_is_killed(self):
         cluster = self.start("--nodes", "2", "--no-load")
         wait_until(lambda: LINE.search(self.output()) or cluster.poll() is not None, "a line", 3 * TIMEOUT_SECONDS)

@@ -11,6 +11,7 @@ from pathlib import Path
 import redis
 from support import processes, settings
 from support.case import Case
+from support.nightly import nightly
 from support.printed import ROOT, blocks, pattern
 from support.service import environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
@@ -155,6 +156,7 @@ class MigratePage(Case):
         ])  # fmt: skip
         self.assertEqual(set(programs()), {"plans.sql", "both.py", "level.sql", "users.csv"})
 
+    @nightly("a file is imported as printed")
     def test_from_redis_while_messages_are_counted(self):
         self.prepare()
         self.export(0)
@@ -214,6 +216,7 @@ class MigratePage(Case):
         self.assertEqual((self.level(), self.level()), ((1, 0), (0, 0)))
         self.assertRegex(self.send_command(f"CONSUME {USER}"), "state=trial .* used=42 limit=100 .* day=2 days=3")
 
+    @nightly("a file is imported as printed")
     def test_from_a_table_and_from_stored_messages(self):
         self.prepare()
         self.psql.run("create table quotas (user_id uuid, month text, used integer, primary key (user_id, month));"

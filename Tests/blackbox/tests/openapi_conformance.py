@@ -8,15 +8,18 @@ import sys
 
 from support import citus, processes, settings
 from support.case import Case
+from support.nightly import IS_LONG
 from support.service import command, environment
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
 
 class OpenAPIConformance(Case):
     FLAGS = ("--authentication", "required")
-    # A report takes a second where Citus distributes the users.
-    EXAMPLES = 10 if citus.is_asked_for() else 40
-    """How many requests Schemathesis generates at most, per operation and kind of data."""
+    EXAMPLES = 40 if IS_LONG and not citus.is_asked_for() else 8
+    """How many requests Schemathesis generates at most, per operation and kind of data. A report takes a second where Citus distributes
+    the users."""
+    PHASES = "examples,coverage,fuzzing,stateful" if IS_LONG else "examples,fuzzing"
+    """`coverage` are the limits of each parameter, alone and together, and most of the requests."""
 
     def test_every_response_matches_the_openapi_document(self):
         self.assert_conforms("dashboard", 300)
@@ -48,7 +51,7 @@ class OpenAPIConformance(Case):
             [
                 sys.executable, "-m", "schemathesis.cli", "run",
                 f"http://127.0.0.1:{self.service.http_port}/v1/openapi.json",
-                "--checks", "all", "--seed", str(settings.seed), "--max-examples", str(self.EXAMPLES),
+                "--checks", "all", "--seed", str(settings.seed), "--max-examples", str(self.EXAMPLES), "--phases", self.PHASES,
                 "--generation-database", "none", "--header", f"Authorization: Bearer {token}",
                 "--continue-on-failure", "--no-color", *flags,
             ],

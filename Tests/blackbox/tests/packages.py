@@ -16,6 +16,7 @@ import unittest
 from pathlib import Path
 
 from support import clones, processes, settings
+from support.nightly import nightly
 from support.printed import ROOT, blocks, pattern
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -141,6 +142,7 @@ class ReleaseCase(unittest.TestCase):
 
 
 class Packages(ReleaseCase):
+    @nightly("script/nightly release builds twice")
     def test_the_same_files_give_the_same_bytes(self):
         sums = (self.dist / "SHA256SUMS").read_text()
         names = [line.split()[1] for line in sums.splitlines()]
@@ -148,6 +150,7 @@ class Packages(ReleaseCase):
         run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=self.dist)
         self.assertEqual((release(processes.directory()) / "SHA256SUMS").read_text(), sums)
 
+    @nightly("the archive is read, and a key that cannot be read is refused")
     def test_a_user_verifies_what_was_signed_and_finds_a_changed_file(self):
         """With the lines of both pages, and a key that asks for its passphrase on standard input."""
         home, clone = Path(processes.directory()), Path(processes.directory())
@@ -182,6 +185,7 @@ class Packages(ReleaseCase):
         run("ssh-keygen", "-q", "-Y", "sign", "-n", "headroom-release", "-f", dist / "other", dist / "SHA256SUMS")
         self.assertTrue(fails(verify), "signed by somebody else")
 
+    @nightly("the archive is read")
     def test_a_release_without_a_key_has_no_signature(self):
         directory = processes.directory()
         Path(directory, "SHA256SUMS.sig").write_text("of another release")
@@ -225,6 +229,7 @@ class Packages(ReleaseCase):
         # The runtime's license has an exception that the packages' license lacks.
         self.assertIn("Runtime Library Exception", licenses)
 
+    @nightly("built_programs.BuiltPrograms takes an archive")
     def test_a_clone_takes_both_archives(self):
         clone = clones.make()
         shutil.copytree(self.dist, clone / "dist")
@@ -306,10 +311,8 @@ class Packages(ReleaseCase):
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root, to enter another Debian")
 @unittest.skipUnless(os_release().get("ID") == "debian", "needs Debian")
+@nightly("`Packages` reads the package; script/nightly release installs it")
 class OnAnotherMachine(ReleaseCase):
-    # Takes minutes on a busy machine: script/nightly release runs it.
-    IS_LONG = True
-
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -11,6 +11,7 @@ import unittest
 from support import clones, processes, settings
 from support.case import Case
 from support.network import OwnNetwork
+from support.nightly import nightly
 from support.printed import blocks, pattern
 from support.reference import documented
 from support.service import environment
@@ -156,6 +157,7 @@ class Readme(NewClone):
         self.shell("script/headroom plan set 7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11 daily20")
 
 
+@nightly("`Readme` runs the commands of README.md")
 class Tour(NewClone):
     def test_every_step_does_what_is_printed(self):
         self.run_page("docs/tour.md")

@@ -17,6 +17,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 from support import processes
 from support.browser import Browser, looks, missing
+from support.nightly import nightly
 from support.printed import ROOT
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -74,6 +75,7 @@ class Navigation(unittest.TestCase):
         self.assertEqual(set(self.navigation.pages_of_the_repository()) - set(paths), {"docs/plans.md"})
 
 
+@nightly("`Navigation` reads every page")
 class Site(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -132,6 +134,7 @@ class Site(unittest.TestCase):
             self.assertEqual(text.count(f"\nPath: {entry.path}\n\n{entry.text.rstrip()}\n"), 1, entry.path)
 
 
+@nightly("`Navigation` reads every page")
 class Faults(unittest.TestCase):
     """A repository of its own with faults in its pages."""
 
@@ -189,6 +192,7 @@ class Handler(SimpleHTTPRequestHandler):
         pass
 
 
+@nightly("`Navigation` reads every page")
 @unittest.skipIf(missing() and not os.environ.get("CI"), missing())
 class InTheBrowser(unittest.TestCase):
     @classmethod
@@ -216,7 +220,7 @@ class InTheBrowser(unittest.TestCase):
                         wait_until(lambda: self.browser.all(".md-clipboard, .md-code__button"), "the buttons that copy code")
                     self.browser.picture(f"site-{page.replace('/', '-') or 'home'}")
                     self.assertLessEqual(self.browser.overflow(), 0)
-                    self.assertEqual(self.browser.axe_in_this_appearance(impacts=("serious", "critical")), [])
+                    self.assertEqual(self.browser.axe(impacts=("serious", "critical")), [])
                     background = self.browser.run("return getComputedStyle(document.body).backgroundColor")
                     dark = sum(int(part) for part in re.findall(r"\d+", background)[:3]) < 300
                     self.assertEqual(dark, scheme == "dark")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from support import processes, settings
 from support.case import Case
+from support.nightly import nightly
 from support.printed import ROOT, blocks, pattern
 from support.service import environment
 from support.users import new_user
@@ -143,6 +144,7 @@ class ChatPage(StartPage):
         self.assertEqual(self.ask(port, new_user(), "message-1"), (503, [{"banner": ASKED_TO_WAIT}]))
 
 
+@nightly("`Http` and `Swift` run their pages")
 class Python(ChatPage):
     PAGE = "docs/start-python.md"
     SERVER = "uvicorn chat:app --port 8000"
@@ -168,6 +170,7 @@ class Python(ChatPage):
         self.check_away(self.backend(f"headroom://127.0.0.1:{processes.free_port()}"))
 
 
+@nightly("`Http` and `Swift` run their pages")
 class NodeAndNext(ChatPage):
     PAGE = "docs/start-node.md"
     SERVER = "node server.js"

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 
 from support import processes, settings
 from support.case import MID_MONTH, Case
+from support.nightly import nightly
 from support.printed import ROOT, blocks
 from support.service import Service, environment
 from support.stores import revenuecat
@@ -145,6 +146,7 @@ class StorePages(PageCase):
         self.assertEqual((upgrade["items[0][price]"], cancellation), (prices[1], {"cancel_at_period_end": "true"}))
 
 
+@nightly("`StorePages` runs the commands of the pages")
 class StripeSample(PageCase):
     FLAGS = None
 
@@ -175,6 +177,7 @@ class StripeSample(PageCase):
             self.assertEqual(answer.used, counted, what)
 
 
+@nightly("`StorePages` runs the commands of the pages")
 class AppPage(PageCase):
     CLOCK = MID_MONTH
     FLAGS = None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from support import processes, settings, supabase
 from support.case import needs_one_machine
+from support.nightly import nightly
 from support.postgres import SQLError
 from support.printed import ROOT, blocks
 from support.service import Service, environment
@@ -47,6 +48,7 @@ def programs():
         return dict(re.findall(r"^`(\w+\.js)`:\n\n```js\n(.*?\n)```$", file.read(), re.S | re.M))
 
 
+@nightly("`roles.Supabase` has the rights of its roles")
 @needs_one_machine("it prepares and migrates an empty database, and only a migrated one can be distributed")
 class SupabasePage(unittest.TestCase):
     @classmethod
