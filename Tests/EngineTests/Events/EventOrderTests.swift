@@ -128,10 +128,10 @@ struct EventOrderTests {
         """
     }
 
-    @Test("does not matter: all 120 orders with repetitions end in one state", arguments: FiveEvents.all)
+    @Test("does not matter: orders with repetitions end in one state, in a long run all 120", arguments: FiveEvents.all)
     func orders(history: FiveEvents) async throws {
         let seed = SeededGenerator.newSeed()
-        print("repetitions with seed \(seed): \(history.name)")
+        print("orders and repetitions with seed \(seed): \(history.name)")
         var random = SeededGenerator(seed: seed)
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-12-01T12:00:00Z"))
@@ -139,8 +139,9 @@ struct EventOrderTests {
             "insert into headroom.plans (plan, label, cycle, allowance) values ('team', 'Team', 'monthly', 50)"
         )
         var states: Set<String> = []
-        let orders = permutations(of: history.events)
-        #expect(orders.count == 120)
+        let all = permutations(of: history.events)
+        #expect(all.count == 120)
+        let orders = all.shuffled(using: &random).prefix(isLongRun ? all.count : 24)
         for (number, order) in orders.enumerated() {
             let user = user(UInt64(number))
             var sent: [StoreEvent] = []

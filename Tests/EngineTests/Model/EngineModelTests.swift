@@ -13,10 +13,10 @@ struct EngineModelTests {
     @Test(
         "answers each request as the reference model does",
         .serialized,
-        arguments: SeededGenerator.seeds(always: [1, 2, 3, 4, 5]),
-        [1, 8]
+        arguments: SeededGenerator.seeds(always: [1, 2, 3])
     )
-    func agreement(seed: UInt64, buckets: Int) async throws {
+    func agreement(seed: UInt64) async throws {
+        let buckets = seed.isMultiple(of: 2) ? 1 : 8
         print("random history with seed \(seed), \(buckets) buckets")
         let unknownUsersPolicy = UnknownUsersPolicy.allCases[Int(seed % 3)]
         let database = try await TestDatabase.fresh()

@@ -54,7 +54,7 @@ struct LockOrderTests {
         return try await Session.lane(database, preparing: counting.statement.name, counting.statement.sql)
     }
 
-    @Test("locks users in the order of their ids", arguments: [0, 1, 10, 100, 20_000], Counting.allCases)
+    @Test("locks users in the order of their ids", arguments: [0, 10, 5_000], Counting.allCases)
     func order(others: Int, counting: Counting) async throws {
         let database = try await TestDatabase.fresh()
         let session = try await lane(counting, others: others, database)
@@ -78,7 +78,7 @@ struct LockOrderTests {
         #expect(try await database.psql.number("select count(*) from message_usage where message_count > 0") == 3)
     }
 
-    @Test("looks each row up, whatever the table's size", arguments: [0, 10, 100, 20_000], Counting.allCases)
+    @Test("looks each row up, whatever the table's size", arguments: [0, 100, 5_000], Counting.allCases)
     func lookups(others: Int, counting: Counting) async throws {
         let database = try await TestDatabase.fresh()
         let session = try await lane(counting, others: others, database)

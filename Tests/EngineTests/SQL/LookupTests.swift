@@ -67,7 +67,7 @@ struct LookupTests {
         let session = try await Session.lane(database, preparing: reading.name, reading.sql)
         let execution = "execute \(reading.name)(\(reading.arguments))"
         try await session.execute(execution)
-        try await addUsers("select md5('later ' || number)::uuid from generate_series(1, 5000) as number", database)
+        try await addUsers("select md5('later ' || number)::uuid from generate_series(1, 1000) as number", database)
         try await session.execute("begin")
         try await session.execute(execution)
         let reads = try await session.rows(

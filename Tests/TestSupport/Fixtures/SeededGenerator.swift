@@ -1,5 +1,8 @@
 import Foundation
 
+/// Whether `script/test --long` asked for the tests that every run leaves out.
+public let isLongRun = ProcessInfo.processInfo.environment["HEADROOM_TEST_LONG"] != nil
+
 /// SplitMix64 (Steele, Lea and Flood): the same numbers for the same seed, so that a test can be repeated.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     public static let seeds = seeds(always: [1, 2, 3])

@@ -43,7 +43,11 @@ public enum TestServer {
             dataDirectory: directory.path,
             logger: .silent,
             // Test data need not survive a power loss.
-            additionalSettings: [("fsync", "off"), ("shared_buffers", "64MB"), ("max_connections", "500")]
+            additionalSettings: [
+                ("fsync", "off"), ("shared_buffers", "64MB"), ("max_connections", "500"),
+                // It would visit the databases of all tests in turn, a thousand in the end, which live for seconds.
+                ("autovacuum", "off"),
+            ]
         )
         return Started(running: try await server.start(), server: server, directory: directory)
     }
