@@ -80,6 +80,16 @@ class Building(unittest.TestCase):
             self.assertEqual((status, printed, self.errors.read_text()), (0, f"{self.clone}/.build/release\n", ""))
         self.assertEqual(len(self.calls()), 1)
 
+    def test_a_second_build_waits_for_the_first_and_then_starts_no_compiler(self):
+        first = self.start(86_400, "script/build")
+        wait_until(self.calls, "the compiler's start")
+        second = self.start(86_400, "script/build")
+        wait_until(lambda: "waiting for another build" in self.errors.read_text(), "it says that it waits")
+        self.assertEqual(self.end(first, 0), (0, f"{self.clone}/.build/release\n"))
+        printed, _ = second.communicate(timeout=TIMEOUT_SECONDS)
+        self.assertEqual((second.returncode, printed), (0, f"{self.clone}/.build/release\n"))
+        self.assertEqual(len(self.calls()), 1)
+
     def test_a_failed_build_shows_the_compilers_output(self):
         build = self.start(86_400, "script/build", "--product", "headroom")
         self.assertEqual(self.end(build, 3), (1, ""))
