@@ -1,19 +1,24 @@
 """Clients that send messages continuously and record each outcome."""
 
+import signal
 import threading
 import time
 
-from .waiting import TIMEOUT_SECONDS
+from .waiting import TIMEOUT_SECONDS, wait_until
 from .wire import Answer, Closed
+
+PAUSE_SECONDS = 0.02
+"""Between two messages of a client: what tests of faults need is messages in progress at any time, not the machine's last cycle."""
 
 
 class Client:
-    """One connection, one user: sends a message, waits for its answer, sends the next, until stopped."""
+    """One connection, one user: sends a message, waits for its answer, pauses, sends the next, until stopped."""
 
-    def __init__(self, service, user, timeout=TIMEOUT_SECONDS):
+    def __init__(self, service, user, timeout=TIMEOUT_SECONDS, pause=PAUSE_SECONDS):
         self.service = service
         self.user = user
         self.timeout = timeout
+        self.pause = pause
         self.stopping = threading.Event()
         self.used = []
         self.refused = []
@@ -27,7 +32,7 @@ class Client:
     def _run(self):
         line = None
         try:
-            while not self.stopping.is_set():
+            while not self.stopping.wait(self.pause):
                 line = line or self.service.connect(self.timeout)
                 try:
                     reply = line.send_command(f"CONSUME {self.user}")
@@ -57,9 +62,9 @@ class Client:
 class Load:
     """Several clients on several users."""
 
-    def __init__(self, services, users, clients_per_user=1):
+    def __init__(self, services, users, clients_per_user=1, pause=PAUSE_SECONDS):
         self.clients = [
-            Client(services[(index + turn) % len(services)], user)
+            Client(services[(index + turn) % len(services)], user, pause=pause)
             for index, user in enumerate(users)
             for turn in range(clients_per_user)
         ]
@@ -96,3 +101,18 @@ class Load:
         """Values of `used` in the order of each client, and the number of unknown outcomes."""
         clients = [client for client in self.clients if client.user == user]
         return [client.used for client in clients], sum(len(client.unknown) for client in clients)
+
+
+def stop_during_calls(case, instance, callers):
+    """Stops an instance while each caller waits for an answer, and says so by `is_calling`: nothing is counted until it drains."""
+    locks = case.cluster.session(case.database)
+    locks.run("begin; lock table message_usage in share row exclusive mode")
+    try:
+        case.wait_until_blocked()
+        wait_until(lambda: all(caller.is_calling for caller in callers), "every caller has a call in progress")
+        instance.signal(signal.SIGTERM)
+        wait_until(lambda: "msg=draining" in instance.log() or not instance.is_running, "it drains")
+    finally:
+        locks.run("rollback")
+        locks.close()
+    case.assertEqual(instance.wait(), 0)

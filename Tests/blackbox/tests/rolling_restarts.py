@@ -1,6 +1,7 @@
 """Instances are replaced one after the other under load, and no client sees an error."""
 
 import asyncio
+import contextlib
 import itertools
 import threading
 import uuid
@@ -9,19 +10,22 @@ import redis
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 from support.case import Case
+from support.load import PAUSE_SECONDS, stop_during_calls
 from support.packaged_clients import headroom_client
 from support.service_manager import ServiceManager
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
-ENOUGH = 50
+ENOUGH = 10
 """How many answers each client gets between two events, so that each event happens under load."""
+AT_A_TIME = 4
+"""Calls of a `Concurrent` client."""
 
 
 class Client:
     """Sends one user's messages in a thread, each with a key of its own, one after the other."""
 
     def __init__(self, user):
-        self.user, self.answered, self.failures, self.is_over = user, 0, [], False
+        self.user, self.answered, self.failures, self.calls, self.is_over = user, 0, [], 0, threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self):
@@ -31,13 +35,25 @@ class Client:
     def consume(self, key):
         raise NotImplementedError
 
+    @property
+    def is_calling(self):
+        return self.calls > 0
+
     def _run(self):
-        while not self.is_over:
-            try:
+        while not self.is_over.wait(PAUSE_SECONDS):
+            with self.call():
                 self.consume(uuid.uuid4().hex)
-                self.answered += 1
-            except Exception as error:  # every failure is one too many
-                self.failures.append(f"{type(error).__name__}: {error}")
+
+    @contextlib.contextmanager
+    def call(self):
+        self.calls += 1
+        try:
+            yield
+            self.answered += 1
+        except Exception as error:  # every failure is one too many
+            self.failures.append(f"{type(error).__name__}: {error}")
+        finally:
+            self.calls -= 1
 
     def has_more_than(self, count):
         return self.answered > count or self.failures
@@ -71,14 +87,12 @@ class Concurrent(Client):
         async with headroom_client.AsyncHeadroom(self.url, timeout=TIMEOUT_SECONDS, attempt_timeout=TIMEOUT_SECONDS) as headroom:
 
             async def call():
-                while not self.is_over:
-                    try:
+                while not self.is_over.is_set():
+                    with self.call():
                         assert (await headroom.consume(self.user)).allowed
-                        self.answered += 1
-                    except Exception as error:
-                        self.failures.append(f"{type(error).__name__}: {error}")
+                    await asyncio.sleep(AT_A_TIME * PAUSE_SECONDS)
 
-            await asyncio.gather(*(call() for _ in range(4)))
+            await asyncio.gather(*(call() for _ in range(AT_A_TIME)))
 
     def close(self):
         self.loop.close()
@@ -113,16 +127,16 @@ class RollingRestarts(Case):
         return user
 
     def run_under_load(self, service, make_clients, events):
-        """Each event happens while every client gets answers, before and after it."""
+        """Each event, which gets the clients, happens while every client gets answers, before and after it."""
         clients = [make.start() for make in make_clients(lambda: self.subscriber_of(service))]
         for event in [*events, None]:
             counts = [client.answered for client in clients]
             for client, count in zip(clients, counts):
                 wait_until(lambda client=client, count=count: client.has_more_than(count + ENOUGH), "answers")
             if event:
-                event()
+                event(clients)
         for client in clients:
-            client.is_over = True
+            client.is_over.set()
         for client in clients:
             client.thread.join()
             client.close()
@@ -148,12 +162,12 @@ class RollingRestarts(Case):
     def test_two_instances_that_restart_on_their_ports_fail_no_call_of_the_library(self):
         instances = [self.serve(), self.serve()]
 
-        def restart(index):
+        def restart(clients, index):
             old = instances[index]
-            self.assertEqual(old.stop(), 0)
+            stop_during_calls(self, old, clients)
             instances[index] = self.serve(*self.addresses(old))
 
-        events = [lambda index=index: restart(index) for index in (0, 1, 0)]
+        events = [lambda clients, index=index: restart(clients, index) for index in (0, 1, 0)]
         self.run_under_load(instances[0], self.library_clients(list(instances)), events)
 
     def test_an_instance_that_restarts_behind_inherited_sockets_fails_no_call(self):
@@ -161,8 +175,8 @@ class RollingRestarts(Case):
         self.addCleanup(manager.close)
         running = [self.serve(manager=manager)]
 
-        def restart():
-            self.assertEqual(running[0].stop(), 0)
+        def restart(clients):
+            stop_during_calls(self, running[0], clients)
             running[0] = self.serve(manager=manager)
 
         self.run_under_load(running[0], self.clients_of_one_address(running[0]), [restart, restart])
@@ -170,10 +184,10 @@ class RollingRestarts(Case):
     def test_an_instance_that_is_replaced_on_a_shared_port_fails_no_call(self):
         running = [self.serve("--reuse-port", "on")]
 
-        def replace():
+        def replace(clients):
             old = running[0]
             running[0] = self.serve(*self.addresses(old), "--reuse-port", "on")
-            self.assertEqual(old.stop(), 0)
+            stop_during_calls(self, old, clients)
 
         self.run_under_load(running[0], self.clients_of_one_address(running[0]), [replace, replace])
 

@@ -2,6 +2,7 @@
 
 from support.case import Case
 from support.postgres import SQLError
+from support.waiting import wait_until
 from support.wire import Answer
 
 
@@ -17,29 +18,43 @@ class RowLocks(Case):
         return users
 
     def test_a_locked_row_does_not_fail_its_neighbours_in_the_same_batch(self):
-        # Long enough for the neighbours after a lock timeout, and short enough for a test.
-        service = self.serve("--lanes", "1", "--request-timeout-ms", "8000")
-        users = self.warm(40)
-        locked = {users[7], users[20], users[21]}
-        session = self.lock_rows(*locked)
-        try:
-            for verb in ("CONSUME", "CONSUME"):
-                with service.connect() as connection:
-                    connection.send("".join(f"{verb} {user}\n" for user in users))
-                    # The locks are held until all requests are answered.
-                    replies = [connection.read_line() for _ in users]
-                for user, reply in zip(users, replies):
-                    if user in locked:
-                        self.assertRegex(reply, r"^-(UNAVAILABLE|UNKNOWN) ", "a temporary error")
-                    else:
-                        self.assertTrue(reply.startswith("+ALLOWED "), reply)
-        finally:
-            session.run("rollback")
-            session.close()
+        users = self.warm(41)
+        first, locked = users.pop(0), [users[7], users[20], users[21]]
+        others = [user for user in users if user not in locked]
+        before, locks = self.lock_rows(first), self.lock_rows(*locked)
+        with self.service.connect() as opening, self.service.connect() as waiting, self.service.connect() as neighbours:
+
+            def send_all():
+                waiting.send("".join(f"CONSUME {user}\n" for user in locked))
+                neighbours.send("".join(f"CONSUME {user}\n" for user in others))
+
+            # It keeps the only lane waiting, so that all requests that arrive meanwhile are the next batch.
+            opening.send(f"CONSUME {first}\n")
+            self.wait_until_blocked()
+            send_all()
+            wait_until(
+                # On a slow machine the lane waits no longer, and takes them as they come.
+                lambda: int(self.service.info()["queue_depth"]) >= len(users) or neighbours.readable(0), "they wait for the lane"
+            )
+            before.run("rollback")
+            before.close()
+            self.assertEqual(opening.read_line().split()[0], "+ALLOWED")
+            self.assert_allowed(neighbours, others, used=2)
+            # Again, now that the lane knows who is locked.
+            send_all()
+            self.assert_allowed(neighbours, others, used=3)
+            self.assertFalse(waiting.readable(0), "their rows are still locked")
+            locks.run("rollback")
+            locks.close()
+            for used in (2, 3):
+                self.assert_allowed(waiting, locked, used)
         for user in users:
-            expected = 1 if user in locked else 3
-            self.assertEqual(self.count(user), expected)
-            self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, expected + 1)
+            self.assertEqual(self.count(user), 3)
+        self.assertEqual(self.count(first), 2)
+
+    def assert_allowed(self, connection, users, used):
+        answers = [Answer(connection.read_line()) for _ in users]
+        self.assertEqual([(a.status, a["user"], a.used) for a in answers], [("ALLOWED", user, used) for user in users])
 
     def test_reads_do_not_wait_for_locks(self):
         (user,) = self.warm(1)
