@@ -5,7 +5,7 @@ import Testing
 @Suite("Random changes of the corpus")
 struct MutationTests {
     /// libFuzzer, which also looks at what an input reaches, runs each night (script/nightly); this many are a gate.
-    private static let inputs = 20_000
+    private static let inputs = isLongRun ? 20_000 : 5_000
 
     @Test("Every target's properties hold for inputs like those of the corpus", arguments: FuzzTarget.all)
     func holds(_ target: FuzzTarget) throws {

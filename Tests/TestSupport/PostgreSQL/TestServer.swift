@@ -44,7 +44,7 @@ public enum TestServer {
             logger: .silent,
             // Test data need not survive a power loss.
             additionalSettings: [
-                ("fsync", "off"), ("shared_buffers", "64MB"), ("max_connections", "500"),
+                ("fsync", "off"), ("shared_buffers", "64MB"), ("max_wal_size", "256MB"), ("max_connections", "500"),
                 // It would visit the databases of all tests in turn, a thousand in the end, which live for seconds.
                 ("autovacuum", "off"),
             ]

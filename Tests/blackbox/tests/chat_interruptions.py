@@ -6,6 +6,7 @@ import threading
 
 from support import processes
 from support.chat import ChatBackend, ChatBrowser, FlowCase, HeldModel
+from support.nightly import nightly
 from support.stores import AUTHORIZATION
 from support.waiting import wait_until
 
@@ -211,6 +212,7 @@ class FailingModel(FlowCase):
         self.browser.wait_for_text(".indicator .words", "41 of 100")
 
 
+@nightly("`Gate`, `Stopping` and `FailingModel` interrupt it")
 class Unreachable(FlowCase):
     """Headroom or the chat's backend is unreachable for a while."""
 
