@@ -317,6 +317,20 @@ struct CurrentUsageTests {
         #expect(calls == [])
     }
 
+    @Test(
+        "are not compiled in a new database, which takes longer than reading them",
+        arguments: ["current_usage", "monthly_usage", "billing_period_report"]
+    )
+    func compilation(view: String) async throws {
+        let psql = try await TestDatabase.fresh().psql
+        let plan = try await psql.run { connection in
+            try connection.query("explain select * from \(view)", deadline: .now + waitLimit).text(0, 0)
+        }
+        let cost = try #require(plan.firstMatch(of: /cost=[0-9.]+?\.\.([0-9.]+)/))
+        let most = try #require(try await psql.text("select reset_val from pg_settings where name = 'jit_above_cost'"))
+        #expect(try #require(Double(cost.1)) < #require(Double(most)))
+    }
+
     @Test("have every field of an answer, and every column of the adopted table")
     func columns() async throws {
         let database = try await TestDatabase.fresh()
