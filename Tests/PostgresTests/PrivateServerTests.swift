@@ -35,7 +35,10 @@ struct PrivateServerTests {
     /// Whether the process has ended; a zombie has.
     private func hasEnded(_ process: pid_t) -> Bool {
         guard let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return true }
-        return status.split(separator: ")").last?.hasPrefix(" Z") ?? true
+        if status.split(separator: ")").last?.hasPrefix(" Z") ?? true { return true }
+        // The kernel closes its files and its shared memory, then leaves its working directory, and a moment later it is
+        // a zombie.
+        return (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/cwd")) == nil
     }
 
     /// All PostgreSQL processes of this directory.
