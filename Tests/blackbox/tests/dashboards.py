@@ -17,7 +17,7 @@ class Dashboards(Case):
         cls.psql.run(
             "insert into message_usage (bucket, user_id, billing_period, message_count, \"limit\", plan, plan_limit)"
             " select headroom.bucket_of(users.id), users.id, '2026-02', (random() * 850)::int, 800, 'paid', 800"
-            " from (select gen_random_uuid() as id from generate_series(1, 30000)) as users"
+            " from (select gen_random_uuid() as id from generate_series(1, 5000)) as users"
         )
 
     def report(self, period=""):
@@ -76,7 +76,7 @@ class Dashboards(Case):
         with self.service.connect() as connection:
             lines = connection.send_list_command("TOP 2")
         self.assertEqual(len(lines), 2)
-        # The 30,000 rows of February have more messages, but their periods have ended.
+        # The 5,000 rows of February have more messages, but their periods have ended.
         self.assertTrue(all(" period=2026-02 " not in entry for entry in lines), lines)
 
     def test_malformed_arguments_are_refused_with_the_syntax(self):
