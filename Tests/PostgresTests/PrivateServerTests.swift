@@ -36,7 +36,7 @@ struct PrivateServerTests {
     private func hasEnded(_ process: pid_t) -> Bool {
         guard let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return true }
         if status.split(separator: ")").last?.hasPrefix(" Z") ?? true { return true }
-        // The kernel closes its files and shared memory, then leaves its working directory, and later makes it a zombie.
+        // The kernel closes its files and shared memory, then leaves its directory, and later makes it a zombie.
         return (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/cwd")) == nil
     }
 
