@@ -80,118 +80,6 @@ class ProgramsOnThePage(PrintedProgramCase):
 
         self.each_program(check)
 
-    @nightly("the first message, the limit, and that every program is run")
-    def test_without_a_banner_the_message_is_sent_and_nothing_is_shown(self):
-        def check(program):
-            self.prepare_user(used=5)
-            self.assert_printed(self.run_printed(program), "send it\n\n")
-
-        self.each_program(check)
-
-    @nightly("the first message, the limit, and that every program is run")
-    def test_a_message_whose_answers_were_lost_twice_is_counted_once(self):
-        def check(program):
-            self.prepare_user(used=700)
-            self.port.lose_answers(2)
-            self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
-            self.assertEqual(self.port.fired, 2, "the answers were lost")
-            self.assertEqual(self.count(USER), 701)
-
-        self.each_program(check)
-
-    @nightly("the first message, the limit, and that every program is run")
-    def test_temporary_errors_are_retried_with_the_same_key(self):
-        def check(program):
-            for errors in (
-                ["-UNKNOWN the outcome could not be learned in time", "-UNAVAILABLE retry_ms=500 the database is away"],
-                ["-OVERLOADED retry_ms=20 more waits than can be served", "-DRAINING shutting down"],
-            ):
-                self.prepare_user(used=700)
-                self.port.answer_instead(*errors)
-                self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
-                self.assertEqual(self.port.fired, 2)
-                self.assertEqual(self.count(USER), 701)
-                self.assertEqual(self.port.sent.count(b"key=message-1"), 3)
-
-        self.each_program(check)
-
-    @nightly("the first message, the limit, and that every program is run")
-    def test_errors_after_which_nothing_was_counted_do_not_send_a_message_again(self):
-        def check(program):
-            self.prepare_user(used=700)
-            self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
-            self.port.answer_instead("-UNAVAILABLE retry_ms=500 the database is away", "-OVERLOADED retry_ms=20 too many")
-            self.assert_printed(self.run_printed(program), "sent before\n" + BANNER)
-            self.assertEqual(self.port.fired, 2)
-            self.assertEqual(self.count(USER), 701)
-
-        self.each_program(check)
-
-    @nightly("the first message, the limit, and that every program is run")
-    def test_a_released_message_is_not_sent_again_with_its_key(self):
-        def check(program):
-            self.prepare_user(used=700)
-            self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
-            self.assertIn(" released=1", self.send_command(f"RELEASE {USER} key=message-1"))
-            outcome = self.run_printed(program)
-            self.assertNotEqual(outcome.returncode, 0)
-            self.assertEqual(outcome.stdout, "")
-            self.assertIn("CONFLICT key was released; a new attempt needs a new key", outcome.stderr)
-            self.assertEqual(self.count(USER), 700)
-
-        self.each_program(check)
-
-    @nightly("the first message, the limit, and that every program is run")
-    def test_a_permanent_error_is_printed_and_not_retried(self):
-        def check(program):
-            self.prepare_user(used=700)
-            outcome = self.run_printed(program, user="nobody")
-            self.assertNotEqual(outcome.returncode, 0)
-            self.assertEqual(outcome.stdout, "")
-            self.assertIn("BADARG user must be a UUID", outcome.stderr)
-            self.assertEqual(self.port.sent.count(b"key=message-1"), 1)
-            self.assertEqual(self.count(USER), 700)
-
-        self.each_program(check)
-
-    @nightly("the first message, the limit, and that every program is run")
-    def test_quoted_values_are_decoded(self):
-        def check(program):
-            self.port.behave()
-            self.port.answer_instead(
-                f'+ALLOWED user={USER} plan=paid label="a \\"b\\" banner=no" notice="" '
-                'banner="She said \\"hi\\" \\\\o/ tier=x" new=1'
-            )
-            self.assert_printed(self.run_printed(program), 'send it\nShe said "hi" \\o/ tier=x\n')
-
-        self.each_program(check)
-
-    @nightly("the first message, the limit, and that every program is run")
-    def test_a_silent_service_is_given_up_after_three_attempts(self):
-        programs = self.retrying_programs()
-        self.prepare_user(used=700)
-        self.port.be_silent()
-        with ThreadPoolExecutor(len(programs)) as pool:
-            outcomes = list(pool.map(self.run_printed, programs))
-        for program, outcome in zip(programs, outcomes):
-            with self.subTest(program=program.file):
-                self.assertNotEqual(outcome.returncode, 0)
-                self.assertEqual(outcome.stdout, "")
-                self.assertIn("failed: ", outcome.stderr)
-        self.assertEqual(self.port.sent.count(b"key=message-1"), 3 * len(programs))
-        self.assertEqual(self.count(USER), 700)
-
-    @nightly("the first message, the limit, and that every program is run")
-    def test_lines_that_need_no_program_are_answered(self):
-        commands = lines_without_program()
-        self.assertEqual(len(commands), 1)
-        for command in commands:
-            self.prepare_user(used=700)
-            outcome = self.port.run(command, self.directory)
-            self.assert_printed(outcome, outcome.stdout)
-            self.assertTrue(outcome.stdout.startswith(f"+ALLOWED user={USER} "), outcome)
-            self.assertEqual(self.count(USER), 701)
-
     def test_every_program_is_run_or_listed_as_not_run(self):
         files = set(self.programs)
         self.assertLessEqual(
@@ -208,6 +96,114 @@ class ProgramsOnThePage(PrintedProgramCase):
         absent = missing(sorted(names))
         if absent:
             self.skipTest(f"programs were left out: {' '.join(absent)} is missing; script/bootstrap --test installs it on Debian")
+
+
+@nightly("`ProgramsOnThePage` sends the first message and those at the limit with every program")
+class ProgramsInDepth(PrintedProgramCase):
+    SHARED = True
+
+    def test_without_a_banner_the_message_is_sent_and_nothing_is_shown(self):
+        def check(program):
+            self.prepare_user(used=5)
+            self.assert_printed(self.run_printed(program), "send it\n\n")
+
+        self.each_program(check)
+
+    def test_a_message_whose_answers_were_lost_twice_is_counted_once(self):
+        def check(program):
+            self.prepare_user(used=700)
+            self.port.lose_answers(2)
+            self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
+            self.assertEqual(self.port.fired, 2, "the answers were lost")
+            self.assertEqual(self.count(USER), 701)
+
+        self.each_program(check)
+
+    def test_temporary_errors_are_retried_with_the_same_key(self):
+        def check(program):
+            for errors in (
+                ["-UNKNOWN the outcome could not be learned in time", "-UNAVAILABLE retry_ms=500 the database is away"],
+                ["-OVERLOADED retry_ms=20 more waits than can be served", "-DRAINING shutting down"],
+            ):
+                self.prepare_user(used=700)
+                self.port.answer_instead(*errors)
+                self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
+                self.assertEqual(self.port.fired, 2)
+                self.assertEqual(self.count(USER), 701)
+                self.assertEqual(self.port.sent.count(b"key=message-1"), 3)
+
+        self.each_program(check)
+
+    def test_errors_after_which_nothing_was_counted_do_not_send_a_message_again(self):
+        def check(program):
+            self.prepare_user(used=700)
+            self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
+            self.port.answer_instead("-UNAVAILABLE retry_ms=500 the database is away", "-OVERLOADED retry_ms=20 too many")
+            self.assert_printed(self.run_printed(program), "sent before\n" + BANNER)
+            self.assertEqual(self.port.fired, 2)
+            self.assertEqual(self.count(USER), 701)
+
+        self.each_program(check)
+
+    def test_a_released_message_is_not_sent_again_with_its_key(self):
+        def check(program):
+            self.prepare_user(used=700)
+            self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
+            self.assertIn(" released=1", self.send_command(f"RELEASE {USER} key=message-1"))
+            outcome = self.run_printed(program)
+            self.assertNotEqual(outcome.returncode, 0)
+            self.assertEqual(outcome.stdout, "")
+            self.assertIn("CONFLICT key was released; a new attempt needs a new key", outcome.stderr)
+            self.assertEqual(self.count(USER), 700)
+
+        self.each_program(check)
+
+    def test_a_permanent_error_is_printed_and_not_retried(self):
+        def check(program):
+            self.prepare_user(used=700)
+            outcome = self.run_printed(program, user="nobody")
+            self.assertNotEqual(outcome.returncode, 0)
+            self.assertEqual(outcome.stdout, "")
+            self.assertIn("BADARG user must be a UUID", outcome.stderr)
+            self.assertEqual(self.port.sent.count(b"key=message-1"), 1)
+            self.assertEqual(self.count(USER), 700)
+
+        self.each_program(check)
+
+    def test_quoted_values_are_decoded(self):
+        def check(program):
+            self.port.behave()
+            self.port.answer_instead(
+                f'+ALLOWED user={USER} plan=paid label="a \\"b\\" banner=no" notice="" '
+                'banner="She said \\"hi\\" \\\\o/ tier=x" new=1'
+            )
+            self.assert_printed(self.run_printed(program), 'send it\nShe said "hi" \\o/ tier=x\n')
+
+        self.each_program(check)
+
+    def test_a_silent_service_is_given_up_after_three_attempts(self):
+        programs = self.retrying_programs()
+        self.prepare_user(used=700)
+        self.port.be_silent()
+        with ThreadPoolExecutor(len(programs)) as pool:
+            outcomes = list(pool.map(self.run_printed, programs))
+        for program, outcome in zip(programs, outcomes):
+            with self.subTest(program=program.file):
+                self.assertNotEqual(outcome.returncode, 0)
+                self.assertEqual(outcome.stdout, "")
+                self.assertIn("failed: ", outcome.stderr)
+        self.assertEqual(self.port.sent.count(b"key=message-1"), 3 * len(programs))
+        self.assertEqual(self.count(USER), 700)
+
+    def test_lines_that_need_no_program_are_answered(self):
+        commands = lines_without_program()
+        self.assertEqual(len(commands), 1)
+        for command in commands:
+            self.prepare_user(used=700)
+            outcome = self.port.run(command, self.directory)
+            self.assert_printed(outcome, outcome.stdout)
+            self.assertTrue(outcome.stdout.startswith(f"+ALLOWED user={USER} "), outcome)
+            self.assertEqual(self.count(USER), 701)
 
 
 class PythonOnThePage(PrintedProgramCase):

@@ -377,6 +377,7 @@ class Manifests(unittest.TestCase):
         self.assertGreater(int(spec["walStorage"]["size"].removesuffix("Gi")), memory["max_wal_size"])
 
 
+@nightly("`Manifests` reads every setting")
 class SettingsCase(Case):
     """The real service, with the settings that the manifests give it."""
 
@@ -414,7 +415,6 @@ class SettingsCase(Case):
             self.assertEqual(service.http("GET", probe["path"]).status, 200, kind)
 
 
-@nightly("`Manifests` reads every setting")
 class ToTry(SettingsCase):
     def test_to_try_it_no_token_is_needed(self):
         objects, service = self.serve_as("try")
@@ -422,7 +422,6 @@ class ToTry(SettingsCase):
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {self.user()}"))
 
 
-@nightly("`Manifests` reads every setting")
 class InProduction(SettingsCase):
     def test_in_production_tls_and_a_token_are_needed_and_prometheus_has_both(self):
         for overlay in ("production", "managed-database"):
@@ -437,7 +436,6 @@ class InProduction(SettingsCase):
             wait_until(lambda: service.http("GET", endpoint["path"], headers=headers).status == 200, "the token is read")  # noqa: B023
 
 
-@nightly("`Manifests` reads every setting")
 class WithNotifications(SettingsCase):
     def test_the_service_takes_their_settings_and_the_secret_that_a_page_makes(self):
         found = kubernetes.with_everything().settings()

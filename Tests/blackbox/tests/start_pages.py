@@ -68,6 +68,7 @@ class StartPage(Case):
         self.assertEqual(len(self.programs), expected, "a program without the name of its file")
 
 
+@nightly("`Http` and `Swift` run their pages")
 class ChatPage(StartPage):
     """A page with a chat backend that answers over HTTP."""
 
@@ -144,7 +145,6 @@ class ChatPage(StartPage):
         self.assertEqual(self.ask(port, new_user(), "message-1"), (503, [{"banner": ASKED_TO_WAIT}]))
 
 
-@nightly("`Http` and `Swift` run their pages")
 class Python(ChatPage):
     PAGE = "docs/start-python.md"
     SERVER = "uvicorn chat:app --port 8000"
@@ -170,7 +170,6 @@ class Python(ChatPage):
         self.check_away(self.backend(f"headroom://127.0.0.1:{processes.free_port()}"))
 
 
-@nightly("`Http` and `Swift` run their pages")
 class NodeAndNext(ChatPage):
     PAGE = "docs/start-node.md"
     SERVER = "node server.js"
