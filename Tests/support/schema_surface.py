@@ -20,10 +20,17 @@ MARK = "next: "
 OPEN_TO_OTHERS = """
 select json_build_object(
     'functions', (
-        select json_object_agg(
-            function.oid::regprocedure::text, pg_get_function_result(function.oid) order by function.oid::regprocedure::text collate "C"
-        )
+        select json_object_agg(call.name, pg_get_function_result(function.oid) order by call.name collate "C")
         from pg_proc as function
+        -- A function may get parameters, if these have defaults.
+        cross join generate_series((function.pronargs - function.pronargdefaults)::integer, function.pronargs::integer) as given
+        cross join lateral (
+            select split_part(function.oid::regprocedure::text, '(', 1) || '(' || coalesce((
+                select string_agg(format_type(argument.type, null), ',' order by argument.place)
+                from unnest(function.proargtypes) with ordinality as argument (type, place)
+                where argument.place <= given
+            ), '') || ')' as name
+        ) as call
         where function.proowner = 'headroom_owner'::regrole and (
             function.pronamespace = 'public'::regnamespace or has_function_privilege('headroom_operator', function.oid, 'execute')
         )
