@@ -51,7 +51,7 @@ private struct Pair: Sendable {
         Pair("a billing issue of one without access leaves the other", ("paid", retry), ("paid", []), "paid active"),
         Pair("a billing issue comes before active", ("paid", [grace]), ("paid", []), "paid grace_period"),
         Pair("a billing issue comes before cancelled", ("paid", [cancelled]), ("paid", [grace]), "paid grace_period"),
-        Pair("cancelled comes before active", ("paid", []), ("paid", [cancelled]), "paid cancelled"),
+        Pair("active comes before cancelled", ("paid", []), ("paid", [cancelled]), "paid active"),
         Pair("a larger subscription applies", ("paid", [cancelled]), ("pro", []), "pro active"),
         Pair("a larger subscription applies, also over a billing issue", ("pro", []), ("paid", [grace]), "pro active"),
         Pair("the messages of 30 days are compared", ("paid", []), ("hundred", []), "hundred active"),

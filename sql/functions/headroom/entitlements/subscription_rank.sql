@@ -24,10 +24,10 @@ create or replace function headroom.subscription_rank(
             end,
             9223372036854775807
         ),
-        -- A refund, then a billing issue, then a cancellation.
+        -- A refund, then a billing issue; a cancellation only if no other one goes on.
         case p_state
-            when 'revoked' then 0 when 'billing_retry' then 1 when 'grace_period' then 1 when 'cancelled' then 2
-            when 'free' then 4 else 3
+            when 'revoked' then 0 when 'billing_retry' then 1 when 'grace_period' then 1 when 'cancelled' then 3
+            when 'free' then 4 else 2
         end
     ];
 grant execute on function headroom.subscription_rank(text, text, integer, boolean, text, text, timestamptz, timestamptz)
