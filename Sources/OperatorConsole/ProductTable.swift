@@ -9,6 +9,7 @@ public struct ProductTable: Sendable {
         public let trialPlan: String?
         public let introPlan: String?
         public let messages: Int?
+        public let days: Int?
 
         public init(
             source: String,
@@ -17,7 +18,8 @@ public struct ProductTable: Sendable {
             plan: String?,
             trialPlan: String?,
             introPlan: String?,
-            messages: Int?
+            messages: Int?,
+            days: Int?
         ) {
             self.source = source
             self.product = product
@@ -26,6 +28,7 @@ public struct ProductTable: Sendable {
             self.trialPlan = trialPlan
             self.introPlan = introPlan
             self.messages = messages
+            self.days = days
         }
 
         /// Every row has the same names: a missing value is null.
@@ -33,7 +36,7 @@ public struct ProductTable: Sendable {
             let values: [String: FieldValue] = [
                 "source": .text(source), "product": FieldValue(product), "entitlement": FieldValue(entitlement),
                 "plan": FieldValue(plan), "trial_plan": FieldValue(trialPlan), "intro_plan": FieldValue(introPlan),
-                "messages": messages.map { .integer($0) } ?? .null,
+                "messages": messages.map { .integer($0) } ?? .null, "days": days.map { .integer($0) } ?? .null,
             ]
             try values.encode(to: encoder)
         }
@@ -47,8 +50,8 @@ public struct ProductTable: Sendable {
 
     /// - Parameter width: of the terminal; nil: none, so each row is a line.
     public func text(width: Int?) -> String {
-        var table = TextTable([.left, .left, .left, .left, .left, .right])
-        table.add("source", "product", "plan", "trial", "intro", "messages")
+        var table = TextTable([.left, .left, .left, .left, .left, .right, .right])
+        table.add("source", "product", "plan", "trial", "intro", "messages", "days")
         for row in rows {
             table.add(
                 row.source,
@@ -56,7 +59,8 @@ public struct ProductTable: Sendable {
                 row.plan ?? "-",
                 row.plan == nil ? "-" : row.trialPlan ?? "-",
                 row.introPlan ?? "-",
-                row.messages.map { grouped($0) } ?? "-"
+                row.messages.map { grouped($0) } ?? "-",
+                row.days.map { grouped($0) } ?? "-"
             )
         }
         return table.records(width: width)

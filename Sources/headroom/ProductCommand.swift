@@ -22,7 +22,7 @@ struct ProductCommand: AsyncParsableCommand {
 struct ProductMapCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "map",
-        abstract: "Map a product to a plan, or a one-time product to messages; replaces an earlier mapping.",
+        abstract: "Map a product to a plan, or one that is bought once to messages; replaces an earlier mapping.",
         discussion: """
             With --entitlement instead of a product: products without a mapping of their own, whose event names the \
             entitlement, get its plan. Applied events do not change. Events that failed for lack of this mapping are \
@@ -37,6 +37,8 @@ struct ProductMapCommand: AsyncParsableCommand {
     @Option(help: "The plan while its trial runs (default: trial).") var trialPlan: String?
     @Option(help: "The plan while an introductory offer runs (default: --plan).") var introPlan: String?
     @Option(help: "Messages that a one-time product grants (0 to 1000000).") var messages: Int?
+    @Option(help: "Days that the plan of a one-time product lasts (1 to 36500; default: the store's end, or for good).")
+    var days: Int?
     @OptionGroup var database: DatabaseOptions
 
     func validate() throws {
@@ -49,18 +51,19 @@ struct ProductMapCommand: AsyncParsableCommand {
         guard (1...255).contains((product ?? entitlement ?? "").count) else {
             throw ValidationError("a product, or an entitlement, has 1 to 255 characters")
         }
-        guard entitlement == nil || messages == nil else {
-            throw ValidationError("--messages is for products, not for an entitlement")
+        guard entitlement == nil || messages == nil && days == nil else {
+            throw ValidationError("--messages and --days are for products, not for an entitlement")
         }
         guard plan != nil || messages != nil else {
             throw ValidationError("--plan must be given, or --messages for a one-time product")
         }
-        guard plan != nil || (trialPlan == nil && introPlan == nil) else {
-            throw ValidationError("--trial-plan and --intro-plan need --plan")
+        guard plan != nil || (trialPlan == nil && introPlan == nil && days == nil) else {
+            throw ValidationError("--trial-plan, --intro-plan and --days need --plan")
         }
         if let messages, !(0...1_000_000).contains(messages) {
             throw ValidationError("--messages must be 0 to 1000000")
         }
+        if let days, !(1...36_500).contains(days) { throw ValidationError("--days must be 1 to 36500") }
     }
 
     func run() async throws {
@@ -71,7 +74,8 @@ struct ProductMapCommand: AsyncParsableCommand {
             plan: plan,
             trialPlan: trialPlan,
             introPlan: introPlan,
-            messages: messages
+            messages: messages,
+            days: days
         )
         let entitlement = entitlement
         let failed = try await ProductAccess.run(database) { catalog in
@@ -90,7 +94,8 @@ struct ProductMapCommand: AsyncParsableCommand {
     }
 
     private static func text(of mapping: ProductCatalog.Mapping) -> String {
-        [mapping.plan.map { "plan \($0)" }, mapping.messages.map { "\($0) messages" }]
+        let days = mapping.days.map { " for \($0) \($0 == 1 ? "day" : "days") if it is bought once" } ?? ""
+        return [mapping.plan.map { "plan \($0)\(days)" }, mapping.messages.map { "\($0) messages" }]
             .compactMap(\.self).joined(separator: " and ")
     }
 }
@@ -114,7 +119,8 @@ struct ProductListCommand: AsyncParsableCommand {
                     plan: mapping.plan,
                     trialPlan: mapping.trialPlan,
                     introPlan: mapping.introPlan,
-                    messages: mapping.messages
+                    messages: mapping.messages,
+                    days: mapping.days
                 )
             }
         )

@@ -52,7 +52,8 @@ struct SaleTests {
         #expect(try sale(await bare.notification()) == BillingEffect.Sale(store: "app_store"))
         let cancelled = AppStorePayload("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED")
         #expect(try sale(await cancelled.notification()) == BillingEffect.Sale(store: "app_store"))
-        #expect(try sale(await AppStorePayload("ONE_TIME_CHARGE").notification()) == nil)
+        let once = BillingEffect.Sale(store: "app_store", price: "4.99", currency: "USD", renews: false)
+        #expect(try sale(await AppStorePayload("ONE_TIME_CHARGE").notification()) == once)
     }
 
     @Test(

@@ -125,6 +125,28 @@ REVENUECAT = [
         (MIDDLE, {**ACTIVE, "limit": "850"}),
     ),
     History(
+        "a gift of RevenueCat's dashboard",
+        [revenuecat_event("NON_RENEWING_PURCHASE", PURCHASE, bought=PURCHASE, product="rc_promo_premium_monthly", store="PROMOTIONAL",
+                          period_type="PROMOTIONAL", entitlement_ids=["premium"])],
+        (MIDDLE, {**ACTIVE, "expires": END, "renews": None}), (AFTER_END, EXPIRED),
+    ),
+    History(
+        "a gift that is taken back",
+        [revenuecat_event("NON_RENEWING_PURCHASE", PURCHASE, bought=PURCHASE, product="rc_promo_premium_monthly", store="PROMOTIONAL",
+                          period_type="PROMOTIONAL", entitlement_ids=["premium"]),
+         revenuecat_event("EXPIRATION", MIDDLE, until=MIDDLE, product="rc_promo_premium_monthly", store="PROMOTIONAL",
+                          entitlement_ids=["premium"]),
+         revenuecat_event("CANCELLATION", MIDDLE, until=MIDDLE, reason="UNSUBSCRIBE", product="rc_promo_premium_monthly",
+                          store="PROMOTIONAL", entitlement_ids=["premium"])],
+        (MIDDLE, EXPIRED),
+    ),
+    History(
+        "a lifetime purchase that is refunded",
+        [revenuecat_event("NON_RENEWING_PURCHASE", PURCHASE, bought=PURCHASE, until=None, product="unlimited"),
+         revenuecat_event("CANCELLATION", MIDDLE, reason="CUSTOMER_SUPPORT", product="unlimited")],
+        (MIDDLE, REVOKED), (AFTER_END, REVOKED),
+    ),
+    History(
         "a temporary grant",
         [revenuecat_event("TEMPORARY_ENTITLEMENT_GRANT", MIDDLE, until=...)], (MIDDLE, ACTIVE),
         ("2026-03-21T12:00:00Z", {**BLOCKED, "reason": "expired"}),
@@ -303,6 +325,8 @@ BEGINS_AGAIN = subscription("updated", "active", END, (END, MAY), previous={"cur
 IS_DUE = subscription("updated", "past_due", SECOND, (END, MAY), previous={"status": "active"})
 NOT_PAID = invoice("payment_failed", SECOND, next_attempt=NEXT_ATTEMPT)
 CANCELLED_AT = "2026-03-25T12:00:00Z"
+PAUSE = {"pause_collection": {"behavior": "void", "resumes_at": None}}
+PAUSED = subscription("updated", "active", "2026-03-10T12:00:00Z", previous={"pause_collection": None}, **PAUSE)
 
 STRIPE = [
     History("a subscription", [SUBSCRIBED], (MIDDLE, ACTIVE), (BEFORE_END, ACTIVE), (AFTER_END, EXPIRED)),
@@ -389,6 +413,79 @@ STRIPE = [
         "a payment whose failure ends it",
         [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE, subscription("deleted", "canceled", IN_GRACE, (END, MAY), ended_at=IN_GRACE)],
         (IN_GRACE, EXPIRED),
+    ),
+    History(
+        "a plan that is not the first item",
+        [subscription("created", "active", PURCHASE, product=("storage", "premium", "calls"))],
+        (MIDDLE, ACTIVE), (AFTER_END, EXPIRED),
+    ),
+    History(
+        "a renewal whose invoice has the plan's line last",
+        [SUBSCRIBED, invoice("paid", SECOND, product=("storage", "premium"))], (SECOND, ACTIVE), (MAY, EXPIRED),
+    ),
+    History(
+        "two plans in one subscription", [subscription("created", "active", PURCHASE, product=("premium", "unlimited"))],
+        (MIDDLE, PRO), (AFTER_END, {**BLOCKED, "reason": "expired"}),
+    ),
+    *(
+        History(f"{status}, with a price that is not mapped",
+                [SUBSCRIBED, subscription(kind, status, MIDDLE, product=("storage", "calls"), ended_at=ended)], (MIDDLE, expected))
+        for kind, status, ended, expected in (
+            ("deleted", "canceled", MIDDLE, EXPIRED), ("updated", "canceled", MIDDLE, EXPIRED), ("paused", "paused", None, EXPIRED),
+            ("updated", "unpaid", None, {"state": "billing_retry"}),
+        )
+    ),
+    History(
+        "a cancellation with a price that is not mapped",
+        [SUBSCRIBED, subscription("updated", "active", MIDDLE, (PURCHASE, MAY), product="storage", at_end=True)],
+        (MIDDLE, CANCELLED), (AFTER_END, EXPIRED),
+    ),
+    History("a pause of the collection", [SUBSCRIBED, PAUSED], (MIDDLE, {**CANCELLED, "renews": None}), (AFTER_END, EXPIRED)),
+    History(
+        "a pause of the collection in which the next period begins",
+        [SUBSCRIBED, PAUSED, subscription("updated", "active", END, (END, MAY), previous={"current_period_end": 1}, **PAUSE)],
+        (AFTER_END, EXPIRED),
+    ),
+    History(
+        "a pause of the collection that ends",
+        [SUBSCRIBED, PAUSED, subscription("updated", "active", MIDDLE, previous={"pause_collection": PAUSE["pause_collection"]})],
+        (MIDDLE, ACTIVE), (AFTER_END, EXPIRED),
+    ),
+    History(
+        "a pause of the collection that ends in a period that was not paid",
+        [SUBSCRIBED, PAUSED, subscription("updated", "active", END, (END, MAY), previous={"current_period_end": 1}, **PAUSE),
+         subscription("updated", "active", IN_GRACE, (END, MAY), previous={"pause_collection": PAUSE["pause_collection"]})],
+        (IN_GRACE, EXPIRED),
+    ),
+    History(
+        "a pause of the collection that ends in a period that was not paid, and another card",
+        [SUBSCRIBED, PAUSED, subscription("updated", "active", END, (END, MAY), previous={"current_period_end": 1}, **PAUSE),
+         subscription("updated", "active", IN_GRACE, (END, MAY),
+                      previous={"pause_collection": PAUSE["pause_collection"], "default_payment_method": "pm_1"})],
+        (IN_GRACE, EXPIRED),
+    ),
+    History("a refund before a pause of the collection", [SUBSCRIBED, refund("2026-03-05T12:00:00Z"), PAUSED], (MIDDLE, REVOKED)),
+    History(
+        "a refund before the end",
+        [SUBSCRIBED, refund("2026-03-05T12:00:00Z"), subscription("deleted", "canceled", MIDDLE, ended_at=MIDDLE)], (MIDDLE, REVOKED),
+    ),
+    History(
+        "a refund before another quantity",
+        [SUBSCRIBED, refund("2026-03-05T12:00:00Z"), subscription("updated", "active", MIDDLE, previous={"quantity": 2})],
+        (MIDDLE, REVOKED),
+    ),
+    History(
+        "a cancellation before the invoice of its period is paid",
+        [SUBSCRIBED, BEGINS_AGAIN,
+         subscription("updated", "active", "2026-04-01T12:30:00Z", (END, MAY), at_end=True, previous={"cancel_at_period_end": False}),
+         invoice("paid", SECOND)],
+        (SECOND, {**CANCELLED, "expires": MAY, "renews": None}), (MAY, EXPIRED),
+    ),
+    History(
+        "an end before the invoice of its period is paid",
+        [SUBSCRIBED, BEGINS_AGAIN, subscription("deleted", "canceled", "2026-04-01T12:30:00Z", (END, MAY), ended_at="2026-04-01T12:30:00Z"),
+         invoice("paid", SECOND)],
+        (SECOND, {"state": "cancelled", "expires": MAY, "renews": None}), (MAY, EXPIRED),
     ),
     History("a pause", [SUBSCRIBED, subscription("paused", "paused", MIDDLE)], (MIDDLE, EXPIRED)),
     History(

@@ -71,7 +71,7 @@ def stripe_subscription(
     kind, status, at, user, transaction, period, product="premium", trial_end=None, cancel_at=None, at_end=False,
     ended_at=None, next_attempt=None, **fields
 ):  # fmt: skip
-    """An event of a subscription with the instants `period`; without `user` its metadata has no user."""
+    """An event of a subscription with the instants `period`; without `user` its metadata has no user. Several products are items."""
     invoice = "in_" + transaction
     start, end = (seconds(instant) for instant in period)
     return stripe(
@@ -80,21 +80,27 @@ def stripe_subscription(
         trial_start=start if trial_end else None, trial_end=seconds(trial_end), cancel_at=seconds(cancel_at),
         cancel_at_period_end=at_end, ended_at=seconds(ended_at), metadata={"user_id": user} if user else {},
         description="ann@example.com", currency="usd",
-        items={"object": "list", "data": [{"id": "si_1", "price": {"id": product, "product": "prod_1", "unit_amount": 4990}}]},
+        items={"object": "list", "data": [
+            {"id": f"si_{name}", "price": {"id": name, "product": "prod_1", "unit_amount": 4990}} for name in _several(product)]},
         latest_invoice={"id": invoice, "next_payment_attempt": seconds(next_attempt)} if next_attempt else invoice, **fields,
     )  # fmt: skip
 
 
 def stripe_invoice(kind, at, transaction, period, next_attempt=None, reason="subscription_cycle", product="premium"):
-    """An event of an invoice for a period of a subscription."""
+    """An event of an invoice for a period of a subscription, with a line for each product."""
     start, end = (seconds(instant) for instant in period)
     return stripe(
         "invoice." + kind, at, id="in_" + transaction, object="invoice", customer=stripe_customer(transaction),
         customer_email="ann@example.com", subscription="sub_" + transaction, billing_reason=reason, amount_due=4990,
         next_payment_attempt=seconds(next_attempt),
         lines={"object": "list", "data": [{
-            "type": "subscription", "proration": False, "period": {"start": start, "end": end}, "price": {"id": product}}]},
+            "type": "subscription", "proration": False, "period": {"start": start, "end": end}, "price": {"id": name}}
+            for name in _several(product)]},
     )  # fmt: skip
+
+
+def _several(product):
+    return [product] if isinstance(product, str) else product
 
 
 def stripe_refund(at, transaction, **fields):
@@ -104,10 +110,28 @@ def stripe_refund(at, transaction, **fields):
     return stripe("charge.refunded", at, id="ch_" + transaction, object="charge", customer=stripe_customer(transaction), **charge)
 
 
-def stripe_checkout(at, user, transaction):
+def stripe_checkout(at, user, transaction, kind="completed", mode="subscription", **fields):
     return stripe(
-        "checkout.session.completed", at, id="cs_" + transaction, object="checkout.session", mode="subscription",
-        customer=stripe_customer(transaction), client_reference_id=user, customer_details={"email": "ann@example.com"},
+        "checkout.session." + kind, at, id="cs_" + transaction, object="checkout.session", mode=mode,
+        customer=stripe_customer(transaction), client_reference_id=user, customer_details={"email": "ann@example.com"}, **fields,
+    )  # fmt: skip
+
+
+def stripe_sale(at, user, transaction, product=None, status="paid", **fields):
+    """A session of Checkout for what is bought once, with its product in the metadata."""
+    return stripe_checkout(
+        at, user, transaction, mode="payment", payment_status=status, payment_intent="pi_" + transaction,
+        metadata={"headroom_product": product} if product else {}, **fields,
+    )  # fmt: skip
+
+
+def stripe_manual_invoice(at, transaction, *products):
+    """The paid invoice of a session of Checkout, in the form of API versions since 2025-03-31."""
+    return stripe(
+        "invoice.paid", at, id="in_" + transaction, object="invoice", customer=stripe_customer(transaction), parent=None,
+        billing_reason="manual", lines={"object": "list", "data": [{
+            "period": {"start": seconds(at), "end": seconds(at)}, "quantity": 1, "parent": {"type": "invoice_item_details"},
+            "pricing": {"type": "price_details", "price_details": {"price": name, "product": "prod_1"}}} for name in products]},
     )  # fmt: skip
 
 

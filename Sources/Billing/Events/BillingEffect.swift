@@ -9,7 +9,7 @@ public struct BillingEffect: Codable, Sendable, Equatable {
         case expired, revoked, reinstated
         case productChanged = "product_changed"
         case extended
-        /// A one-time purchase of messages.
+        /// A one-time purchase: of messages, or of a plan, which `resolved(by:at:)` makes `purchased`.
         case granted
         /// Access before the store has verified a purchase; 24 hours at most.
         case temporary
@@ -32,7 +32,7 @@ public struct BillingEffect: Codable, Sendable, Equatable {
         public var price: String?
         /// ISO 4217: "USD".
         public var currency: String?
-        /// False if the store never renews it, such as a promotion; else nil.
+        /// False if the store never renews it, such as a promotion or a pass; else nil.
         public var renews: Bool?
 
         public init(store: String? = nil, price: String? = nil, currency: String? = nil, renews: Bool? = nil) {
@@ -53,6 +53,8 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public var started: Instant?
     public var expires: Instant?
     public var graceUntil: Instant?
+    /// True where the store tells plan and dates of a period that nobody has paid for: it ends no refund.
+    public var isUnpaid: Bool?
     /// The number of units of a one-time purchase.
     public var quantity: Int?
     /// Another name by which the product may be mapped: the product of a Stripe price.
@@ -78,6 +80,7 @@ public struct BillingEffect: Codable, Sendable, Equatable {
         case nextProduct = "next_product"
         case started, expires
         case graceUntil = "grace_until"
+        case isUnpaid = "unpaid"
         case quantity
         case alternateProduct = "alternate_product"
         case entitlements, plan

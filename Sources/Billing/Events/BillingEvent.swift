@@ -40,6 +40,8 @@ public struct BillingEvent: Sendable, Equatable {
     public var identities: [String]
     /// In the order in which they take effect. Empty: the event is stored and changes nothing.
     public var effects: [BillingEffect]
+    /// The effects for each further item of a subscription, or line of an invoice. The mapping decides which apply.
+    public var alternatives: [[BillingEffect]] = []
     /// What is stored for support and replay: of a store's event, only ids, dates and values of enumerations.
     public var payload: JSONValue
     /// Why a genuine event could not be translated. It is stored and listed as failed; a replay tries again.
@@ -98,7 +100,9 @@ extension BillingEvent {
     }
 
     public var products: [String] {
-        effects.flatMap { [$0.product, $0.alternateProduct, $0.nextProduct].compactMap { $0 } }
+        ([effects] + alternatives).joined().flatMap { effect in
+            [effect.product, effect.alternateProduct, effect.nextProduct].compactMap(\.self)
+        }
     }
 
     public var entitlements: [String] { effects.flatMap { $0.entitlements ?? [] } }
@@ -119,19 +123,11 @@ extension BillingEvent {
             recorded.problem = .malformed("its transaction has a name that Headroom itself uses")
             return recorded
         }
-        var resolved: [BillingEffect] = []
-        for effect in effects {
-            switch effect.resolved(by: mapping, at: at) {
-            case .success(let effect): resolved.append(effect)
-            case .failure(.unmapped(let product)):
-                recorded.problem = .unmappedProduct(product)
-                return recorded
-            case .failure(.malformed(let text)):
-                recorded.problem = .malformed(text)
-                return recorded
-            }
+        switch mapping.resolve([effects] + alternatives, at: at) {
+        case .success(let resolved): recorded.effects = resolved
+        case .failure(.unmapped(let products)): recorded.problem = .unmappedProduct(products)
+        case .failure(.malformed(let text)): recorded.problem = .malformed(text)
         }
-        recorded.effects = resolved
         return recorded
     }
 }

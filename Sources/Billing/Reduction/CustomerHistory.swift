@@ -96,6 +96,7 @@ extension RecordedEvent {
 public enum BillingProblem: Hashable, Sendable {
     /// No user is known for its identities or its transaction.
     case unknownUser
+    /// One of these products must be mapped, one a line.
     case unmappedProduct(String)
     /// It is dated more than a day ahead of the database's clock.
     case inTheFuture

@@ -11,27 +11,115 @@ public struct ProductMapping: Sendable, Equatable {
         public var introPlan: String?
         /// Messages per unit of a one-time purchase. 0 grants none.
         public var messages: Int?
+        /// How long the plan of a one-time purchase lasts, if the store names no end; nil means for good.
+        public var days: Int?
 
-        public init(plan: String?, trialPlan: String? = nil, introPlan: String? = nil, messages: Int? = nil) {
+        public init(
+            plan: String?,
+            trialPlan: String? = nil,
+            introPlan: String? = nil,
+            messages: Int? = nil,
+            days: Int? = nil
+        ) {
             self.plan = plan
             self.trialPlan = trialPlan
             self.introPlan = introPlan
             self.messages = messages
+            self.days = days
         }
     }
 
     public var products: [ExactText: Target]
     public var entitlements: [ExactText: Target]
+    /// Messages in 30 days, of the plans that have an enforced limit.
+    public var allowances: [String: Int]
 
-    public init(products: [ExactText: Target], entitlements: [ExactText: Target] = [:]) {
+    public init(
+        products: [ExactText: Target],
+        entitlements: [ExactText: Target] = [:],
+        allowances: [String: Int] = [:]
+    ) {
         self.products = products
         self.entitlements = entitlements
+        self.allowances = allowances
+    }
+
+    /// Resolves the effects of an event for each item of a subscription, and returns those with the largest allowance.
+    /// Items that are not mapped do not count, such as an add-on's. If none is mapped, what ends access applies
+    /// nevertheless, to the known plan.
+    func resolve(_ choices: [[BillingEffect]], at: Instant) -> Result<[BillingEffect], ResolutionFailure> {
+        var best: (effects: [BillingEffect], allowance: Int)?
+        var unmapped: [String] = []
+        for choice in choices {
+            do throws(ResolutionFailure) {
+                let effects = try resolveOne(choice, at: at)
+                let plan = effects.lazy.compactMap { $0.regularPlan ?? $0.plan }.first
+                let allowance = plan.map { allowances[$0] ?? .max } ?? 0
+                if best.map({ $0.allowance < allowance }) ?? true { best = (effects, allowance) }
+            } catch {
+                guard case .unmapped(let product) = error else { return .failure(error) }
+                if !unmapped.contains(product) { unmapped.append(product) }
+            }
+        }
+        if let best { return .success(best.effects) }
+        let effects = choices.first ?? []
+        let ending = effects.filter(\.needsNoMapping).map(\.withoutProduct)
+        let isNew = effects.contains { $0.kind == .purchased && $0.isUnpaid != true }
+        if !isNew, ending.contains(where: \.endsAccess) { return .success(ending) }
+        return .failure(.unmapped(unmapped.joined(separator: "\n")))
+    }
+
+    /// Of several products that were bought once, those that are mapped count. Messages of one payment are one
+    /// purchase.
+    private func resolveOne(_ choice: [BillingEffect], at: Instant) throws(ResolutionFailure) -> [BillingEffect] {
+        var effects: [BillingEffect] = []
+        var missing: [String] = []
+        for effect in choice {
+            switch effect.resolved(by: self, at: at) {
+            case .success(let resolved):
+                let same = effects.firstIndex { $0.kind == .granted && $0.transaction == resolved.transaction }
+                guard resolved.kind == .granted, let same else {
+                    effects.append(resolved)
+                    continue
+                }
+                let messages = (effects[same].messages ?? 0) + (resolved.messages ?? 0)
+                guard messages <= BillingEffect.messagesMaximum else { throw BillingEffect.tooManyMessages }
+                effects[same].messages = messages
+            case .failure(.unmapped(let product)) where effect.kind == .granted: missing.append(product)
+            case .failure(let failure): throw failure
+            }
+        }
+        if effects.isEmpty, !missing.isEmpty { throw .unmapped(missing.joined(separator: "\n")) }
+        return effects
+    }
+}
+
+extension BillingEffect {
+    /// Whether it ends access, now or with the paid time.
+    fileprivate var endsAccess: Bool { [.expired, .billingRetry, .revoked, .cancelled].contains(kind) }
+
+    /// False for a payment, and for a change to another product.
+    fileprivate var needsNoMapping: Bool {
+        isUnpaid == true || ![.purchased, .renewed, .productChanged, .temporary, .granted].contains(kind)
+    }
+
+    /// Without what an item that is not mapped says. A cancellation of such an item does not extend the known plan.
+    fileprivate var withoutProduct: BillingEffect {
+        var effect = self
+        effect.product = nil
+        effect.alternateProduct = nil
+        effect.sale = nil
+        if kind == .cancelled { effect.expires = nil }
+        return effect
     }
 }
 
 extension BillingEffect {
     /// The most messages that `headroom.grants` accepts in one grant.
     package static let messagesMaximum = 1_000_000
+    fileprivate static var tooManyMessages: ResolutionFailure {
+        .malformed("a grant has at most \(messagesMaximum) messages")
+    }
     /// The time for which RevenueCat grants access while a store is unavailable.
     static let temporarySecondsMaximum: Int64 = 86_400
 
@@ -43,7 +131,7 @@ extension BillingEffect {
         var effect = self
         switch kind {
         case .transferred, .merged: return .success(self)
-        case .granted: return resolvedGrant(by: mapping)
+        case .granted: return resolvedOneTimePurchase(by: mapping, at: at)
         case .productChanged where nextProduct != nil || nextPlan != nil:
             if let nextProduct, nextPlan == nil {
                 effect.nextPlan = mapping.products[ExactText(nextProduct)]?.plan
@@ -86,14 +174,30 @@ extension BillingEffect {
         return (entitlements ?? []).lazy.compactMap { mapping.entitlements[ExactText($0)] }.first
     }
 
-    private func resolvedGrant(by mapping: ProductMapping) -> Result<BillingEffect, ResolutionFailure> {
+    /// Messages if the product is mapped to some, else its plan: until the end that the store names, or that of the
+    /// mapping, or for good.
+    private func resolvedOneTimePurchase(
+        by mapping: ProductMapping,
+        at: Instant
+    ) -> Result<BillingEffect, ResolutionFailure> {
         if messages != nil { return .success(self) }
-        guard let product, let messagesPerUnit = mapping.products[ExactText(product)]?.messages else {
-            return .failure(.unmapped(product ?? ""))
+        let targets = [product, alternateProduct].compactMap { $0.flatMap { mapping.products[ExactText($0)] } }
+        guard let messagesPerUnit = targets.first?.messages else {
+            guard let target = target(in: mapping), let plan = target.plan else {
+                return .failure(.unmapped(product ?? ""))
+            }
+            var effect = self
+            effect.kind = .purchased
+            effect.quantity = nil
+            effect.plan = plan
+            effect.expires = expires ?? target.days.map { (started ?? at).advanced(bySeconds: Int64($0) * 86_400) }
+            effect.sale = effect.sale ?? Sale()
+            effect.sale?.renews = false
+            return .success(effect)
         }
         let (messages, overflow) = messagesPerUnit.multipliedReportingOverflow(by: quantity ?? 1)
         guard !overflow, messages <= BillingEffect.messagesMaximum else {
-            return .failure(.malformed("a grant has at most \(BillingEffect.messagesMaximum) messages"))
+            return .failure(BillingEffect.tooManyMessages)
         }
         var effect = self
         effect.messages = messages
@@ -101,9 +205,9 @@ extension BillingEffect {
     }
 }
 
-/// Why an effect cannot be resolved.
+/// Why effects cannot be resolved.
 public enum ResolutionFailure: Error, Sendable, Equatable {
-    /// The product has no mapping. An operator must map it and replay the event.
+    /// The products, one a line, have no mapping. An operator must map one of them and replay the event.
     case unmapped(String)
     case malformed(String)
 }

@@ -76,7 +76,7 @@ public struct StoreSubscription: Sendable, Equatable {
         eventAt = at
     }
 
-    /// A purchase or a renewal. It ends a cancellation, a billing issue and an earlier refund.
+    /// A purchase or a renewal. It ends a cancellation, a billing issue and, if it was paid, an earlier refund.
     private mutating func pay(_ effect: BillingEffect, at: Instant, _ cycles: [String: Plan.Cycle]) {
         let cycleBefore = plan.flatMap { cycles[$0] }
         let productBefore = product
@@ -95,8 +95,10 @@ public struct StoreSubscription: Sendable, Equatable {
         expiresAt = effect.expires
         graceUntil = nil
         billingIssueAt = nil
-        unsubscribedAt = nil
-        revokedAt = nil
+        // The payment of a period that began before the cancellation does not take that back.
+        let start = effect.started ?? at
+        if effect.kind == .purchased || unsubscribedAt.map({ $0 <= start }) ?? true { unsubscribedAt = nil }
+        if effect.isUnpaid != true { revokedAt = nil }
         nextPlan = nil
         nextProduct = nil
         renews = effect.sale?.renews
@@ -117,8 +119,8 @@ public struct StoreSubscription: Sendable, Equatable {
     }
 
     private mutating func expire(_ end: Instant, of event: RecordedEvent) {
-        // An earlier end belongs to a period that was renewed since.
-        if let expiresAt, end < expiresAt { return }
+        // An earlier end belongs to a period that was renewed since. What is never renewed, such as a gift, has ended.
+        if let expiresAt, end < expiresAt, renews != false { return }
         expiresAt = event.effective(end)
         graceUntil = nil
         billingIssueAt = nil
@@ -128,7 +130,8 @@ public struct StoreSubscription: Sendable, Equatable {
         if let plan = effect.plan {
             self.plan = plan
             product = effect.product ?? product
-            expiresAt = effect.expires ?? expiresAt
+            // A pause neither extends the paid time nor ends it.
+            expiresAt = effect.isUnpaid == true ? earlier(expiresAt, effect.expires) : effect.expires ?? expiresAt
         }
         nextPlan = effect.nextPlan
         nextProduct = effect.nextProduct

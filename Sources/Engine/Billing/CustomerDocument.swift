@@ -111,12 +111,13 @@ struct CustomerDocument: Decodable {
         var trialPlan: String?
         var introPlan: String?
         var messages: Int?
+        var days: Int?
 
         enum CodingKeys: String, CodingKey {
             case product, entitlement, plan
             case trialPlan = "trial_plan"
             case introPlan = "intro_plan"
-            case messages
+            case messages, days
         }
     }
 
@@ -166,8 +167,13 @@ extension CustomerDocument {
         }
         return ProductMapping(
             products: targets(products, \.product),
-            entitlements: targets(entitlements, \.entitlement)
+            entitlements: targets(entitlements, \.entitlement),
+            allowances: allowances
         )
+    }
+
+    private var allowances: [String: Int] {
+        Dictionary((plans ?? []).compactMap { row in row.allowance.map { (row.plan, $0) } }) { $1 }
     }
 
     /// A plan that an effect names and that does not exist: an operator may have misspelled it.
@@ -185,7 +191,7 @@ extension CustomerDocument {
             events: earlier + [event],
             users: Dictionary(users) { $1 },
             plans: Dictionary(plans.map { ($0.plan, $0.planCycle) }) { $1 },
-            allowances: Dictionary(plans.compactMap { row in row.allowance.map { (row.plan, $0) } }) { $1 }
+            allowances: allowances
         )
     }
 }
@@ -238,7 +244,7 @@ extension CustomerDocument.User {
 
 extension CustomerDocument.MappingRow {
     fileprivate var target: ProductMapping.Target {
-        ProductMapping.Target(plan: plan, trialPlan: trialPlan, introPlan: introPlan, messages: messages)
+        ProductMapping.Target(plan: plan, trialPlan: trialPlan, introPlan: introPlan, messages: messages, days: days)
     }
 }
 

@@ -16,6 +16,8 @@ public struct ProductCatalog {
         public var introPlan: String?
         /// Messages per unit of a one-time purchase.
         public var messages: Int?
+        /// How long the plan of a one-time purchase lasts; nil means for good.
+        public var days: Int?
 
         public init(
             source: String,
@@ -24,7 +26,8 @@ public struct ProductCatalog {
             plan: String?,
             trialPlan: String? = nil,
             introPlan: String? = nil,
-            messages: Int? = nil
+            messages: Int? = nil,
+            days: Int? = nil
         ) {
             self.source = source
             self.product = product
@@ -33,6 +36,7 @@ public struct ProductCatalog {
             self.trialPlan = trialPlan
             self.introPlan = introPlan
             self.messages = messages
+            self.days = days
         }
     }
 
@@ -51,10 +55,11 @@ public struct ProductCatalog {
         parameters.append(text: mapping.trialPlan)
         parameters.append(text: mapping.introPlan)
         parameters.append(int32: mapping.messages.map { Int32(clamping: $0) })
+        parameters.append(int32: mapping.days.map { Int32(clamping: $0) })
         return Int(try options.query(EmbeddedSQL.mapProduct, parameters).int64(0, 0))
     }
 
-    /// - Parameter mapping: the plans; its `product`, `entitlement` and `messages` are ignored.
+    /// - Parameter mapping: the plans; the rest is ignored.
     /// - Returns: the number of recorded events that failed because their product was not mapped.
     public func map(entitlement name: String, _ mapping: Mapping) throws(PostgresError) -> Int {
         var parameters = Parameters()
@@ -91,7 +96,8 @@ public struct ProductCatalog {
                 plan: try row.textOrNil("plan"),
                 trialPlan: try row.textOrNil("trial_plan"),
                 introPlan: try row.textOrNil("intro_plan"),
-                messages: try row.int32OrNil("messages")
+                messages: try row.int32OrNil("messages"),
+                days: try row.int32OrNil("days")
             )
         }
     }

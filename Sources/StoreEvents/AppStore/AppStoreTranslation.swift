@@ -29,10 +29,10 @@ struct AppStoreTranslation {
     /// - Throws: `MissingField`, or `BillingError` if a field has a wrong format.
     func effects(of type: String, _ subtype: String?) throws -> [BillingEffect] {
         try plainEffects(of: type, subtype).map { effect in
-            guard effect.kind != .granted else { return effect }
             var effect = effect
-            let isPaid = effect.kind == .purchased || effect.kind == .renewed
+            let isPaid = [.purchased, .renewed, .granted].contains(effect.kind)
             effect.sale = BillingEffect.Sale(store: "app_store", isPaid ? try price() : nil)
+            if effect.kind == .granted { effect.sale?.renews = false }
             return effect
         }
     }
@@ -164,6 +164,8 @@ struct AppStoreTranslation {
             .granted,
             transaction: try transaction(),
             product: try product(),
+            started: try transactionInfo?.instant("purchaseDate"),
+            expires: try transactionInfo?.instant("expiresDate"),
             quantity: Int(quantity)
         )
     }

@@ -25,7 +25,7 @@ struct RevenueCatTranslation {
             var effect = effect
             let namesProduct = effect.product != nil || effect.nextProduct != nil
             if namesProduct, !entitlements.isEmpty { effect.entitlements = entitlements }
-            if effect.transaction != nil, effect.kind != .granted { effect.sale = try sale(effect.kind) }
+            if effect.transaction != nil { effect.sale = try sale(effect.kind) }
             return effect
         }
     }
@@ -40,8 +40,8 @@ struct RevenueCatTranslation {
         case "EXPIRATION": [try plain(.expired)]
         case "PRODUCT_CHANGE": try productChange()
         case "SUBSCRIPTION_EXTENDED": [try subscriptionExtension()]
-        case "NON_RENEWING_PURCHASE":
-            [BillingEffect(.granted, transaction: try transaction(), product: try product(), quantity: 1)]
+        // Also a lifetime purchase, a pass, and what RevenueCat's dashboard gives away.
+        case "NON_RENEWING_PURCHASE": [try payment(.granted)]
         case "TRANSFER": [try transfer()]
         case "TEMPORARY_ENTITLEMENT_GRANT": [try temporary()]
         case "REFUND_REVERSED": [BillingEffect(.reinstated, transaction: try transaction())]
@@ -66,7 +66,7 @@ struct RevenueCatTranslation {
     private func sale(_ kind: BillingEffect.Kind) throws -> BillingEffect.Sale? {
         let store = try event.text("store")?.lowercased()
         var sale = BillingEffect.Sale(store: store)
-        if kind == .purchased || kind == .renewed {
+        if [.purchased, .renewed, .granted].contains(kind) {
             let price = Price(
                 units: try event.number("price_in_purchased_currency"),
                 currency: try event.text("currency")
@@ -74,7 +74,7 @@ struct RevenueCatTranslation {
             sale = BillingEffect.Sale(store: store, price)
         }
         let isOnce = try ["PROMOTIONAL", "PREPAID"].contains(event.text("period_type")) || store == "promotional"
-        if isOnce || kind == .temporary { sale.renews = false }
+        if isOnce || kind == .temporary || kind == .granted { sale.renews = false }
         return sale == BillingEffect.Sale() ? nil : sale
     }
 

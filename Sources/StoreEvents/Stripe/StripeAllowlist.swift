@@ -31,7 +31,7 @@ enum StripeAllowlist {
         return switch type {
         case "invoice.paid", "invoice.payment_failed": invoice
         case "charge.refunded": charge
-        case "checkout.session.completed": checkoutSession
+        case "checkout.session.completed", "checkout.session.async_payment_succeeded": checkoutSession
         default: ["object": .informative(.word)]
         }
     }
@@ -49,6 +49,7 @@ enum StripeAllowlist {
         "current_period_end": .field(.seconds), "trial_start": .field(.seconds), "trial_end": .field(.seconds),
         "cancel_at": .field(.seconds), "cancel_at_period_end": .field(.flag), "canceled_at": .informative(.seconds),
         "ended_at": .field(.seconds), "collection_method": .informative(.word), "currency": .informative(.word),
+        "pause_collection": .object(["behavior": .informative(.word)]),
         "metadata": .object(metadata),
         "items": .object([
             "data": .list([
@@ -69,13 +70,15 @@ enum StripeAllowlist {
 
     private static let invoice: Fields = [
         "id": .field(.text), "object": .informative(.word), "customer": .customer, "status": .informative(.word),
-        "billing_reason": .field(.word), "attempt_count": .informative(.integer), "currency": .informative(.word),
+        "billing_reason": .field(.word), "payment_intent": .field(.reference), "attempt_count": .informative(.integer),
+        "currency": .informative(.word),
         "next_payment_attempt": .field(.seconds), "subscription": .field(.reference),
         "subscription_details": .object(subscriptionDetails),
         "parent": .object(["type": .informative(.word), "subscription_details": .object(subscriptionDetails)]),
         "lines": .object([
             "data": .list([
                 "type": .field(.word), "proration": .field(.flag), "period": .object(period),
+                "quantity": .field(.integer),
                 "price": .object(price), "plan": .object(price), "currency": .informative(.word),
                 "pricing": .object([
                     "unit_amount_decimal": .informative(.word),
@@ -102,8 +105,10 @@ enum StripeAllowlist {
 
     private static let checkoutSession: Fields = [
         "id": .informative(.text), "object": .informative(.word), "customer": .customer,
-        "client_reference_id": .field(.user), "mode": .informative(.word), "status": .informative(.word),
-        "subscription": .informative(.reference), "metadata": .object(metadata),
+        "client_reference_id": .field(.user), "mode": .field(.word), "status": .informative(.word),
+        "payment_status": .field(.word), "payment_intent": .field(.reference), "invoice": .field(.reference),
+        "subscription": .informative(.reference),
+        "metadata": .object(["user_id": .field(.user), "headroom_product": .field(.text)]),
     ]
 
     /// - Throws: malformed, with the field's name.
@@ -136,12 +141,12 @@ enum StripeAllowlist {
     /// The names of the attributes that the event changed, without their values.
     ///
     /// - Returns: nil if the event has none.
-    static func names(of attributes: JSONValue?) -> JSONValue? {
+    static func names(of attributes: JSONValue?) -> [String]? {
         guard case .object(let attributes)? = attributes, !attributes.isEmpty else { return nil }
         let names = attributes.keys.filter { name in
             (1...64).contains(name.utf8.count)
                 && name.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x5F }
         }
-        return .array(names.sorted().prefix(64).map { .string($0) })
+        return Array(names.sorted().prefix(64))
     }
 }

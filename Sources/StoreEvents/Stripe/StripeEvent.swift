@@ -6,7 +6,8 @@ public enum StripeEvent: StoreAdapter {
     public static let source = BillingEvent.Source.stripe
     /// Of subscriptions (https://docs.stripe.com/billing/subscriptions/webhooks) and refunds, as are `eventTypes`.
     public static let typesWithEffects: Set = [
-        "charge.refunded", "checkout.session.completed", "customer.subscription.created",
+        "charge.refunded", "checkout.session.async_payment_succeeded", "checkout.session.completed",
+        "customer.subscription.created",
         "customer.subscription.deleted", "customer.subscription.paused", "customer.subscription.resumed",
         "customer.subscription.updated", "invoice.paid", "invoice.payment_failed",
     ]
@@ -39,12 +40,35 @@ public enum StripeEvent: StoreAdapter {
         let object = try data.requiredObject("object")
         let storedObject = try StripeAllowlist.stored(object, StripeAllowlist.object(of: type))
         stored["data"] = .object(["object": .object(storedObject)])
-        if let changed = StripeAllowlist.names(of: data.members["previous_attributes"]) { stored["changed"] = changed }
+        let previous = data.members["previous_attributes"]
+        if var changed = StripeAllowlist.names(of: previous) {
+            if hasNewPeriod(previous, object) { changed.append("current_period_start") }
+            stored["changed"] = .array(changed.map { .string($0) })
+        }
         if type == "charge.refunded" { stored["refund_revokes"] = .bool(refundRevokes) }
         let payload = JSONValue.object(stored)
         // Checks the required fields, so that every stored payload can be translated again.
         _ = try translate(payload: payload)
         return payload
+    }
+
+    /// Whether the items' period is another one than before the change. In older versions of the API the subscription
+    /// has the period, and `previous_attributes` its start.
+    private static func hasNewPeriod(_ previous: JSONValue?, _ object: PayloadFields) -> Bool {
+        func starts(_ subscription: PayloadFields?) -> [String: Instant] {
+            let items = (try? subscription?.lenient.object("items")?.objects("data")) ?? []
+            let starts = items.compactMap { item -> (String, Instant)? in
+                guard let id = try? item.text("id"), let start = try? item.seconds("current_period_start") else {
+                    return nil
+                }
+                return (id, start)
+            }
+            return Dictionary(starts) { $1 }
+        }
+        let before = starts(try? PayloadFields(previous, path: "data.previous_attributes"))
+        let now = starts(object)
+        // An add-on with another interval begins its period alone.
+        return !before.isEmpty && before.allSatisfy { id, start in now[id].map { $0 != start } ?? false }
     }
 
     public static func translate(payload: JSONValue) throws(BillingError) -> BillingEvent {
@@ -69,7 +93,9 @@ public enum StripeEvent: StoreAdapter {
         try notification.translate { translated in
             let translation = StripeTranslation(kind: kind, at: created, event: event, object: object)
             translated.at = StripeEventOrder.instant(of: kind, created: created, periodEnd: try translation.periodEnd)
-            translated.effects = try translation.effects
+            let choices = try translation.choices
+            translated.effects = choices.first ?? []
+            translated.alternatives = Array(choices.dropFirst())
         }
         return notification
     }
@@ -80,7 +106,7 @@ public enum StripeEvent: StoreAdapter {
         _ object: PayloadFields
     ) throws(BillingError) -> [String] {
         var identities: [String] = []
-        if kind == "checkout.session.completed", let user = object.user("client_reference_id") {
+        if kind.hasPrefix("checkout.session."), let user = object.user("client_reference_id") {
             identities.append(user)
         }
         if kind.hasPrefix("invoice.") {

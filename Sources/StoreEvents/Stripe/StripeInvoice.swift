@@ -29,6 +29,25 @@ struct StripeInvoice {
         }
     }
 
+    /// What a manual invoice sells, such as the one of a session of Checkout.
+    var soldOnce: [BillingEffect] {
+        get throws(BillingError) {
+            guard try fields.word("billing_reason") == "manual" else { return [] }
+            var payment = try fields.text("payment_intent")
+            if payment == nil { payment = try fields.text("id") }
+            guard let payment else { return [] }
+            var found: [BillingEffect] = []
+            for line in try fields.object("lines")?.objects("data") ?? [] {
+                guard let product = try product(of: line) else { continue }
+                let quantity = Int(clamping: try line.integer("quantity") ?? 1)
+                var effect = BillingEffect.soldOnce(product, payment: payment, quantity: max(1, quantity))
+                effect.alternateProduct = try alternateProduct(of: line)
+                found.append(effect)
+            }
+            return found
+        }
+    }
+
     /// Whether it is for a new period. The subscription's own events cover a first period and a change within a period:
     /// they have more information, for instance about a trial.
     var isForRenewal: Bool {
@@ -44,7 +63,7 @@ struct StripeInvoice {
         get throws(BillingError) { try fields.seconds("next_payment_attempt") }
     }
 
-    /// The line whose period ends last.
+    /// A line for a period.
     struct Line {
         var product: String?
         /// The price's product, by which the price may be mapped too.
@@ -54,23 +73,24 @@ struct StripeInvoice {
         var end: Instant
     }
 
-    var line: Line? {
+    /// The one whose period ends last comes first.
+    var lines: [Line] {
         get throws(BillingError) {
-            var last: Line?
+            var found: [Line] = []
             for line in try fields.object("lines")?.objects("data") ?? [] {
                 guard try isForPeriod(line), let period = try line.object("period"),
-                    let start = try period.seconds("start"), let end = try period.seconds("end"),
-                    last.map({ $0.end < end }) ?? true
+                    let start = try period.seconds("start"), let end = try period.seconds("end")
                 else { continue }
-                last = Line(
+                let line = Line(
                     product: try product(of: line),
                     alternateProduct: try alternateProduct(of: line),
                     price: try price(of: line),
                     start: start,
                     end: end
                 )
+                found.insert(line, at: found.firstIndex { $0.end < end } ?? found.count)
             }
-            return last
+            return found
         }
     }
 

@@ -13,21 +13,31 @@ struct StripeSubscription {
     /// Attributes that change with a payment, a trial or another product. A change of any other attribute means nothing
     /// for payments.
     private static let paidAttributes: Set = [
-        "status", "items", "plan", "quantity", "latest_invoice", "current_period_start", "current_period_end",
-        "trial_start", "trial_end", "start_date", "billing_cycle_anchor", "pause_collection",
+        "status", "items", "plan", "latest_invoice", "current_period_start", "current_period_end", "trial_start",
+        "start_date", "billing_cycle_anchor",
     ]
 
     let kind: String
     let at: Instant
     let status: Status?
     private let fields: PayloadFields
+    private let item: StripeItem
     /// The changed attributes; nil if the event does not name them.
     private let changed: Set<String>?
 
-    /// - Parameter event: the stored event.
-    init(kind: String, at: Instant, event: PayloadFields, object: PayloadFields) throws(BillingError) {
+    /// - Parameters:
+    ///   - event: the stored event.
+    ///   - item: the one that counts, of several one after the other.
+    init(
+        kind: String,
+        at: Instant,
+        event: PayloadFields,
+        object: PayloadFields,
+        item: StripeItem
+    ) throws(BillingError) {
         self.kind = kind
         self.at = at
+        self.item = item
         fields = object
         status = try object.word("status").flatMap(Status.init(rawValue:))
         changed = event.has("changed") ? Set(try event.texts("changed")) : nil
@@ -35,48 +45,14 @@ struct StripeSubscription {
 
     // MARK: Fields
 
-    /// The subscription's period, or in newer versions of the API that of its items; of several the one that ends last.
-    var period: (start: Instant?, end: Instant?) {
-        get throws(BillingError) {
-            var found = (
-                start: try fields.seconds("current_period_start"), end: try fields.seconds("current_period_end")
-            )
-            for item in try items {
-                guard let end = try item.seconds("current_period_end"), found.end.map({ $0 < end }) ?? true else {
-                    continue
-                }
-                found = (start: try item.seconds("current_period_start"), end: end)
-            }
-            return found
-        }
-    }
-
     var trialEnd: Instant? {
         get throws(BillingError) { try fields.seconds("trial_end") }
     }
 
-    private var items: [PayloadFields] {
-        get throws(BillingError) { try fields.object("items")?.objects("data") ?? [] }
-    }
-
-    /// The id of the first item's price, or of its product if there is no price.
     private var product: String {
         get throws {
-            for name in ["price", "plan"] {
-                guard let price = try items.first?.object(name) else { continue }
-                if let id = try price.text("id") { return id }
-                if let product = try price.text("product") { return product }
-            }
-            throw MissingField(type: kind, name: "items.data.price.id")
-        }
-    }
-
-    /// The product of the first item's price, by which the price may be mapped too.
-    private var priceProduct: String? {
-        get throws(BillingError) {
-            guard let item = try items.first else { return nil }
-            if let product = try item.object("price")?.text("product") { return product }
-            return try item.object("plan")?.text("product")
+            guard let product = item.product else { throw MissingField(type: kind, name: "items.data.price.id") }
+            return product
         }
     }
 
@@ -89,7 +65,7 @@ struct StripeSubscription {
 
     private var periodEnd: Instant {
         get throws {
-            guard let end = try period.end else { throw MissingField(type: kind, name: "current_period_end") }
+            guard let end = item.end else { throw MissingField(type: kind, name: "current_period_end") }
             return end
         }
     }
@@ -99,6 +75,11 @@ struct StripeSubscription {
             if try fields.flag("cancel_at_period_end") == true { return true }
             return try fields.seconds("cancel_at") != nil
         }
+    }
+
+    /// Whether nothing is collected for periods to come, whatever happens to their invoices. The status stays active.
+    private var isPaused: Bool {
+        get throws(BillingError) { try fields.object("pause_collection") != nil }
     }
 
     /// The end of access if nothing else happens: of the trial or the period, or the scheduled cancellation.
@@ -114,9 +95,8 @@ struct StripeSubscription {
     /// the paid time ends at the last period boundary before the event.
     private var paidUntil: Instant {
         get throws {
-            let period = try period
-            if let end = period.end, end <= at { return end }
-            if let start = period.start, start <= at { return start }
+            if let end = item.end, end <= at { return end }
+            if let start = item.start, start <= at { return start }
             return at
         }
     }
@@ -130,34 +110,50 @@ struct StripeSubscription {
         case .pastDue: try pastDue(payment)
         case .unpaid:
             // `at` is Stripe's own instant; that of the event is some milliseconds later (StripeEventOrder).
-            [try paid(payment, until: try paidUntil), try effect(.billingRetry, expires: nil, graceUntil: at)]
+            [try unpaid(payment, until: try paidUntil), try effect(.billingRetry, expires: nil, graceUntil: at)]
         case .paused: try ended(payment, at: at)
-        case .canceled: try ended(payment, at: min(try fields.seconds("ended_at") ?? at, at))
+        case .canceled: try cancelled(payment)
         // Nothing was paid yet, or the status is unknown.
         case .incomplete, .incompleteExpired, nil: []
         }
     }
 
-    /// A subscription that has ended, or is paused. The payment comes first: without it, an end before the known one
+    /// A subscription that has ended, or is paused. Its dates come first: without them, an end before the known one
     /// would count as the end of an earlier period.
     func ended(_ payment: BillingEffect.Kind, at end: Instant) throws -> [BillingEffect] {
-        [try paid(payment, until: end), try effect(.expired, expires: end)]
+        [try unpaid(payment, until: end), try effect(.expired, expires: end)]
     }
 
-    /// The effects of `customer.subscription.deleted`, whatever the status.
-    func deleted() throws -> [BillingEffect] {
-        try ended(.renewed, at: min(try fields.seconds("ended_at") ?? at, at))
+    /// The effects of `customer.subscription.deleted`, whatever the status. It never renews again, even if an invoice
+    /// is paid afterwards.
+    func cancelled(_ payment: BillingEffect.Kind = .renewed) throws -> [BillingEffect] {
+        var effects = try ended(payment, at: min(try fields.seconds("ended_at") ?? at, at))
+        effects.insert(try effect(.cancelled, expires: nil), at: 1)
+        return effects
     }
 
     private func running(_ payment: BillingEffect.Kind) throws -> [BillingEffect] {
         let end = try end
         let intent: BillingEffect.Kind = try isCancelled ? .cancelled : .uncancelled
-        // A payment ends a billing issue or a refund. A change of the cancellation, a card or metadata does not.
-        if let changed, changed.isDisjoint(with: StripeSubscription.paidAttributes) {
+        // A payment ends a billing issue or a refund. A pause, a change of the cancellation or of a card does not.
+        if let changed, try isPaused || changed.isDisjoint(with: StripeSubscription.paidAttributes) {
+            return try unpaidChange(of: changed)
+        }
+        return [try paid(payment, until: end), try effect(intent, expires: end)]
+    }
+
+    /// A change without a payment extends nothing: nobody has paid for a period that began during a pause. The end
+    /// moves only with the day of a cancellation, or with the trial's end.
+    private func unpaidChange(of attributes: Set<String>) throws -> [BillingEffect] {
+        let isPaused = try isPaused
+        let intent: BillingEffect.Kind = try isPaused || isCancelled ? .cancelled : .uncancelled
+        if !isPaused, !attributes.isDisjoint(with: ["cancel_at", "trial_end"]) {
             return [try effect(.productChanged, expires: end), try effect(intent, expires: end)]
         }
-        let paid = try paid(payment, until: end)
-        return intent == .cancelled ? [paid, try effect(.cancelled, expires: end)] : [paid]
+        let hasNewPeriod = isPaused && attributes.contains("current_period_start")
+        var snapshot = try effect(.productChanged, expires: try hasNewPeriod ? item.start ?? end : end)
+        snapshot.isUnpaid = true
+        return [snapshot, try effect(intent, expires: nil)]
     }
 
     private func pastDue(_ payment: BillingEffect.Kind) throws -> [BillingEffect] {
@@ -172,19 +168,24 @@ struct StripeSubscription {
             return payment == .purchased ? [try paid(payment, until: try periodEnd), grace] : [grace]
         }
         return [
-            try paid(payment, until: try paidUntil), try effect(.gracePeriod, expires: nil, graceUntil: nextAttempt),
+            try unpaid(payment, until: try paidUntil), try effect(.gracePeriod, expires: nil, graceUntil: nextAttempt),
         ]
     }
 
+    /// The dates of a subscription that is not paid now.
+    private func unpaid(_ kind: BillingEffect.Kind, until end: Instant) throws -> BillingEffect {
+        var effect = try paid(kind, until: end)
+        effect.isUnpaid = true
+        return effect
+    }
+
     private func paid(_ kind: BillingEffect.Kind, until end: Instant) throws -> BillingEffect {
-        var started = try period.start
+        var started = item.start
         if status == .trialing, let trialStart = try fields.seconds("trial_start") { started = trialStart }
         if started == nil { started = try fields.seconds("start_date") }
         var effect = try effect(kind, expires: end)
         effect.started = started.flatMap { $0 <= end ? $0 : nil }
-        if let price = try Price(ofStripe: items.first, currency: fields.text("currency")) {
-            effect.sale = BillingEffect.Sale(price)
-        }
+        if let price = item.price { effect.sale = BillingEffect.Sale(price) }
         return effect
     }
 
@@ -201,7 +202,7 @@ struct StripeSubscription {
             expires: expires,
             graceUntil: graceUntil
         )
-        effect.alternateProduct = try priceProduct
+        effect.alternateProduct = item.priceProduct
         return effect
     }
 

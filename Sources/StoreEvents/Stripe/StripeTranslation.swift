@@ -19,54 +19,89 @@ struct StripeTranslation {
     /// The end of the event's period, for the order of events; nil if it has none.
     var periodEnd: Instant? {
         get throws(BillingError) {
-            if kind.hasPrefix("customer.subscription.") { return try subscription.period.end }
+            if kind.hasPrefix("customer.subscription.") { return try StripeItem.all(of: object)[0].end }
             return switch kind {
-            case "invoice.paid", "invoice.payment_failed": try StripeInvoice(object).line?.end
+            case "invoice.paid", "invoice.payment_failed": try StripeInvoice(object).lines.first?.end
             default: nil
             }
         }
     }
 
+    /// The effects for each item of the subscription, or line of the invoice. One of these applies
+    /// (`ProductMapping.resolve`).
+    ///
     /// - Throws: `MissingField`, `UnknownSubscription`, or `BillingError` if a field has a wrong format.
-    var effects: [BillingEffect] {
+    var choices: [[BillingEffect]] {
         get throws {
             switch kind {
-            case "customer.subscription.created": try subscription.effects(.purchased)
-            case "customer.subscription.updated", "customer.subscription.resumed": try subscription.effects(.renewed)
-            case "customer.subscription.paused": try subscription.ended(.renewed, at: at)
-            case "customer.subscription.deleted": try subscription.deleted()
+            case "customer.subscription.created": try subscriptions.map { try $0.effects(.purchased) }
+            case "customer.subscription.updated", "customer.subscription.resumed":
+                try subscriptions.map { try $0.effects(.renewed) }
+            case "customer.subscription.paused": try subscriptions.map { try $0.ended(.renewed, at: at) }
+            case "customer.subscription.deleted": try subscriptions.map { try $0.cancelled() }
             case "invoice.paid": try paid(StripeInvoice(object))
             case "invoice.payment_failed": try failed(StripeInvoice(object))
-            case "charge.refunded": try refund()
-            // Only identifies the user of a customer, in the event's identities.
-            case "checkout.session.completed": []
+            case "charge.refunded": [try refund()]
+            // That of a subscription only identifies the user of a customer, in the event's identities.
+            case "checkout.session.completed", "checkout.session.async_payment_succeeded": [try soldOnce()]
             default: []
             }
         }
     }
 
-    private var subscription: StripeSubscription {
+    /// The subscription by each of its items, at least one.
+    private var subscriptions: [StripeSubscription] {
         get throws(BillingError) {
-            try StripeSubscription(kind: kind, at: at, event: event, object: object)
+            var found: [StripeSubscription] = []
+            for item in try StripeItem.all(of: object) {
+                found.append(try StripeSubscription(kind: kind, at: at, event: event, object: object, item: item))
+            }
+            return found
         }
     }
 
-    private func paid(_ invoice: StripeInvoice) throws -> [BillingEffect] {
-        guard let transaction = try invoice.subscription, try invoice.isForRenewal else { return [] }
-        guard let line = try invoice.line else { throw MissingField(type: kind, name: "lines.data.period") }
+    private func paid(_ invoice: StripeInvoice) throws -> [[BillingEffect]] {
+        guard let transaction = try invoice.subscription else { return [try invoice.soldOnce] }
+        guard try invoice.isForRenewal else { return [] }
+        let lines = try invoice.lines
+        guard !lines.isEmpty else { throw MissingField(type: kind, name: "lines.data.period") }
         // A charge for a past period does not change the future.
-        guard line.end > at else { return [] }
-        return [try renewal(of: transaction, line, started: line.start, expires: line.end)]
+        return try lines.filter { $0.end > at }.map { line in
+            [try renewal(of: transaction, line, started: line.start, expires: line.end)]
+        }
     }
 
     /// Stripe begins a period before it charges for it, so the paid time ends where the unpaid period begins.
-    private func failed(_ invoice: StripeInvoice) throws -> [BillingEffect] {
+    private func failed(_ invoice: StripeInvoice) throws -> [[BillingEffect]] {
         guard let transaction = try invoice.subscription, try invoice.isForRenewal else { return [] }
         let issue = BillingEffect(.gracePeriod, transaction: transaction, graceUntil: try invoice.nextAttempt)
-        guard let line = try invoice.line else { return [issue] }
-        let end = line.end <= at ? line.end : min(line.start, at)
-        return [try renewal(of: transaction, line, started: min(line.start, end), expires: end), issue]
+        let choices = try invoice.lines.map { line in
+            let end = line.end <= at ? line.end : min(line.start, at)
+            var unpaid = try renewal(of: transaction, line, started: min(line.start, end), expires: end)
+            unpaid.isUnpaid = true
+            return [unpaid, issue]
+        }
+        return choices.isEmpty ? [[issue]] : choices
     }
+
+    /// What a session of Checkout has sold without a subscription. If its metadata names no product, its invoice says
+    /// what was sold.
+    private func soldOnce() throws -> [BillingEffect] {
+        guard try object.word("mode") == "payment", try object.word("payment_status") == "paid",
+            let product = try object.object("metadata")?.text("headroom_product")
+        else { return [] }
+        // The name of the payment must be that of its invoice (`StripeInvoice.soldOnce`).
+        var payment: String?
+        if try (event.word("api_version") ?? "") >= StripeTranslation.invoicesWithoutIntent {
+            payment = try object.text("invoice")
+        }
+        if payment == nil { payment = try object.text("payment_intent") }
+        if payment == nil { payment = try object.text("id") }
+        return [.soldOnce(product, payment: payment)]
+    }
+
+    /// Since this version of the API an invoice does not name its payment intent.
+    private static let invoicesWithoutIntent = "2025-03-31"
 
     private func renewal(
         of transaction: String,
@@ -105,6 +140,14 @@ struct StripeTranslation {
         case .string?: throw UnknownSubscription(type: kind, what: "the invoice's id, and not its subscription")
         default: throw UnknownSubscription(type: kind, what: "no invoice")
         }
+    }
+}
+
+extension BillingEffect {
+    static func soldOnce(_ product: String, payment: String?, quantity: Int = 1) -> BillingEffect {
+        var effect = BillingEffect(.granted, transaction: payment, product: product, quantity: quantity)
+        effect.sale = Sale(renews: false)
+        return effect
     }
 }
 

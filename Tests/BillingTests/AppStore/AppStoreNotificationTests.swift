@@ -102,7 +102,13 @@ struct AppStoreNotificationTests {
         Row(Payload("DID_CHANGE_RENEWAL_PREF"), bare(.productChanged)),
         Row(
             Payload("ONE_TIME_CHARGE").with(transaction: ["quantity": .integer(3), "expiresDate": .null]),
-            BillingEffect(.granted, transaction: transaction, product: product, quantity: 3)
+            BillingEffect(
+                .granted,
+                transaction: transaction,
+                product: product,
+                started: AppStorePayload.purchased,
+                quantity: 3
+            )
         ),
     ]
 

@@ -154,6 +154,7 @@ extension CustomerHistories {
         effect.product = random.element(of: ["monthly", "large", nil])
         effect.expires = instant(percent: 70)
         effect.started = instant(percent: 20)
+        if random.chance(10) { effect.isUnpaid = true }
         if random.chance(40) {
             var sale = BillingEffect.Sale(store: random.element(of: ["app_store", nil]))
             if random.chance(50) { (sale.price, sale.currency) = ("9.99", "USD") }

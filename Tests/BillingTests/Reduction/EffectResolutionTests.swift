@@ -13,11 +13,15 @@ struct EffectResolutionTests {
             "pack": ProductMapping.Target(plan: nil, messages: 100),
             "badge": ProductMapping.Target(plan: nil, messages: 0),
             "huge": ProductMapping.Target(plan: nil, messages: 500_000),
+            "pass": ProductMapping.Target(plan: "paid", days: 90),
+            "endless": ProductMapping.Target(plan: "unlimited"),
+            "small": ProductMapping.Target(plan: "free"),
         ],
         entitlements: [
             "premium": ProductMapping.Target(plan: "pro"),
             "basic": ProductMapping.Target(plan: "paid", trialPlan: "taste"),
-        ]
+        ],
+        allowances: ["paid": 800, "free": 20]
     )
 
     private func resolved(_ effect: BillingEffect) -> Result<BillingEffect, ResolutionFailure> {
@@ -139,10 +143,88 @@ struct EffectResolutionTests {
         #expect(resolved(effect) == .failure(.malformed("a grant has at most 1000000 messages")))
     }
 
-    @Test("A purchase of a product that grants nothing is not mapped", arguments: ["monthly", "other"])
-    func grantedUnmapped(product: String) {
-        let effect = BillingEffect(.granted, transaction: "G", product: product)
-        #expect(resolved(effect) == .failure(.unmapped(product)))
+    @Test("A one-time purchase of a product without messages and plan is not mapped")
+    func grantedUnmapped() {
+        let effect = BillingEffect(.granted, transaction: "G", product: "other")
+        #expect(resolved(effect) == .failure(.unmapped("other")))
+    }
+
+    @Test("A one-time purchase of a plan lasts as long as the store says, else as the mapping says, else for good")
+    func boughtOnce() throws {
+        func purchase(_ product: String, until end: String? = nil, entitlement: String? = nil) throws -> BillingEffect {
+            var effect = BillingEffect(
+                .granted,
+                transaction: "G",
+                product: product,
+                started: day("2026-01-31"),
+                expires: end.map(day)
+            )
+            effect.entitlements = entitlement.map { [$0] }
+            return try resolved(effect).get()
+        }
+        let lifetime = try purchase("plain")
+        #expect(lifetime.kind == .purchased && lifetime.plan == "paid")
+        #expect(lifetime.sale?.renews == false)
+        #expect(lifetime.started == day("2026-01-31") && lifetime.expires == nil)
+        #expect(try purchase("plain", until: "2026-03-01").expires == day("2026-03-01"))
+        #expect(try purchase("pass").expires == day("2026-05-01"))
+        #expect(try purchase("pass", until: "2026-03-01").expires == day("2026-03-01"))
+        #expect(try purchase("other", entitlement: "premium").plan == "pro")
+        #expect(try purchase("pack", entitlement: "premium").kind == .granted, "a pack stays one")
+        let undated = BillingEffect(.granted, transaction: "G", product: "pass")
+        #expect(try resolved(undated).get().expires == day("2026-05-02"))
+    }
+
+    // MARK: Several items
+
+    private func choice(_ products: [String], _ kinds: [BillingEffect.Kind] = [.renewed]) -> [BillingEffect]? {
+        let choices = products.map { product in
+            kinds.map { BillingEffect($0, transaction: "T", product: product, expires: day("2026-03-01")) }
+        }
+        return try? EffectResolutionTests.mapping.resolve(choices, at: day("2026-02-01")).get()
+    }
+
+    @Test("Of a subscription's items the mapped one with the largest allowance counts, of equal ones the first")
+    func severalItems() {
+        #expect(choice(["other", "plain"])?.first?.product == "plain")
+        #expect(choice(["small", "plain", "monthly"])?.first?.product == "plain")
+        #expect(choice(["plain", "endless", "small"])?.first?.product == "endless")
+        #expect(choice(["other", "another"]) == nil)
+    }
+
+    @Test("If no item is mapped, the failure names all of them")
+    func noItem() {
+        let choices = ["one", "two", "one"].map { [BillingEffect(.renewed, transaction: "T", product: $0)] }
+        let result = EffectResolutionTests.mapping.resolve(choices, at: day("2026-02-01"))
+        #expect(result == .failure(.unmapped("one\ntwo")))
+        let text = BillingProblem.unmappedProduct("one\ntwo").text(source: "stripe")
+        #expect(text.hasPrefix("none of the products 'one', 'two' of stripe is mapped. Use headroom product map"))
+    }
+
+    @Test(
+        "What ends access needs no mapping, and does not extend the known plan",
+        arguments: [BillingEffect.Kind.expired, .billingRetry, .revoked, .cancelled]
+    )
+    func ending(kind: BillingEffect.Kind) throws {
+        let effects = try #require(choice(["other", "another"], [.renewed, kind]))
+        #expect(effects.map(\.kind) == [kind], "nobody knows what was paid")
+        #expect(effects[0].product == nil && effects[0].plan == nil)
+        #expect(effects[0].expires == (kind == .cancelled ? nil : day("2026-03-01")))
+    }
+
+    @Test("A new subscription that is cancelled, and not mapped, fails: nobody would apply its payment later")
+    func newAndCancelled() {
+        #expect(choice(["other"], [.purchased, .cancelled]) == nil)
+    }
+
+    @Test("Of several products that were bought once those that are mapped count")
+    func severalPurchases() {
+        let bought = ["other", "pack"].map { BillingEffect(.granted, transaction: "G", product: $0) }
+        let result = EffectResolutionTests.mapping.resolve([bought], at: day("2026-02-01"))
+        #expect((try? result.get())?.map(\.messages) == [100])
+        let two = ["pack", "huge"].map { BillingEffect(.granted, transaction: "G", product: $0) }
+        let both = EffectResolutionTests.mapping.resolve([two], at: day("2026-02-01"))
+        #expect((try? both.get())?.map(\.messages) == [500_100], "one payment is one purchase")
     }
 
     @Test("A number of messages in the event is kept")

@@ -168,7 +168,8 @@ extension ReferenceReducer {
             if let plan = effect.plan {
                 after.plan = plan
                 after.product = effect.product ?? after.product
-                after.expiresAt = effect.expires ?? after.expiresAt
+                let earliest = [after.expiresAt, effect.expires].compactMap(\.self).min()
+                after.expiresAt = effect.isUnpaid == true ? earliest : effect.expires ?? after.expiresAt
             }
             after.nextPlan = effect.nextPlan
             after.nextProduct = effect.nextProduct
@@ -200,8 +201,10 @@ extension ReferenceReducer {
         subscription.expiresAt = effect.expires
         subscription.graceUntil = nil
         subscription.billingIssueAt = nil
-        subscription.unsubscribedAt = nil
-        if fault != .renewalKeepsRevocation { subscription.revokedAt = nil }
+        let begins = effect.started ?? event.at
+        let isOfEarlierPeriod = before.unsubscribedAt.map { begins < $0 } ?? false
+        if effect.kind == .purchased || !isOfEarlierPeriod { subscription.unsubscribedAt = nil }
+        if fault != .renewalKeepsRevocation, effect.isUnpaid != true { subscription.revokedAt = nil }
         if fault != .keepsPendingProduct {
             subscription.nextPlan = nil
             subscription.nextProduct = nil
@@ -212,7 +215,6 @@ extension ReferenceReducer {
         } else if subscription.product != before.product {
             (subscription.price, subscription.currency) = (nil, nil)
         }
-        let begins = effect.started ?? event.at
         // A change to an unknown plan is no conversion.
         let isKnown = subscription.plan.map { customer.history.plans[$0] != nil } ?? false
         let isConversion = isTrial(before.plan) && isKnown && !isTrial(subscription.plan)
@@ -239,7 +241,8 @@ extension ReferenceReducer {
 
     private func end(_ subscription: inout StoreSubscription, _ effect: BillingEffect, _ event: RecordedEvent) {
         let end = effect.expires ?? event.at
-        if let known = subscription.expiresAt, end < known, fault != .earlierExpiryCounts { return }
+        let isOfEarlierPeriod = subscription.expiresAt.map { end < $0 } ?? false
+        if isOfEarlierPeriod, subscription.renews ?? true, fault != .earlierExpiryCounts { return }
         subscription.expiresAt = atOnce(end, event)
         subscription.graceUntil = nil
         subscription.billingIssueAt = nil

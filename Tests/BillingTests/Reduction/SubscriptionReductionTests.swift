@@ -131,6 +131,56 @@ struct SubscriptionReductionTests {
         #expect(late.subscription()?.eventAt == day("2026-02-21"))
     }
 
+    @Test("A period that nobody has paid for undoes no refund, and a paid one does")
+    func unpaid() {
+        func renewed(isUnpaid: Bool) -> StoreSubscription? {
+            var renewal = effect(.renewed, until: "2026-03-31")
+            renewal.isUnpaid = isUnpaid
+            let refund = event("2026-02-03", effect(.revoked))
+            return ReducedCustomer(purchase, refund, event("2026-02-28", renewal)).subscription()
+        }
+        #expect(renewed(isUnpaid: true)?.revokedAt == day("2026-02-03"))
+        #expect(renewed(isUnpaid: true)?.expiresAt == day("2026-03-31"))
+        #expect(renewed(isUnpaid: false)?.revokedAt == nil)
+    }
+
+    @Test("What is never renewed, such as a gift, can end before its end", arguments: [false, nil])
+    func endOfGift(renews: Bool?) {
+        var gift = effect(.purchased, plan: "paid", until: "2026-02-28")
+        gift.sale = BillingEffect.Sale(renews: renews)
+        let end = event("2026-02-10", effect(.expired, until: "2026-02-10"))
+        let customer = ReducedCustomer(event("2026-01-31", gift), end)
+        #expect(customer.subscription()?.expiresAt == day(renews == false ? "2026-02-10" : "2026-02-28"))
+    }
+
+    @Test("A pause of the collection neither extends the paid time nor ends it")
+    func paused() {
+        func end(_ until: String) -> Instant? {
+            var pause = effect(.productChanged, plan: "paid", until: until)
+            pause.isUnpaid = true
+            return ReducedCustomer(purchase, event("2026-02-03", pause)).subscription()?.expiresAt
+        }
+        #expect(end("2026-03-31") == day("2026-02-28"), "a period that began during the pause")
+        #expect(end("2026-02-20") == day("2026-02-20"))
+    }
+
+    @Test("The late payment of an earlier period keeps a cancellation, that of a later one ends it")
+    func cancelledBeforePayment() {
+        func renewed(from start: String?) -> Instant? {
+            ReducedCustomer(
+                purchase,
+                event("2026-03-02", effect(.cancelled)),
+                event("2026-03-03", effect(.renewed, started: start, until: "2026-03-31"))
+            ).subscription()?.unsubscribedAt
+        }
+        #expect(renewed(from: "2026-03-01") == day("2026-03-02"))
+        #expect(renewed(from: "2026-03-02") == nil)
+        #expect(renewed(from: nil) == nil)
+        let bought = event("2026-03-03", effect(.purchased, plan: "paid", started: "2026-03-01", until: "2026-03-31"))
+        let customer = ReducedCustomer(purchase, event("2026-03-02", effect(.cancelled)), bought)
+        #expect(customer.subscription()?.unsubscribedAt == nil)
+    }
+
     @Test("A refund counts from its first event until it is reversed")
     func refunded() {
         let refunds = (event("2026-02-03", effect(.revoked)), event("2026-02-04", effect(.revoked)))

@@ -86,7 +86,13 @@ struct RevenueCatEventTests {
         Row(
             "NON_RENEWING_PURCHASE",
             Payload("NON_RENEWING_PURCHASE", ["expiration_at_ms": .null]),
-            BillingEffect(.granted, transaction: transaction, product: product, quantity: 1)
+            BillingEffect(
+                .granted,
+                transaction: transaction,
+                product: product,
+                period: .normal,
+                started: Payload.purchased
+            )
         ),
         Row(
             "a purchase without original_transaction_id",

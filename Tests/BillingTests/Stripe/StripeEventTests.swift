@@ -20,6 +20,16 @@ struct StripeEventTests {
         return effect
     }
 
+    private static func unpaid(
+        _ kind: BillingEffect.Kind,
+        _ period: BillingEffect.Period = .normal,
+        until: Instant
+    ) -> BillingEffect {
+        var effect = paid(kind, period, until: until)
+        effect.isUnpaid = true
+        return effect
+    }
+
     private static func plain(
         _ kind: BillingEffect.Kind,
         _ period: BillingEffect.Period = .normal,
@@ -57,17 +67,31 @@ struct StripeEventTests {
     private static let cancelling: [String: JSONValue] = ["cancel_at_period_end": .bool(true)]
     private static let uncancelled: [String: JSONValue] = ["cancel_at_period_end": .bool(true), "canceled_at": .null]
 
+    private static let paused: [String: JSONValue] = [
+        "pause_collection": .object(["behavior": .string("void"), "resumes_at": .null])
+    ]
+    private static func unextended(until end: Instant = Payload.end) -> BillingEffect {
+        var effect = plain(.productChanged, until: end)
+        effect.isUnpaid = true
+        return effect
+    }
+
     private static let running: [Row] = [
-        Row("created, active", .subscription("created", "active"), paid(.purchased)),
-        Row("created, trialing", .subscription("created", "trialing", trial), paid(.purchased, .trial, until: soon)),
+        Row("created, active", .subscription("created", "active"), paid(.purchased), plain(.uncancelled)),
+        Row(
+            "created, trialing",
+            .subscription("created", "trialing", trial),
+            paid(.purchased, .trial, until: soon),
+            plain(.uncancelled, .trial, until: soon)
+        ),
         Row(
             "updated, trialing and cancelled",
             .subscription("updated", "trialing", trial.merging(cancelling) { $1 }),
             paid(.renewed, .trial, until: soon),
             plain(.cancelled, .trial, until: soon)
         ),
-        Row("updated, active", .subscription("updated", "active"), paid(.renewed)),
-        Row("resumed, active", .subscription("resumed", "active"), paid(.renewed)),
+        Row("updated, active", .subscription("updated", "active"), paid(.renewed), plain(.uncancelled)),
+        Row("resumed, active", .subscription("resumed", "active"), paid(.renewed), plain(.uncancelled)),
         Row(
             "updated, active until the period's end",
             .subscription("updated", "active", cancelling),
@@ -83,19 +107,50 @@ struct StripeEventTests {
         Row(
             "updated, cancelled without a payment: a refund stays",
             .subscription("updated", "active", previous: ["cancel_at_period_end": .bool(false)], cancelling),
-            plain(.productChanged),
-            plain(.cancelled)
+            unextended(),
+            plain(.cancelled, until: nil)
         ),
         Row(
             "updated, a cancellation is reversed",
             .subscription("updated", "active", previous: uncancelled),
+            unextended(),
+            plain(.uncancelled, until: nil)
+        ),
+        Row(
+            "updated, the day of a cancellation is taken back",
+            .subscription("updated", "active", previous: ["cancel_at": .seconds(soon)]),
             plain(.productChanged),
             plain(.uncancelled)
         ),
         Row(
             "updated, active by a payment",
             .subscription("updated", "active", previous: ["status": .string("past_due"), "metadata": .object([:])]),
-            paid(.renewed)
+            paid(.renewed),
+            plain(.uncancelled)
+        ),
+        Row(
+            "updated, the collection is paused: the paid time stays, and a refund",
+            .subscription("updated", "active", previous: ["pause_collection": .null], paused),
+            unextended(),
+            plain(.cancelled, until: nil)
+        ),
+        Row(
+            "updated, the next period of a paused collection",
+            .subscription("updated", "active", previous: ["current_period_start": .integer(1)], paused),
+            unextended(until: Payload.start),
+            plain(.cancelled, until: nil)
+        ),
+        Row(
+            "updated, the pause is over",
+            .subscription("updated", "active", previous: ["pause_collection": paused["pause_collection"] ?? .null]),
+            unextended(),
+            plain(.uncancelled, until: nil)
+        ),
+        Row(
+            "updated, another quantity",
+            .subscription("updated", "active", previous: ["quantity": .integer(2)]),
+            unextended(),
+            plain(.uncancelled, until: nil)
         ),
     ]
 
@@ -113,19 +168,19 @@ struct StripeEventTests {
                 at: Payload.start.advanced(bySeconds: 3_600),
                 invoiceWithAttempt(soon)
             ),
-            paid(.renewed, until: Payload.start),
+            unpaid(.renewed, until: Payload.start),
             plain(.gracePeriod, until: nil, grace: soon)
         ),
         Row(
             "updated, past due with the invoice, after the period",
             .subscription("updated", "past_due", at: Payload.end, invoiceWithAttempt(Payload.nextEnd)),
-            paid(.renewed),
+            unpaid(.renewed, until: Payload.end),
             plain(.gracePeriod, until: nil, grace: Payload.nextEnd)
         ),
         Row(
             "updated, unpaid",
             .subscription("updated", "unpaid"),
-            paid(.renewed, until: Payload.start),
+            unpaid(.renewed, until: Payload.start),
             plain(.billingRetry, until: nil, grace: Payload.at)
         ),
         Row("created, incomplete", .subscription("created", "incomplete")),
@@ -134,38 +189,45 @@ struct StripeEventTests {
         Row(
             "updated, paused",
             .subscription("updated", "paused"),
-            paid(.renewed, until: Payload.at),
+            unpaid(.renewed, until: Payload.at),
             plain(.expired, until: Payload.at)
         ),
         Row(
             "paused",
             .subscription("paused", "paused"),
-            paid(.renewed, until: Payload.at),
+            unpaid(.renewed, until: Payload.at),
             plain(.expired, until: Payload.at)
         ),
         Row(
             "deleted",
             .subscription("deleted", "canceled", at: soon, ["ended_at": .seconds(Payload.at)]),
-            paid(.renewed, until: Payload.at),
+            unpaid(.renewed, until: Payload.at),
+            plain(.cancelled, until: nil),
             plain(.expired, until: Payload.at)
         ),
         Row(
             "updated, canceled, without an end",
             .subscription("updated", "canceled"),
-            paid(.renewed, until: Payload.at),
+            unpaid(.renewed, until: Payload.at),
+            plain(.cancelled, until: nil),
             plain(.expired, until: Payload.at)
         ),
         Row(
             "deleted within the trial",
             .subscription("deleted", "canceled", trial.merging(["ended_at": .seconds(Payload.at)]) { $1 }),
-            paid(.renewed, .trial, until: Payload.at),
+            unpaid(.renewed, .trial, until: Payload.at),
+            plain(.cancelled, until: nil),
             plain(.expired, .trial, until: Payload.at)
         ),
         Row("trial_will_end", .subscription("trial_will_end", "trialing", trial)),
     ]
 
     private static let hourLater = Payload.end.advanced(bySeconds: 3_600)
-    private static let cut = paid(.renewed, started: Payload.end)
+    private static var cut: BillingEffect {
+        var effect = unpaid(.renewed, until: Payload.end)
+        effect.started = Payload.end
+        return effect
+    }
     private static func issue(_ grace: Instant? = nil) -> BillingEffect {
         BillingEffect(.gracePeriod, transaction: Payload.subscription, graceUntil: grace)
     }
@@ -282,27 +344,11 @@ struct StripeEventTests {
         #expect(notification.environment == .production)
     }
 
-    @Test("has the period of its items if the subscription has none, of several the last")
-    func items() throws {
-        func item(_ end: Instant) -> JSONValue {
-            .object([
-                "current_period_start": .seconds(Payload.start), "current_period_end": .seconds(end),
-                "price": .object(["id": .string(Payload.price), "product": .string(Payload.product)]),
-            ])
-        }
-        let changes: [String: JSONValue] = [
-            "current_period_start": .null, "current_period_end": .null,
-            "items": .object(["data": .array([item(Self.soon), item(Payload.end)])]),
-        ]
-        let notification = try Payload.subscription("updated", "active", changes).notification()
-        #expect(notification.effects == [Self.paid(.renewed)])
-    }
-
     @Test("has the product if the price has no id")
     func products() throws {
         let items: JSONValue = .object(["data": .array([.object(["plan": .object(["product": .string("prod_1")])])])])
         let notification = try Payload.subscription("updated", "active", ["items": items]).notification()
-        #expect(notification.effects.map(\.product) == ["prod_1"])
+        #expect(notification.effects.map(\.product) == ["prod_1", "prod_1"])
     }
 
     @Test("a refund has the effect of the setting at its arrival, also when it is replayed under another")

@@ -383,8 +383,8 @@ class Operations(Case):
 
     def check_map_a_product(self, run):
         output = run()
-        self.assertRegex(output, r"appstore +com\.example\.pack50 +- +- +- +50\n")
-        self.assertRegex(output, r"revenuecat +com\.example\.premium\.monthly +paid +trial +- +-\n")
+        self.assertRegex(output, r"appstore +com\.example\.pack50 +- +- +- +50 +-\n")
+        self.assertRegex(output, r"revenuecat +com\.example\.premium\.monthly +paid +trial +- +- +-\n")
         products = self.psql.run("select product, plan, messages from headroom.store_products order by product")
         self.assertIn(["com.example.team.monthly", "pro", None], products)
         self.assertIn(["com.example.pack100", None, "100"], products)

@@ -147,10 +147,10 @@ class StoreCommands(Webhooks):
             mapped,
             {
                 "source": "appstore", "product": self.product, "entitlement": None, "plan": "paid", "trial_plan": "trial",
-                "intro_plan": "pro", "messages": 50,
+                "intro_plan": "pro", "messages": 50, "days": None,
             },
         )  # fmt: skip
-        self.assertRegex(self.run_command("product", "list").stdout, rf"appstore +{self.product} +paid +trial +pro +50\n")
+        self.assertRegex(self.run_command("product", "list").stdout, rf"appstore +{self.product} +paid +trial +pro +50 +-\n")
         unmapped = self.run_command("product", "unmap", "appstore", self.product)
         self.assertEqual(unmapped.stdout, f"appstore {self.product} is no longer mapped\n")
         self.assertIn("is not mapped", self.run_command("product", "unmap", "appstore", self.product, status=1).stderr)

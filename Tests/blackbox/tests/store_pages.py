@@ -103,7 +103,8 @@ class StorePages(PageCase):
             self.assertEqual(stat.S_IMODE(os.stat(f"{self.directory}/{name}").st_mode), 0o600, name)
         mapped = self.psql.run("select source, plan, messages from headroom.store_products order by source, product")
         self.assertEqual(mapped, [
-            ["appstore", None, "50"], ["appstore", "paid", None], ["revenuecat", "paid", None],
+            ["appstore", "pro", None], ["appstore", None, "50"], ["appstore", "paid", None], ["appstore", "paid", None],
+            ["revenuecat", "paid", None],
             ["stripe", "paid", None], ["stripe", "pro", None],
         ])  # fmt: skip
         given = dict(line.split("=", 1) for page in (STRIPE, APP) for text in printed(page, "ini") for line in text.splitlines())
@@ -133,15 +134,17 @@ class StorePages(PageCase):
             api.shutdown()
             api.server_close()
         self.assertEqual([path for path, _ in api.requests], [
-            "/v1/checkout/sessions", "/v1/billing_portal/sessions", *["/v1/subscriptions/sub_1QsampleQsample"] * 2,
+            *["/v1/checkout/sessions"] * 2, "/v1/billing_portal/sessions", *["/v1/subscriptions/sub_1QsampleQsample"] * 2,
         ])  # fmt: skip
-        session, portal, upgrade, cancellation = (dict(form) for _, form in api.requests)
+        session, sale, portal, upgrade, cancellation = (dict(form) for _, form in api.requests)
         prices = re.findall(r"product map stripe (\w+)", text_of(STRIPE))
         self.assertEqual(session, {
             "mode": "subscription", "line_items[0][price]": prices[0], "line_items[0][quantity]": "1",
             "subscription_data[metadata][user_id]": USER, "client_reference_id": USER,
             "success_url": "https://chat.example.com/thanks", "cancel_url": "https://chat.example.com/plans",
         })  # fmt: skip
+        self.assertEqual((sale["mode"], sale["line_items[0][price]"], sale["client_reference_id"]), ("payment", prices[2], USER))
+        self.assertEqual(sale["metadata[headroom_product]"], prices[2])
         self.assertEqual(set(portal), {"customer", "return_url"})
         self.assertEqual((upgrade["items[0][price]"], cancellation), (prices[1], {"cancel_at_period_end": "true"}))
 

@@ -12,6 +12,9 @@ begin
     perform headroom.check_store_name('entitlement', p_source, p_entitlement);
     if p_plan is null then
         raise exception 'p_plan must not be null' using errcode = 'null_value_not_allowed';
+    elsif p_source <> 'revenuecat' then
+        raise exception 'events of % name no entitlement', p_source using errcode = 'invalid_parameter_value',
+            hint = 'Map the product instead, with headroom product map or headroom.map_product.';
     end if;
     perform headroom.check_plan(p_plan), headroom.check_plan(v_trial_plan), headroom.check_plan(p_intro_plan);
     insert into headroom.store_entitlements as entitlements (source, entitlement, plan, trial_plan, intro_plan)
