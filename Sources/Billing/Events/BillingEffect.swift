@@ -53,7 +53,7 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public var started: Instant?
     public var expires: Instant?
     public var graceUntil: Instant?
-    /// True where the store tells plan and dates of a period that nobody has paid for: it ends no refund.
+    /// True if the store reports the plan and the dates of a period without a payment. Such an effect undoes no refund.
     public var isUnpaid: Bool?
     /// The number of units of a one-time purchase.
     public var quantity: Int?

@@ -98,12 +98,14 @@ extension BillingEffect {
     /// Whether it ends access, now or with the paid time.
     fileprivate var endsAccess: Bool { [.expired, .billingRetry, .revoked, .cancelled].contains(kind) }
 
-    /// False for a payment, and for a change to another product.
-    fileprivate var needsNoMapping: Bool {
-        isUnpaid == true || ![.purchased, .renewed, .productChanged, .temporary, .granted].contains(kind)
-    }
+    /// Whether it is a payment, or a change to another product.
+    private var needsPlan: Bool { [.purchased, .renewed, .productChanged, .temporary].contains(kind) }
 
-    /// Without what an item that is not mapped says. A cancellation of such an item does not extend the known plan.
+    /// Whether it applies to the known plan if its product is not mapped.
+    fileprivate var needsNoMapping: Bool { isUnpaid == true || !needsPlan }
+
+    /// The effect without the product and the price of an item that is not mapped. A cancellation loses its end too, so
+    /// that it does not extend the known plan.
     fileprivate var withoutProduct: BillingEffect {
         var effect = self
         effect.product = nil
@@ -117,9 +119,11 @@ extension BillingEffect {
 extension BillingEffect {
     /// The most messages that `headroom.grants` accepts in one grant.
     package static let messagesMaximum = 1_000_000
+
     fileprivate static var tooManyMessages: ResolutionFailure {
         .malformed("a grant has at most \(messagesMaximum) messages")
     }
+
     /// The time for which RevenueCat grants access while a store is unavailable.
     static let temporarySecondsMaximum: Int64 = 86_400
 
@@ -147,7 +151,6 @@ extension BillingEffect {
         default: break
         }
         if effect.plan != nil { return .success(effect) }
-        let needsPlan = kind == .purchased || kind == .renewed || kind == .temporary || kind == .productChanged
         // An effect that is no payment and has no expiry gets no plan, because it would give access forever.
         guard needsPlan || effect.expires != nil || kind == .expired || kind == .revoked else {
             return .success(effect)

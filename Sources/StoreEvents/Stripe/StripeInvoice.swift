@@ -39,8 +39,8 @@ struct StripeInvoice {
             var found: [BillingEffect] = []
             for line in try fields.object("lines")?.objects("data") ?? [] {
                 guard let product = try product(of: line) else { continue }
-                let quantity = Int(clamping: try line.integer("quantity") ?? 1)
-                var effect = BillingEffect.soldOnce(product, payment: payment, quantity: max(1, quantity))
+                let quantity = max(1, Int(clamping: try line.integer("quantity") ?? 1))
+                var effect = BillingEffect(.granted, transaction: payment, product: product, quantity: quantity)
                 effect.alternateProduct = try alternateProduct(of: line)
                 found.append(effect)
             }

@@ -27,7 +27,7 @@ struct StripeSubscription {
 
     /// - Parameters:
     ///   - event: the stored event.
-    ///   - item: the one that counts, of several one after the other.
+    ///   - item: the item for which the effects are computed.
     init(
         kind: String,
         at: Instant,
@@ -142,8 +142,9 @@ struct StripeSubscription {
         return [try paid(payment, until: end), try effect(intent, expires: end)]
     }
 
-    /// A change without a payment extends nothing: nobody has paid for a period that began during a pause. The end
-    /// moves only with the day of a cancellation, or with the trial's end.
+    /// The effects of a change without a payment. It does not extend the paid time: a period that begins during a
+    /// pause, for example, is not paid. Only another day of the cancellation, or another end of the trial, moves the
+    /// end.
     private func unpaidChange(of attributes: Set<String>) throws -> [BillingEffect] {
         let isPaused = try isPaused
         let intent: BillingEffect.Kind = try isPaused || isCancelled ? .cancelled : .uncancelled

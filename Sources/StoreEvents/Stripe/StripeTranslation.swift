@@ -97,7 +97,7 @@ struct StripeTranslation {
         }
         if payment == nil { payment = try object.text("payment_intent") }
         if payment == nil { payment = try object.text("id") }
-        return [.soldOnce(product, payment: payment)]
+        return [BillingEffect(.granted, transaction: payment, product: product, quantity: 1)]
     }
 
     /// Since this version of the API an invoice does not name its payment intent.
@@ -140,14 +140,6 @@ struct StripeTranslation {
         case .string?: throw UnknownSubscription(type: kind, what: "the invoice's id, and not its subscription")
         default: throw UnknownSubscription(type: kind, what: "no invoice")
         }
-    }
-}
-
-extension BillingEffect {
-    static func soldOnce(_ product: String, payment: String?, quantity: Int = 1) -> BillingEffect {
-        var effect = BillingEffect(.granted, transaction: payment, product: product, quantity: quantity)
-        effect.sale = Sale(renews: false)
-        return effect
     }
 }
 
