@@ -4,6 +4,7 @@ import random
 import signal
 import subprocess
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 from support import processes, settings
 from support.case import MID_MONTH, Case, needs_one_machine
@@ -362,6 +363,23 @@ class Interrupted(Import):
         self.assertIn(0, [process.returncode for process in both], outputs)
         self.run_import(self.path)
         self.assert_each_is_counted_once()
+
+    @needs_one_machine("a distributed database is divided already")
+    def test_a_division_waits_for_a_new_user(self):
+        user = self.users[0]
+        other = self.cluster.session(self.database)
+        other.run("begin")
+        other.run(f"select set_plan('{user}', 'paid')")
+        with ThreadPoolExecutor(1) as pool:
+            dividing = pool.submit(command, "distribute", "--buckets", "8", database_url=self.database_url)
+            waits = "select exists (select from pg_locks where locktype = 'advisory' and not granted)"
+            wait_until(lambda: dividing.done() or self.psql.value(waits) == "t", "the division waits for the other session")
+            other.run("commit")
+            self.assertEqual(dividing.result().returncode, 0, dividing.result().stderr)
+        other.close()
+        misplaced = "select count(*) from headroom.subscribers where bucket <> headroom.bucket_of(user_id)"
+        self.assertEqual(self.psql.number(misplaced), 0)
+        self.assertIn("+ALLOWED", self.send_command(f"CONSUME {user}"))
 
     @needs_one_machine("a distributed database is divided already")
     def test_users_are_imported_while_the_database_is_divided(self):

@@ -4,9 +4,9 @@
 -- thousand rows at most.
 --
 -- The lock on the receipts waits for the batches that are being counted, and holds up the next ones. These then find
--- that the revision of the map has changed (HR012). Changes by functions, by psql and by billing events lock the
--- subscriber or the usage row; one that has waited for a row which is moved fails by the trigger
--- bucket_is_of_the_user, or finds no row, and can be made again.
+-- that the revision of the map has changed (HR012). The advisory lock does the same for all other changes, which call
+-- headroom.lock_subscriber. One by psql that writes the tables directly, and has waited for a row which is moved, fails
+-- by the trigger bucket_is_of_the_user, or finds no row, and can be made again.
 create or replace function headroom.divide_users(p_to integer) returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -17,6 +17,8 @@ declare
     v_rows bigint := 0;
 begin
     lock table headroom.lane_receipts in exclusive mode;
+    -- After the receipts: lanes lock those first, then subscribers.
+    perform pg_advisory_xact_lock(hashtextextended('headroom.divide_users', 0));
     select * into v_map from headroom.bucket_map for update;
     if p_to is null or p_to not between v_map.moved + 1 and 4096 then
         raise exception 'users of the parts below % have moved; p_to must be greater, and at most 4096', v_map.moved

@@ -25,6 +25,8 @@ declare
     v_messages bigint := 0;
     v_imported_users uuid[] := '{}';
 begin
+    -- As in headroom.lock_subscriber.
+    perform pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0));
     if not p_checks then
         select one.done, one.file into v_done, v_file from headroom.imports as one
         where one.digest = p_digest and one.adds = p_adds

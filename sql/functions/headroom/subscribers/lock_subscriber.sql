@@ -1,11 +1,13 @@
 -- Locks the user's row in headroom.subscribers and creates it if there is none. Returns whether it was created. Call it
--- before functions that lock other rows of the user. Raises HR011 if the row is not kept.
+-- before functions that lock other rows of the user. Raises HR011 if the row is not kept. It waits for a step of
+-- headroom.divide_users, and the next step waits for this transaction: it would not see a row that is created here.
 create or replace function headroom.lock_subscriber(p_user_id uuid) returns boolean
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_was_created boolean := false;
 begin
+    perform pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0));
     for v_attempt in 1 .. 10 loop
         perform from headroom.subscribers
         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id for update;
