@@ -17,6 +17,8 @@ public struct BillingEffect: Codable, Sendable, Equatable {
         case transferred
         /// Several identities belong to one customer.
         case merged
+        /// The transaction, if it has one, and the event's identities belong to the event's user: `CustomerLink`.
+        case linked
     }
 
     /// The kind of period until the next renewal.

@@ -4,7 +4,7 @@ extension BillingProblem {
         switch self {
         case .unknownUser:
             "no user is known for this event. Headroom applies it as soon as another event connects its transaction or one of "
-                + "its ids with a user's UUID."
+                + "its ids with a user's UUID, or headroom customer link says whose it is."
         case .unmappedProduct(let products):
             "\(BillingProblem.notMapped(products, source)). Use headroom product map SOURCE PRODUCT with --plan PLAN, or "
                 + "with --messages N for a product that is bought once (0 to grant none), then headroom events replay "

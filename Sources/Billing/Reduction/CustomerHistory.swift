@@ -79,6 +79,11 @@ public struct RecordedEvent: Sendable, Equatable {
 }
 
 extension RecordedEvent {
+    /// The order in which events happened.
+    static func isBefore(_ one: RecordedEvent, _ other: RecordedEvent) -> Bool {
+        one.at == other.at ? one.key < other.key : one.at < other.at
+    }
+
     /// The store's clock may be ahead of the database's by this much.
     private static let clockToleranceSeconds: Int64 = 60
 

@@ -41,9 +41,7 @@ public struct CustomerReducer {
 
     private init(_ history: CustomerHistory, _ now: Instant, _ meter: WorkMeter?) {
         self.history = history
-        let sorted = history.events.sorted {
-            $0.at == $1.at ? $0.key < $1.key : $0.at < $1.at
-        }
+        let sorted = history.events.sorted(by: RecordedEvent.isBefore)
         let latest = now.advanced(bySeconds: CustomerReducer.aheadSecondsMaximum)
         events = sorted.filter { $0.at <= latest || $0.effects.isEmpty }
         futureEvents = sorted.filter { $0.at > latest && !$0.effects.isEmpty }
@@ -136,7 +134,7 @@ public struct CustomerReducer {
 
     private func isOwned(_ effect: BillingEffect, _ event: RecordedEvent) -> Bool {
         switch effect.kind {
-        case .transferred, .merged: return true
+        case .transferred, .merged, .linked: return true
         case .granted where effect.messages == 0: return true
         default:
             return owner(of: effect, event) != nil || isOfForgottenUser(effect, event)
@@ -187,7 +185,9 @@ public struct CustomerReducer {
         var applied: [AppliedEffect] = []
         for event in effective {
             for effect in event.effects {
-                guard let name = effect.transaction, let user = owner(of: effect, event) else { continue }
+                guard effect.kind != .linked, let name = effect.transaction, let user = owner(of: effect, event) else {
+                    continue
+                }
                 let transaction = Transaction(source: event.key.source, name: name)
                 if effect.kind == .granted {
                     applied.append(AppliedEffect(event: event.key, outcome: effect.messages == 0 ? .ignored : .applied))
@@ -253,10 +253,10 @@ public struct CustomerReducer {
     private mutating func reportTransfers(_ effective: [RecordedEvent]) {
         let transferring = Set(ownership.steps.values.flatMap { $0.dropFirst().map(\.event.key) })
         for event in effective {
-            for effect in event.effects where effect.kind == .transferred || effect.kind == .merged {
+            for effect in event.effects where [.transferred, .merged, .linked].contains(effect.kind) {
+                let names = effect.kind == .linked ? event.identities : effect.identities ?? []
                 let isKnown =
-                    effect.kind == .merged
-                    && identities.customer(effect.identities ?? [], source: event.key.source)?.user != nil
+                    effect.kind != .transferred && identities.customer(names, source: event.key.source)?.user != nil
                 let outcome: EventResult.Outcome = isKnown || transferring.contains(event.key) ? .applied : .waiting
                 let before = state.results[event.key]?.outcome ?? .ignored
                 state.results[event.key]?.outcome = EventResult.Outcome.combined([before, outcome])

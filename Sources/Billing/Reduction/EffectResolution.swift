@@ -134,7 +134,7 @@ extension BillingEffect {
     public func resolved(by mapping: ProductMapping, at: Instant) -> Result<BillingEffect, ResolutionFailure> {
         var effect = self
         switch kind {
-        case .transferred, .merged: return .success(self)
+        case .transferred, .merged, .linked: return .success(self)
         case .granted: return resolvedOneTimePurchase(by: mapping, at: at)
         case .productChanged where nextProduct != nil || nextPlan != nil:
             if let nextProduct, nextPlan == nil {

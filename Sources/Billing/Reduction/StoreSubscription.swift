@@ -66,7 +66,7 @@ public struct StoreSubscription: Sendable, Equatable {
             if startedAt == nil || expiresAt != nil { expiresAt = later(expiresAt, effect.expires) }
             if startedAt == nil { renews = effect.sale?.renews }
         case .productChanged: changeProduct(effect)
-        case .granted, .transferred, .merged: return
+        case .granted, .transferred, .merged, .linked: return
         }
         plan = plan ?? effect.plan
         product = product ?? effect.product

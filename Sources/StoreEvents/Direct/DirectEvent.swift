@@ -77,7 +77,7 @@ public enum DirectEvent {
     }
 
     private static func effect(_ object: PayloadFields) throws(BillingError) -> BillingEffect {
-        let kinds = BillingEffect.Kind.allCases.filter { $0 != .temporary && $0 != .merged }
+        let kinds = BillingEffect.Kind.allCases.filter { ![.temporary, .merged, .linked].contains($0) }
         guard let kind = BillingEffect.Kind(rawValue: try object.required("kind", PayloadFields.word)),
             kinds.contains(kind)
         else { throw .malformed("kind must be one of \(kinds.map(\.rawValue).joined(separator: ", "))") }

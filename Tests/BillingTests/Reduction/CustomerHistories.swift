@@ -94,6 +94,7 @@ struct CustomerHistories {
 extension CustomerHistories {
     /// - Parameter isOrdinary: without transfers, aliases and problems, so that subscriptions have longer stories.
     private mutating func event(_ number: Int, isOrdinary: Bool) -> RecordedEvent {
+        if random.chance(isOrdinary ? 0 : 6) { return link(number) }
         let at = random.chance(2) ? CustomerHistories.instant(Int.random(in: 45...49, using: &random)) : instant()
         let isTransfer = random.chance(isOrdinary ? 0 : 30)
         let count = random.element(of: isTransfer ? [1, 1, 2] : [0, 1, 1, 1, 1, 1, 1, 1, 2])
@@ -111,6 +112,21 @@ extension CustomerHistories {
             identities: isTransfer && random.chance(80) ? [] : identities(isOrdinary: isOrdinary),
             effects: effects,
             problem: random.chance(isOrdinary ? 1 : 6) ? .unmappedProduct("unknown") : nil
+        )
+    }
+
+    private mutating func link(_ number: Int) -> RecordedEvent {
+        let at = instant()
+        let user = user(Int.random(in: 0..<userCount, using: &random)).description
+        let digest = "sha256:\(Int.random(in: 0..<3, using: &random))"
+        let transaction = random.chance(70) ? random.element(of: transactions + ["G0"]) : nil
+        return RecordedEvent(
+            key: RecordedEvent.Key(source: random.element(of: sources), id: "link:\(number)"),
+            at: at,
+            receivedAt: at,
+            appliedAt: instant(percent: 50),
+            identities: transaction != nil && random.chance(50) ? [user] : [user, digest],
+            effects: [BillingEffect(.linked, transaction: transaction)]
         )
     }
 

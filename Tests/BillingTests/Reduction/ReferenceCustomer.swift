@@ -325,9 +325,9 @@ extension ReferenceCustomer {
         if let problem = event.problem, fault != .ignoresProblems { return problem }
         for effect in event.effects {
             let needsUser = effect.kind == .granted ? effect.messages != 0 : ReferenceCustomer.isOnTransaction(effect)
-            guard needsUser, subject(of: effect, in: event)?.user == nil, !isOfForgottenUser(effect, event) else {
-                continue
-            }
+            guard needsUser, effect.kind != .linked, subject(of: effect, in: event)?.user == nil,
+                !isOfForgottenUser(effect, event)
+            else { continue }
             return .unknownUser
         }
         return nil
@@ -355,8 +355,9 @@ extension ReferenceCustomer {
         let outcomes = event.effects.map { effect -> EventResult.Outcome in
             switch effect.kind {
             case .granted: return effect.messages == 0 ? .ignored : .applied
+            case .linked where resolve(event.identities, event.key.source)?.user != nil: return .applied
             case .merged where resolve(effect.identities, event.key.source)?.user != nil: return .applied
-            case .transferred, .merged: return hasTransferred(event) ? .applied : .waiting
+            case .transferred, .merged, .linked: return hasTransferred(event) ? .applied : .waiting
             case .revoked where isPurchase(effect, event), .reinstated where isPurchase(effect, event): return .applied
             case _ where isOfForgottenUser(effect, event): return .ignored
             default: return outcome(effect)

@@ -111,7 +111,7 @@ struct ReferenceReducer {
 
 extension ReferenceReducer {
     private mutating func apply(_ effect: BillingEffect, _ event: RecordedEvent) {
-        guard ReferenceCustomer.isOnTransaction(effect), let name = name(effect, event),
+        guard ReferenceCustomer.isOnTransaction(effect), effect.kind != .linked, let name = name(effect, event),
             let transaction = customer.transaction(effect, event)
         else { return }
         if users[name.user] == nil { begin(name.user, UserRecord()) }
@@ -173,7 +173,7 @@ extension ReferenceReducer {
             }
             after.nextPlan = effect.nextPlan
             after.nextProduct = effect.nextProduct
-        case .granted, .transferred, .merged: break
+        case .granted, .transferred, .merged, .linked: break
         }
         after.plan = after.plan ?? effect.plan
         after.product = after.product ?? effect.product
