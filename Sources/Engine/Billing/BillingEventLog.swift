@@ -77,7 +77,7 @@ public struct BillingEventLog: ~Copyable {
         return (try result.firstRow.text("pretty"), try result.firstRow.text("compact"))
     }
 
-    /// The names of the events to replay, oldest first.
+    /// The names of the events to replay: links first, then the oldest.
     ///
     /// - Parameter name: of a single event; nil is all events, or all that failed.
     /// - Throws: also if a replay would run somebody else's triggers with the rights of a superuser.
@@ -102,6 +102,22 @@ public struct BillingEventLog: ~Copyable {
         try BillingLedger(connection, deadline: .now + BillingEventLog.timeout)
             .replay(name, translate: translate)
             ?? .failed("there is no such event")
+    }
+
+    /// Links a transaction, or a customer by the store's id, with a user: see `BillingLedger`.
+    ///
+    /// - Parameter reason: for the audit log.
+    /// - Throws: also if it would run somebody else's triggers with the rights of a superuser.
+    public func link(
+        _ source: String,
+        _ name: String,
+        to user: UserID,
+        reason: String?
+    ) throws(PostgresError) -> CustomerLinkResult {
+        let deadline = ContinuousClock.now + BillingEventLog.timeout
+        try connection.execute(EmbeddedSQL.refuseUntrustedTable, deadline: deadline)
+        let author = reason.map { ChangeAuthor(actor: "", reason: $0) }
+        return try BillingLedger(connection, deadline: deadline, author: author).link(source, name, to: user)
     }
 
     private func query(_ sql: String, _ parameters: consuming Parameters) throws(PostgresError) -> QueryResult {

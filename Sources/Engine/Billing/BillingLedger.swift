@@ -66,13 +66,24 @@ package struct BillingLedger {
         _ event: BillingEvent,
         isReplay: Bool
     ) throws(PostgresError) -> (answer: String, isRejected: Bool) {
-        let document = try CustomerDocument(json: try lockAndRead(event, isReplay: isReplay))
+        let document = try lockAndRead(event, isReplay: isReplay)
         if let author { try connection.setActor(author, deadline: deadline) }
         if let answer = document.answer {
             // An earlier delivery may have been committed without a standby, and answered with an error.
             try requireReplicated(try connection.query("commit", deadline: deadline))
             return (answer.text, false)
         }
+        let change = try change(by: event, document)
+        // A replay must not turn an event that succeeded into a failed one.
+        if isReplay, let before = document.before, before != "failed", change.event.outcome == "failed" {
+            try connection.execute("rollback", deadline: deadline)
+            return ("", true)
+        }
+        return (try write(change), false)
+    }
+
+    /// What an event changes, which is not recorded yet.
+    func change(by event: BillingEvent, _ document: CustomerDocument) throws(PostgresError) -> CustomerChange {
         guard let now = document.now else {
             throw PostgresError(.misuse, "headroom.lock_and_read_customer returned no time")
         }
@@ -82,17 +93,24 @@ package struct BillingLedger {
             recorded.problem = .malformed("there is no plan '\(plan)'; select plan from headroom.plans lists them")
         }
         let state = CustomerReducer.reduce(document.history(with: recorded), at: now)
-        let change = CustomerChange(event, recorded, state, document)
-        // A replay must not turn an event that succeeded into a failed one.
-        if isReplay, let before = document.before, before != "failed", change.event.outcome == "failed" {
-            try connection.execute("rollback", deadline: deadline)
-            return ("", true)
-        }
+        return CustomerChange(event, recorded, state, document)
+    }
+
+    /// Writes a change and commits.
+    ///
+    /// - Returns: JSON, the answer to the event's sender.
+    func write(_ change: CustomerChange) throws(PostgresError) -> String {
         var parameters = Parameters()
         parameters.append(text: change.jsonText)
         let committed = try connection.query(BillingLedger.writeCustomer, parameters, as: .last, deadline: deadline)
         try requireReplicated(committed)
-        return (try committed.firstRow.text("answer"), false)
+        return try committed.firstRow.text("answer")
+    }
+
+    /// Begins a transaction of the ledger's author.
+    func begin() throws(PostgresError) {
+        try connection.execute("begin", deadline: deadline)
+        if let author { try connection.setActor(author, deadline: deadline) }
     }
 
     /// The commit may have succeeded with a warning: no standby confirmed it. The event may be lost with the primary,
@@ -101,8 +119,14 @@ package struct BillingLedger {
         guard !commit.isUnreplicated else { throw PostgresError(.timedOut, "no standby confirmed the event") }
     }
 
-    /// Begins the transaction, locks the customer and returns its rows as JSON, which `CustomerDocument` decodes.
-    private func lockAndRead(_ event: BillingEvent, isReplay: Bool) throws(PostgresError) -> String {
+    /// Locks the customer and reads its rows.
+    ///
+    /// - Parameter isFirst: begins the transaction.
+    func lockAndRead(
+        _ event: BillingEvent,
+        isReplay: Bool,
+        isFirst: Bool = true
+    ) throws(PostgresError) -> CustomerDocument {
         let (names, users) = (event.customerNames, event.users.map(\.description))
         let (products, entitlements) = (event.products, event.entitlements)
         var parameters = Parameters()
@@ -113,8 +137,13 @@ package struct BillingLedger {
         parameters.appendTexts(count: users.count) { users[$0] }
         parameters.appendTexts(count: products.count) { products[$0] }
         parameters.appendTexts(count: entitlements.count) { entitlements[$0] }
-        return try connection.query(BillingLedger.lockAndReadCustomer, parameters, as: .first, deadline: deadline)
-            .firstRow.text("customer")
+        let rows =
+            if isFirst {
+                try connection.query(BillingLedger.lockAndReadCustomer, parameters, as: .first, deadline: deadline)
+            } else {
+                try connection.query(EmbeddedSQL.lockAndReadCustomer, parameters, deadline: deadline)
+            }
+        return try CustomerDocument(json: try rows.firstRow.text("customer"))
     }
 }
 

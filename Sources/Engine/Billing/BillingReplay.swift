@@ -19,9 +19,11 @@ extension BillingLedger {
         guard let payload = try stored.firstRow.textOrNil("payload") else {
             return .failed("its contents are no longer stored")
         }
+        let link = CustomerLink(source: name.source, payload: (try? JSONValue(parsing: Array(payload.utf8))) ?? .null)
+        if let link, link.digests == nil { return BillingEventLog.ReplayResult(try apply(link)) }
         let event: BillingEvent
         do throws(BillingError) {
-            event = try translate(name.source, Array(payload.utf8))
+            if let link { event = link.event } else { event = try translate(name.source, Array(payload.utf8)) }
         } catch {
             return .failed(error.description)
         }
@@ -36,6 +38,13 @@ extension BillingLedger {
 extension BillingEventLog.ReplayResult {
     static func failed(_ problem: String) -> BillingEventLog.ReplayResult {
         BillingEventLog.ReplayResult(outcome: "failed", problem: problem)
+    }
+
+    fileprivate init(_ result: CustomerLinkResult) {
+        switch result {
+        case .done(let answer): self.init(answer: answer.text)
+        case .notFound(let problem), .invalid(let problem), .refused(let problem): self = .failed(problem)
+        }
     }
 
     /// - Parameter answer: JSON, as `headroom.write_customer` returns it.

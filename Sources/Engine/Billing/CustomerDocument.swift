@@ -182,9 +182,11 @@ extension CustomerDocument {
         return effects.flatMap { [$0.plan, $0.nextPlan] }.compactMap { $0 }.first { !names.contains($0) }
     }
 
+    var recordedEvents: [RecordedEvent] { (events ?? []).map(\.recorded) }
+
     /// The history including this event, in place of its earlier record.
     func history(with event: RecordedEvent) -> CustomerHistory {
-        let earlier = (events ?? []).filter { $0.key != event.key }.map { $0.recorded }
+        let earlier = recordedEvents.filter { $0.key != event.key }
         let users = (users ?? []).compactMap { row in UserID(row.user).map { ($0, row.record) } }
         let plans = plans ?? []
         return CustomerHistory(

@@ -39,8 +39,7 @@ extension BillingLedger {
         parameters.append(text: CustomerChange.jsonText(of: CustomerChange.Event(event, problem: error.problem)))
         parameters.appendTexts(count: names.count) { names[$0] }
         parameters.append(bool: isReplay)
-        try connection.execute("begin", deadline: deadline)
-        if let author { try connection.setActor(author, deadline: deadline) }
+        try begin()
         let recorded = try connection.query(EmbeddedSQL.recordRefusedEvent, parameters, deadline: deadline)
         try requireReplicated(try connection.query("commit", deadline: deadline))
         return try recorded.firstRow.textOrNil("answer")

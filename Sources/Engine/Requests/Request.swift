@@ -66,6 +66,7 @@ public enum OperatorChange: Sendable, Equatable {
 
 /// The author of a change and the reason, for the audit log.
 public struct ChangeAuthor: Sendable, Equatable {
+    /// Empty: the session's role.
     public var actor: String
     /// Of a change that takes none itself.
     public var reason: String?

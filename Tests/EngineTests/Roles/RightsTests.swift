@@ -159,6 +159,7 @@ struct RightsTests {
             .service,
             .operator
         ),
+        Right("select headroom.link_customer('appstore', 'T', '\(user(1))')", .service, .operator),
         Right("select headroom.prune_billing_events()", .service, .operator),
         Right("select headroom.map_product('appstore', 'p', 'paid')", .operator),
         Right("select headroom.unmap_product('appstore', 'p')", .operator),

@@ -45,6 +45,7 @@ extension TestDatabase {
             select from increment_and_check_usage('\(user(2))');
             select from grant_messages('\(user(1))', 10, 'a test');
             select from headroom.create_token('a', '{chat}', sha256('a'));
+            select from headroom.lock_customer('{appstore:transaction:T}');
             """
         )
         try await hold(1, of: user(1))

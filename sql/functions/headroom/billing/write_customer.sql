@@ -11,10 +11,16 @@ declare
     v_event constant jsonb := p_change -> 'event';
     v_source constant text := v_event ->> 'source';
     v_event_id constant text := v_event ->> 'id';
-    -- An operator who replays an event may give a reason.
-    v_reason constant text := (v_event ->> 'type') || ' reported by ' || v_source || case
-        when v_event ? 'before'
-            then coalesce('; replayed: ' || nullif(current_setting('headroom.reason', true), ''), '')
+    v_is_link constant boolean := v_event #>> '{effects,0,kind}' = 'linked' is true;
+    -- An operator who links a customer or replays an event may give a reason.
+    v_reason constant text := case
+        when v_is_link then 'link of ' || v_source
+        else (v_event ->> 'type') || ' reported by ' || v_source
+    end || case
+        when v_event ? 'before' then coalesce(
+            case when v_is_link then '; ' else '; replayed: ' end
+            || nullif(current_setting('headroom.reason', true), ''), ''
+        )
         else ''
     end;
     v_user_id constant uuid := (v_event ->> 'user')::uuid;
