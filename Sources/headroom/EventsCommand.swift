@@ -95,8 +95,8 @@ struct EventsReplayCommand: AsyncParsableCommand {
         commandName: "replay",
         abstract: "Decode stored events again and apply them: one, those that failed, or all.",
         discussion: """
-            Applies each event in its own transaction, the oldest first. The service may run meanwhile. The new meaning \
-            of an event replaces the old one; if both are the same, nothing changes.
+            Applies each event in its own transaction, links of customers first, then the oldest. The service may run \
+            meanwhile. The new meaning of an event replaces the old one; if both are the same, nothing changes.
             """
     )
 

@@ -13,7 +13,8 @@ struct Headroom: AsyncParsableCommand {
             ServeCommand.self, AskCommand.self, MigrateCommand.self, DistributeCommand.self, RebalanceCommand.self,
             RolesCommand.self, ImportCommand.self, PruneCommand.self, PingCommand.self, StatusCommand.self,
             UserCommand.self, ReportCommand.self, TopCommand.self, AuditCommand.self, PlanCommand.self,
-            TokenCommand.self, ProductCommand.self, EventsCommand.self, NotificationsCommand.self, BenchCommand.self,
+            TokenCommand.self, ProductCommand.self, CustomerCommand.self, EventsCommand.self, NotificationsCommand.self,
+            BenchCommand.self,
         ]
     )
 

@@ -2,12 +2,17 @@ import Billing
 import Engine
 import HTTPTypes
 import Hummingbird
+import LineProtocol
 import NIOCore
+import Postgres
 import ServiceCore
 import StoreEvents
 import Usage
 
-/// `POST /v1/billing-events`: one event in Headroom's own format, for a billing system without an endpoint of its own.
+/// What other billing systems and operators say about subscriptions, outside the stores' webhooks.
+///
+/// - `POST /v1/billing-events`: one event in Headroom's own format, for a billing system without an endpoint of its own.
+/// - `POST /v1/users/{user}/links`: a transaction, or a customer of a store, is this user's.
 struct BillingRoutes: RouteProvider {
     private let sessions: SessionPool
     private let bodies: BodyDecoder
@@ -24,16 +29,25 @@ struct BillingRoutes: RouteProvider {
     }
 
     func add(to router: Router<HTTPContext>) {
-        requestGuard.group("v1", of: router)
-            .post("billing-events", use: apply)
+        let group = requestGuard.group("v1", of: router)
+        group.post("billing-events") { request, context in try await answer(request, context, apply) }
+        group.post("users/{user}/links") { request, context in try await answer(request, context, link) }
     }
 
-    @Sendable
-    private func apply(_ request: Request, _ context: HTTPContext) async throws -> Response {
-        // An event sets a plan, so it needs the same scope as SETPLAN.
+    /// - Parameter work: returns JSON. Cancelled when the peer closes the connection.
+    private func answer(
+        _ request: Request,
+        _ context: HTTPContext,
+        _ work: @escaping @Sendable (ByteBuffer, HTTPContext) async throws -> String
+    ) async throws -> Response {
+        // Both set plans, so they need the same scope as SETPLAN.
         try context.require(.setPlan)
         _ = try QueryParameters(request)
-        let answer = try await context.cancellingOnPeerClose { try await process(request, context) }
+        let answer = try await context.cancellingOnPeerClose {
+            let body = try await bodies.read(request, context)
+            try Task.checkCancellation()
+            return try await work(body, context)
+        }
         return Response(
             status: .ok,
             headers: [.contentType: "application/json", .cacheControl: "no-store"],
@@ -41,10 +55,8 @@ struct BillingRoutes: RouteProvider {
         )
     }
 
-    /// Cancelled when the peer closes the connection.
-    private func process(_ request: Request, _ context: HTTPContext) async throws -> String {
-        let body = try await bodies.read(request, context)
-        try Task.checkCancellation()
+    @Sendable
+    private func apply(_ body: ByteBuffer, _ context: HTTPContext) async throws -> String {
         let event: BillingEvent
         do {
             event = try DirectEvent.parse(body: Array(body.readableBytesView), in: namespace)
@@ -57,6 +69,31 @@ struct BillingRoutes: RouteProvider {
             throw CancellationError()
         } catch {
             throw Problem(error)
+        }
+    }
+
+    @Sendable
+    private func link(_ body: ByteBuffer, _ context: HTTPContext) async throws -> String {
+        let user = try context.user(in: namespace)
+        let request = try LinkRequest(body)
+        let author = ChangeAuthor(actor: context.identity?.actor ?? "", reason: request.reason)
+        let deadline = ContinuousClock.now + requestTimeout
+        let result: CustomerLinkResult
+        do {
+            result = try await sessions.perform(by: deadline) { connection throws(PostgresError) in
+                try BillingLedger(connection, deadline: deadline, author: author)
+                    .link(request.source, request.name, to: user)
+            }
+        } catch .cancelled {
+            throw CancellationError()
+        } catch {
+            throw Problem(error)
+        }
+        switch result {
+        case .done(let answer): return answer.text
+        case .notFound(let problem): throw Problem(ReplyError(code: .notFound, text: problem))
+        case .invalid(let problem): throw Problem.badArgument(problem)
+        case .refused(let problem): throw Problem(ReplyError(code: .conflict, text: problem))
         }
     }
 }
