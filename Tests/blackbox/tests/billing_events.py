@@ -227,7 +227,7 @@ class BillingEvents(Case):
         tables = "".join(line for line in page.splitlines(keepends=True) if line.startswith("| `"))
         self.assertEqual(set(described["properties"]) - set(re.findall(r"`([a-z_]+)`", tables)), set())
         # Only stores send these.
-        self.assertEqual(kinds, set(documented("kind")) - {"temporary", "merged"})
+        self.assertEqual(kinds, set(documented("kind")) - {"temporary", "merged", "linked"})
 
 
 class BillingTokens(Case):

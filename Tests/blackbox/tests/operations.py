@@ -11,7 +11,7 @@ from support.case import MID_MONTH, Case, needs_one_machine
 from support.postgres import SQLError
 from support.reference import documented
 from support.service import Service, command, environment
-from support.stores import revenuecat
+from support.stores import AppStore, compact, revenuecat
 from support.tokens import token
 from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.webhooks import WEBHOOK_SETTINGS, post_event
@@ -399,6 +399,21 @@ class Operations(Case):
         self.assertIn("1 kept event failed for lack of this mapping", output)
         self.assertIn(f"revenuecat {event['event']['id']} applied", output)
         self.assertEqual(self.answer(f"USAGE {USER}")["plan"], "pro")
+        self.assertEqual(self.psql.run("select from headroom.billing_events where outcome = 'failed'"), [])
+
+    def check_link_a_purchase_that_names_no_user(self, run):
+        self.psql.run(f"select forget_user('{USER}')")
+        self.psql.run("select headroom.map_product('appstore', 'premium', 'paid')")
+        self.set_clock(MID_MONTH)
+        store = AppStore()
+        service = self.serve(*store.flags)
+        dates = {"purchaseDate": MID_MONTH, "expiresDate": "2026-04-15T12:00:00Z"}
+        for transaction in ("2000000123456789", "2000000123456790"):
+            event = store.notification("SUBSCRIBED", "INITIAL_BUY", MID_MONTH, None, transaction, **dates)
+            self.assertEqual(service.http("POST", "/webhooks/appstore", compact(event)).json["outcome"], "failed")
+        self.assertIn(f"1 event applied; {USER}: paid, active until 2026-04-15T12:00:00Z\n", run())
+        subscriptions = self.psql.value(f"select count(*) from headroom.subscriptions where user_id = '{USER}' and plan = 'paid'")
+        self.assertEqual(subscriptions, "2")
         self.assertEqual(self.psql.run("select from headroom.billing_events where outcome = 'failed'"), [])
 
     # The database
