@@ -11,7 +11,7 @@ import Usage
 
 /// What other billing systems and operators say about subscriptions, outside the stores' webhooks.
 ///
-/// - `POST /v1/billing-events`: one event in Headroom's own format, for a billing system without an endpoint of its own.
+/// - `POST /v1/billing-events`: one event in Headroom's own format, for a system without an endpoint of its own.
 /// - `POST /v1/users/{user}/links`: a transaction, or a customer of a store, is this user's.
 struct BillingRoutes: RouteProvider {
     private let sessions: SessionPool

@@ -29,14 +29,14 @@ begin
                 using errcode = 'no_data_found',
                     hint = 'The source of an event is in headroom events list, such as revenuecat, appstore or stripe.';
         elsif p_name ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
-            raise exception 'no event of this source has this transaction; a customer id that is a UUID is itself a user'
+            raise exception 'no event of this source has it as a transaction, and a UUID is itself a user'
                 using errcode = 'no_data_found',
                     hint = 'Only the store can transfer what that user owns.';
         end if;
         raise exception
             'no event of this source names it, neither as an original transaction nor, by its SHA-256, as a customer id'
             using errcode = 'no_data_found',
-                hint = 'headroom events list --failed has the events without a user, headroom events show their transactions.';
+                hint = 'headroom events list --failed has the events without a user, events show their transactions.';
     end if;
     v_customer_id := headroom.lock_customer(array[v_name, 'user:' || p_user_id]);
     v_subject := case
@@ -52,7 +52,7 @@ begin
         jsonb_build_object(
             'source', p_source, 'id', v_event_id, 'customer', v_customer_id, 'type', 'LINK', 'at', headroom.now(),
             'identities', jsonb_build_array(p_user_id), 'effects', '[]'::jsonb, 'user', p_user_id, 'outcome', 'failed',
-            'problem', format('it is recorded and not applied yet. Run headroom events replay %s %s.', p_source, v_event_id),
+            'problem', format('it is not applied yet. Run headroom events replay %s %s.', p_source, v_event_id),
             'payload', jsonb_build_object(
                 'link', v_subject || jsonb_build_object('id', v_event_id, 'at', headroom.now(), 'user', p_user_id)
             )
