@@ -1,6 +1,9 @@
 /// The billing period of a row of `message_usage`: `YYYY-MM` for a monthly plan, the ISO week `YYYY-Www` for a weekly
 /// one, the day `YYYY-MM-DD` for a daily one, else the plan's name (`trial`, `free`), because such an allowance never
 /// resets.
+///
+/// A user who buys again within a month or week has a second period that begins in it, `YYYY-MM.2` or `YYYY-Www.2`, then
+/// `.3`, up to `.999`.
 public struct BillingPeriod: Hashable, Sendable {
     public let label: String
 
@@ -38,31 +41,42 @@ public struct BillingPeriod: Hashable, Sendable {
 
     /// The forms of a label, as messages about a wrong one name them.
     public static let forms =
-        "a month as YYYY-MM, a week as YYYY-Www, a day as YYYY-MM-DD, or a plan's name such as trial"
+        "a month as YYYY-MM, a week as YYYY-Www (YYYY-MM.2 and YYYY-Www.2 are a user's second period in it), "
+        + "a day as YYYY-MM-DD, or a plan's name such as trial"
 
     /// A label from the database, without validation.
     public init(storedLabel: String) {
         label = storedLabel
     }
 
-    /// Year and month of a monthly period; nil for other periods.
+    /// Year and month in which a monthly period begins; nil for other periods.
     public var month: (year: Int, month: Int)? {
-        guard let numbers = numbers(in: "dddd-dd"), (1...12).contains(numbers[1]) else { return nil }
+        guard let numbers = BillingPeriod.numbers(in: split.start, "dddd-dd"), (1...12).contains(numbers[1]) else {
+            return nil
+        }
         return (numbers[0], numbers[1])
     }
 
-    /// Year and number of an ISO week; nil for other periods.
-    public var week: (year: Int, week: Int)? { monday == nil ? nil : numbers(in: "dddd-Wdd").map { ($0[0], $0[1]) } }
+    /// Year and number of the ISO week in which a weekly period begins; nil for other periods.
+    public var week: (year: Int, week: Int)? {
+        monday == nil ? nil : BillingPeriod.numbers(in: split.start, "dddd-Wdd").map { ($0[0], $0[1]) }
+    }
+
+    /// Which of a user's periods that begin in this month or week it is: 2 for `2026-03.2`; 1 for labels without a number.
+    public var number: Int { month == nil && week == nil ? 1 : split.number }
+
+    /// The month or week without the number: `2026-03` for `2026-03.2`. Reports of it include all of its numbers.
+    public var unnumbered: BillingPeriod { number == 1 ? self : BillingPeriod(storedLabel: String(split.start)) }
 
     /// The day of a daily period; nil for other periods.
     public var day: CivilDate? {
-        guard let numbers = numbers(in: "dddd-dd-dd"), numbers[0] > 0, (1...12).contains(numbers[1]),
+        guard let numbers = BillingPeriod.numbers(in: label[...], "dddd-dd-dd"), numbers[0] > 0, (1...12).contains(numbers[1]),
             (1...CivilDate.daysInMonth(year: numbers[0], month: numbers[1])).contains(numbers[2])
         else { return nil }
         return CivilDate(year: numbers[0], month: numbers[1], day: numbers[2])
     }
 
-    /// The day after a week or a day, on which the next period begins; nil for other periods. It is a day of the plan's
+    /// The day after a week or a day, on which the next one begins; nil for other periods. It is a day of the plan's
     /// time zone.
     public var nextDay: CivilDate? {
         if let day { return CivilDate(daysSince1970: day.daysSince1970 + 1) }
@@ -78,18 +92,30 @@ public struct BillingPeriod: Hashable, Sendable {
 
     /// The first day of a week; nil for other periods.
     private var monday: CivilDate? {
-        guard let numbers = numbers(in: "dddd-Wdd"), numbers[0] > 0, numbers[1] > 0 else { return nil }
+        guard let numbers = BillingPeriod.numbers(in: split.start, "dddd-Wdd"), numbers[0] > 0, numbers[1] > 0 else { return nil }
         // The 4th of January is always in the first week.
         let january4 = CivilDate(year: numbers[0], month: 1, day: 4)
         let monday = CivilDate(
             daysSince1970: january4.daysSince1970 - january4.daysSinceMonday + 7 * Int64(numbers[1] - 1)
         )
-        return BillingPeriod(weekOf: monday).label == label ? monday : nil
+        return BillingPeriod(weekOf: monday).label == split.start ? monday : nil
     }
 
-    /// The numbers in the label if it has this form: `d` is a digit, anything else is itself.
-    private func numbers(in form: StaticString) -> [Int]? {
+    /// What stands before a number from 2 to 999 at the end, and the number; the whole label and 1 if there is none.
+    private var split: (start: Substring, number: Int) {
         let bytes = label.utf8
+        guard let dot = bytes.firstIndex(of: UInt8(ascii: ".")),
+            case let digits = bytes[dot...].dropFirst(), (1...3).contains(digits.count),
+            digits.first != UInt8(ascii: "0"),
+            digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            let number = Int(String(digits) ?? ""), number > 1
+        else { return (label[...], 1) }
+        return (label[..<dot], number)
+    }
+
+    /// The numbers in a text of this form: `d` is a digit, anything else is itself.
+    private static func numbers(in text: Substring, _ form: StaticString) -> [Int]? {
+        let bytes = text.utf8
         guard bytes.count == form.utf8CodeUnitCount else { return nil }
         var numbers: [Int] = []
         var isInNumber = false

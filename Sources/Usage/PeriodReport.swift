@@ -1,10 +1,11 @@
-/// The totals of a billing period over all users.
+/// The totals of a billing period over all users. A month or week includes the periods with a number, such as
+/// `2026-03.2`; a user with several of them counts once, by the last.
 public struct PeriodReport: Sendable, Equatable {
     public var period: BillingPeriod
     /// Messages counted.
     public var messages: Int
-    /// Users with a row in the period, by their tier in it.
-    public private(set) var usersByTier: [Tier: Int]
+    /// Users with a row in the period, by their tier in it. Below 0 where rows changed while they were read.
+    private var usersByTier: [Tier: Int]
 
     public init(period: BillingPeriod) {
         self.period = period
@@ -12,10 +13,11 @@ public struct PeriodReport: Sendable, Equatable {
         usersByTier = [:]
     }
 
-    public var users: Int { usersByTier.values.reduce(0, +) }
+    public var users: Int { Tier.allCases.reduce(0) { $0 + users(in: $1) } }
 
-    public func users(in tier: Tier) -> Int { usersByTier[tier, default: 0] }
+    public func users(in tier: Tier) -> Int { max(0, usersByTier[tier, default: 0]) }
 
+    /// - Parameter users: negative to subtract users who are counted by another row.
     public mutating func add(users: Int, in tier: Tier, messages: Int) {
         usersByTier[tier, default: 0] += users
         self.messages += messages
@@ -52,7 +54,7 @@ public struct AllPeriods: Sendable, Equatable {
     public var current: BillingPeriod
     /// The totals of all periods that are open now.
     public var open: PeriodReport
-    /// The totals of each period that has rows, in no order.
+    /// The totals of each period that has rows, in no order. Those with a number are also in that of their month or week.
     public var reports: [PeriodReport]
     /// The totals of each of these periods by plan; `BillingPeriod.open` has those of the open periods.
     public var plans: [BillingPeriod: [PlanReport]]

@@ -10,7 +10,7 @@ import schemathesis
 def is_in_calendar(period):
     """False for the thirtieth of February, and for week 53 of a year that has 52."""
     try:
-        if week := re.fullmatch(r"(\d{4})-W(\d\d)", str(period)):
+        if week := re.fullmatch(r"(\d{4})-W(\d\d)(?:\.\d+)?", str(period)):
             datetime.date.fromisocalendar(int(week[1]), int(week[2]), 1)
         elif re.fullmatch(r"\d{4}-\d\d-\d\d", str(period)):
             datetime.date.fromisoformat(period)

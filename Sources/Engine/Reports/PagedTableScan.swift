@@ -19,7 +19,7 @@ struct PagedTableScan {
     private static let lastPage: Int64 = 4_294_967_294
 
     static let statements: [PreparedQuery] = [
-        .readTableSize, .readReportPageRange, .readTopPageRange, .readPeriodsPageRange,
+        .readTableSize, .readReportPageRange, .readTopPageRange, .readPeriodsPageRange, .readSupersededPageRange,
     ]
 
     private let query: ReportQuery
@@ -42,7 +42,7 @@ struct PagedTableScan {
         self.invalidValues = invalidValues
         rangePages = query.rangePages
         report = PeriodReport(period: query.period)
-        top = TopUsers(count: query.count)
+        top = TopUsers(count: query.count, of: query.period)
     }
 
     /// Reads one range of pages.
@@ -108,6 +108,7 @@ struct PagedTableScan {
         switch query {
         case .report(let period):
             parameters.append(text: period == .open ? nil : period.label)
+            parameters.append(text: query.numberedLabels)
             let result = try session.query(.readReportPageRange, parameters, deadline: deadline)
             _ = try result.rows { row throws(PostgresError) in
                 report.add(
@@ -116,17 +117,49 @@ struct PagedTableScan {
                     messages: Int(try row.int64("messages"))
                 )
             }
+            guard query.numberedLabels != nil else { return }
+            for row in try supersededRows(pages, of: period, on: session, deadline: deadline) {
+                report.add(users: -row.users, in: row.tier, messages: 0)
+            }
         case .top, .users:
             parameters.append(text: query.period == .open ? nil : query.period.label)
             parameters.append(int32: Int32(query.count))
             parameters.append(int32: Int32(top.usedMinimum))
             parameters.append(text: query.tier?.rawValue)
             parameters.append(text: query.plan)
+            parameters.append(text: query.numberedLabels)
             let result = try session.query(.readTopPageRange, parameters, deadline: deadline)
             top.merge(try result.rows { row throws(PostgresError) in usage(row) }.compactMap(\.self))
         case .allPeriods:
             let result = try session.query(.readPeriodsPageRange, parameters, deadline: deadline)
             _ = try result.rows { row throws(PostgresError) in try addPeriod(row) }
+            for row in try supersededRows(pages, of: nil, on: session, deadline: deadline) {
+                periods[row.period, default: PeriodReport(period: row.period)]
+                    .add(users: -row.users, in: row.tier, messages: 0)
+                addPlan(row.plan, to: row.period, users: -row.users, in: row.tier, messages: 0)
+            }
+        }
+    }
+
+    /// Users who have a later row in the same month or week, by which they are counted.
+    ///
+    /// - Parameter period: nil is all months and weeks.
+    private func supersededRows(
+        _ pages: Range<Int64>,
+        of period: BillingPeriod?,
+        on session: ReconnectingSession<Void>,
+        deadline: () -> ContinuousClock.Instant?
+    ) throws(PostgresError) -> [(period: BillingPeriod, plan: String?, tier: Tier, users: Int)] {
+        var parameters = Parameters()
+        parameters.append(int64: pages.lowerBound)
+        parameters.append(int64: pages.upperBound)
+        parameters.append(text: period?.label)
+        let result = try session.query(.readSupersededPageRange, parameters, deadline: deadline)
+        return try result.rows { row throws(PostgresError) in
+            (
+                try row.period("billing_period"), try row.textOrNil("plan"), try row.tier("tier"),
+                Int(try row.int64("users"))
+            )
         }
     }
 
@@ -134,8 +167,11 @@ struct PagedTableScan {
         let (period, tier) = (try row.period("billing_period"), try row.tier("tier"))
         let (users, messages) = (Int(try row.int64("users")), Int(try row.int64("messages")))
         let plan = try row.textOrNil("plan")
-        periods[period, default: PeriodReport(period: period)].add(users: users, in: tier, messages: messages)
-        addPlan(plan, to: period, users: users, in: tier, messages: messages)
+        // A period with a number is reported by itself, and in its month or week.
+        for period in Set([period, period.unnumbered]) {
+            periods[period, default: PeriodReport(period: period)].add(users: users, in: tier, messages: messages)
+            addPlan(plan, to: period, users: users, in: tier, messages: messages)
+        }
         guard try row.bool("is_open") else { return }
         report.add(users: users, in: tier, messages: messages)
         addPlan(plan, to: .open, users: users, in: tier, messages: messages)
@@ -177,32 +213,8 @@ extension PreparedQuery {
         name: "read_periods_page_range",
         sql: EmbeddedSQL.readPeriodsPageRange
     )
-}
-
-extension ReportQuery {
-    fileprivate var period: BillingPeriod {
-        switch self {
-        case .report(let period), .top(let period, _), .users(let period, _, _, _): period
-        case .allPeriods: .open
-        }
-    }
-
-    fileprivate var count: Int {
-        switch self {
-        case .report, .allPeriods: 0
-        case .top(_, let count), .users(_, _, _, let count): count
-        }
-    }
-
-    fileprivate var tier: Tier? {
-        if case .users(_, let tier, _, _) = self { tier } else { nil }
-    }
-
-    fileprivate var plan: String? {
-        if case .users(_, _, let plan, _) = self { plan } else { nil }
-    }
-
-    fileprivate var rangePages: Int64 {
-        period == .open ? PagedTableScan.rangePagesOfOpen : PagedTableScan.rangePages
-    }
+    static let readSupersededPageRange = PreparedQuery(
+        name: "read_superseded_page_range",
+        sql: EmbeddedSQL.readSupersededPageRange
+    )
 }

@@ -1,6 +1,7 @@
 import Usage
 
-/// A report about all users of a billing period, or of every open period (`BillingPeriod.open`).
+/// A report about all users of a billing period, or of every open period (`BillingPeriod.open`). That of a month or week
+/// without a number, `2026-03`, is also about the periods with one, `2026-03.2`.
 public enum ReportQuery: Hashable, Sendable {
     /// Users, messages and tiers.
     case report(BillingPeriod)
@@ -10,6 +11,40 @@ public enum ReportQuery: Hashable, Sendable {
     case users(BillingPeriod, tier: Tier?, plan: String?, count: Int)
     /// The report of every period, in one scan of the table.
     case allPeriods
+}
+
+extension ReportQuery {
+    var period: BillingPeriod {
+        switch self {
+        case .report(let period), .top(let period, _), .users(let period, _, _, _): period
+        case .allPeriods: .open
+        }
+    }
+
+    /// How the labels of later periods in the month or week begin; nil for other periods, which have none.
+    var numberedLabels: String? {
+        guard period.number == 1, period.month != nil || period.week != nil else { return nil }
+        return period.label + "."
+    }
+
+    var count: Int {
+        switch self {
+        case .report, .allPeriods: 0
+        case .top(_, let count), .users(_, _, _, let count): count
+        }
+    }
+
+    var tier: Tier? {
+        if case .users(_, let tier, _, _) = self { tier } else { nil }
+    }
+
+    var plan: String? {
+        if case .users(_, _, let plan, _) = self { plan } else { nil }
+    }
+
+    var rangePages: Int64 {
+        period == .open ? PagedTableScan.rangePagesOfOpen : PagedTableScan.rangePages
+    }
 }
 
 public struct ReportRequest: Sendable, Equatable {

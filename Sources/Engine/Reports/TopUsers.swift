@@ -1,13 +1,24 @@
 import Usage
 
-/// The users with the most messages, merged from page ranges of the table.
+/// The users with the most messages, merged from page ranges of the table. A user with several periods in a month or
+/// week is listed with each; of the open periods, a user has one.
 struct TopUsers {
-    private var byUser: [UserID: PeriodUsage] = [:]
-    private let count: Int
-
-    init(count: Int) {
-        self.count = count
+    private struct Key: Hashable {
+        var user: UserID
+        /// Nil if each user is listed once.
+        var period: BillingPeriod?
     }
+
+    private var byKey: [Key: PeriodUsage] = [:]
+    private let count: Int
+    private let isOfOpen: Bool
+
+    init(count: Int, of period: BillingPeriod) {
+        self.count = count
+        isOfOpen = period == .open
+    }
+
+    private func key(of row: PeriodUsage) -> Key { Key(user: row.user, period: isOfOpen ? nil : row.period) }
 
     /// Rows with fewer messages cannot be among the top users any more.
     private(set) var usedMinimum = 0
@@ -16,18 +27,18 @@ struct TopUsers {
     ///   then its newer version counts.
     mutating func merge(_ rows: [PeriodUsage]) {
         guard !rows.isEmpty else { return }
-        for row in rows { byUser[row.user] = row }
-        guard byUser.count > count else {
-            usedMinimum = byUser.count < count ? 0 : sorted.last?.used ?? 0
+        for row in rows { byKey[key(of: row)] = row }
+        guard byKey.count > count else {
+            usedMinimum = byKey.count < count ? 0 : sorted.last?.used ?? 0
             return
         }
         let kept = sorted.prefix(count)
-        byUser = Dictionary(kept.map { ($0.user, $0) }, uniquingKeysWith: { first, _ in first })
+        byKey = Dictionary(kept.map { (key(of: $0), $0) }, uniquingKeysWith: { first, _ in first })
         usedMinimum = kept.last?.used ?? 0
     }
 
-    /// The most messages first; ties by user, so that equal rows always have the same order.
+    /// The most messages first; ties by user and period, so that equal rows always have the same order.
     var sorted: [PeriodUsage] {
-        byUser.values.sorted { ($1.used, $0.user) < ($0.used, $1.user) }
+        byKey.values.sorted { ($1.used, $0.user, $0.period.number) < ($0.used, $1.user, $1.period.number) }
     }
 }

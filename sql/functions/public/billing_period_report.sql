@@ -2,19 +2,24 @@
 create or replace view public.billing_period_report as
 select
     periods.billing_period,
-    count(*) as users,
+    sum(periods.users)::bigint as users,
     sum(periods.used)::bigint as messages,
-    count(*) filter (where periods.tier = 'silent') as silent,
-    count(*) filter (where periods.tier = 'gentle') as gentle,
-    count(*) filter (where periods.tier = 'prominent') as prominent,
-    count(*) filter (where periods.tier = 'blocked') as blocked
+    coalesce(sum(periods.users) filter (where periods.tier = 'silent'), 0)::bigint as silent,
+    coalesce(sum(periods.users) filter (where periods.tier = 'gentle'), 0)::bigint as gentle,
+    coalesce(sum(periods.users) filter (where periods.tier = 'prominent'), 0)::bigint as prominent,
+    coalesce(sum(periods.users) filter (where periods.tier = 'blocked'), 0)::bigint as blocked
 from (
-    select usage.billing_period, usage.used, usage.tier from headroom.usage_rows as usage
+    select headroom.unnumbered_label(usage.billing_period) as billing_period, 1 as users, usage.used, usage.tier
+    from headroom.usage_rows as usage
     union all
-    select 'open' as billing_period, usage.used, usage.tier from headroom.usage_rows as usage where usage.is_open
+    select headroom.unnumbered_label(superseded.billing_period), -1, 0, superseded.tier
+    from headroom.superseded_usage_rows as superseded
+    union all
+    select 'open' as billing_period, 1 as users, usage.used, usage.tier
+    from headroom.usage_rows as usage where usage.is_open
 ) as periods
 group by periods.billing_period;
 comment on view public.billing_period_report is
     'A row per billing period, and "open" for all that are open now: users with usage, their messages, and how many '
-    'are in which tier.';
+    'are in which tier. A month or week has the periods with a number, such as 2026-03.2, too, and each user once.';
 grant select on public.billing_period_report to headroom_service, headroom_dashboard, headroom_operator;

@@ -1,6 +1,6 @@
--- Sets the counts of all users in a period to 0, closes the windows in these rows, and returns the number of rows.
--- Locks the rows in the order of user_id, as batches do, so that it cannot deadlock with them. Messages of these users
--- wait until it commits.
+-- Sets the counts of all users in a period to 0, closes the windows in these rows, and returns the number of rows. A
+-- month or week without a number, as 2026-03, includes the periods with one, as 2026-03.2. Locks the rows in the order
+-- of user_id, as batches do, so that it cannot deadlock with them. Messages of these users wait until it commits.
 create or replace function public.reset_billing_period(p_billing_period text) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -8,6 +8,11 @@ declare
     v_rows bigint := 0;
     v_bucket_rows bigint;
     v_buckets smallint[];
+    -- How the labels with a number begin; null for a period that has none.
+    v_prefix constant text := case
+        when headroom.label_cycle(p_billing_period) in ('monthly', 'weekly') and strpos(p_billing_period, '.') = 0
+            then p_billing_period || '.'
+    end;
 begin
     if p_billing_period is null
         or headroom.label_cycle(p_billing_period) is null and p_billing_period !~ '^[a-z][a-z0-9_]{0,31}$' then
@@ -22,9 +27,11 @@ begin
         group by case when headroom.is_distributed() then buckets.bucket end
     loop
         with locked_rows as (
-            select usage.bucket, usage.user_id, usage.message_count from public.message_usage as usage
-            where usage.bucket = any(v_buckets) and usage.billing_period = p_billing_period and usage.message_count > 0
-            order by usage.user_id
+            select usage.bucket, usage.user_id, usage.billing_period, usage.message_count
+            from public.message_usage as usage
+            where usage.bucket = any(v_buckets) and usage.message_count > 0
+                and (usage.billing_period = p_billing_period or starts_with(usage.billing_period, v_prefix))
+            order by usage.user_id, usage.billing_period
             for update
         ),
         reset_rows as (
@@ -33,15 +40,15 @@ begin
                 window_count = null, window_held = null
             from locked_rows
             where usage.bucket = any(v_buckets) and usage.bucket = locked_rows.bucket
-                and usage.user_id = locked_rows.user_id and usage.billing_period = p_billing_period
-            returning usage.bucket, usage.user_id, locked_rows.message_count, usage."limit"
+                and usage.user_id = locked_rows.user_id and usage.billing_period = locked_rows.billing_period
+            returning usage.bucket, usage.user_id, usage.billing_period, locked_rows.message_count, usage."limit"
         )
         -- As headroom.record_change does, in one statement for all rows.
         insert into headroom.audit_log (bucket, at, user_id, billing_period, action, before, after, reason, actor)
         select
-            reset_rows.bucket, headroom.now(), reset_rows.user_id, p_billing_period, 'reset_period',
-            headroom.usage_record(p_billing_period, reset_rows.message_count, reset_rows."limit"),
-            headroom.usage_record(p_billing_period, 0, reset_rows."limit"),
+            reset_rows.bucket, headroom.now(), reset_rows.user_id, reset_rows.billing_period, 'reset_period',
+            headroom.usage_record(reset_rows.billing_period, reset_rows.message_count, reset_rows."limit"),
+            headroom.usage_record(reset_rows.billing_period, 0, reset_rows."limit"),
             nullif(current_setting('headroom.reason', true), ''), headroom.actor()
         from reset_rows;
         get diagnostics v_bucket_rows = row_count;

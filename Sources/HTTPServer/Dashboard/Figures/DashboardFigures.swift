@@ -92,9 +92,8 @@ struct DashboardFigures: Sendable {
         async let periods = figure(self.periods, SingleKey(), DashboardFigures.freshness, isAway)
         async let billing = figure(self.billing, SingleKey(), DashboardFigures.freshness, isAway)
         async let days = figure(activity, SingleKey(), DashboardFigures.freshness, isAway)
-        let isNamed = period != .open && period.month == nil
         // Checked before the top users are loaded, because each made-up name would cost a scan of the table.
-        if isNamed, !(await DashboardFigures.mayExist(period, periods.value, billing.value)) { return nil }
+        if !DashboardFigures.alwaysExists(period), !(await DashboardFigures.mayExist(period, periods.value, billing.value)) { return nil }
         async let top = figure(self.top, period, freshness(of: period), isAway)
         return await OverviewFigures(
             periods: periods,
@@ -126,10 +125,15 @@ struct DashboardFigures: Sendable {
             || periods.plans.values.contains { $0.contains { $0.plan == plan } }
     }
 
+    /// Whether a page can show the period though it may have no usage rows.
+    private static func alwaysExists(_ period: BillingPeriod) -> Bool {
+        period == .open || period.month != nil && period.number == 1
+    }
+
     /// Whether a page can show the period: any month, the period of a plan that never resets, or one with usage rows.
     static func mayExist(_ period: BillingPeriod, _ periods: AllPeriods?, _ billing: BillingOverview?) -> Bool {
         // Until both are loaded, any period may exist.
-        guard period != .open, period.month == nil, let periods, let billing else { return true }
+        guard !alwaysExists(period), let periods, let billing else { return true }
         return periods.reports.contains { $0.period == period }
             || billing.plans.contains { $0.name == period.label && !$0.cycle.isPeriodic }
     }

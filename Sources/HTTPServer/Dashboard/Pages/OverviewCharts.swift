@@ -63,7 +63,7 @@ extension OverviewPresenter {
                 name: TimeText.period(report.period),
                 value: report.messages,
                 isUnfinished: report.period == periods.current,
-                isSelected: report.period == figures.period
+                isSelected: report.period == figures.period.unnumbered
             )
         }
         return ChartSection(

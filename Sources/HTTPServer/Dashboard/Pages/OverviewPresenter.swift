@@ -100,8 +100,14 @@ struct OverviewPresenter {
         guard figures.period != .open else {
             return "Each user’s current period: a month from the user’s own start day, a week, a day, or a trial."
         }
-        if figures.period.month != nil { return "Periods that begin in this month, on each user’s own start day." }
-        return figures.period.nextDay == nil
+        let period = figures.period
+        guard period.number == 1 else {
+            return "Users who bought again: their period number \(period.number) that began in \(TimeText.period(period.unnumbered))."
+        }
+        let again = " A user who bought again in it counts once."
+        if period.month != nil { return "Periods that begin in this month, on each user’s own start day.\(again)" }
+        if period.week != nil { return "Periods that begin in this week.\(again)" }
+        return period.day == nil
             ? "This allowance never resets, so all users share one period."
             : "It begins at midnight in the time zone of each user’s plan."
     }

@@ -48,6 +48,8 @@ struct TopUsersSection {
     struct Row {
         var rank: String
         var user: String
+        /// Of a user's second or later period in a month or week.
+        var period: String?
         var used: String
         var limit: String
         var share: String

@@ -18,7 +18,8 @@ struct PeriodOptions {
 
     /// - Parameter periods: nil while they are being loaded.
     init(_ periods: AllPeriods?, selected: BillingPeriod) {
-        var labels = Set(periods?.reports.map(\.period) ?? [])
+        // Those with a number are in the report of their month or week.
+        var labels = Set(periods?.reports.map(\.period).filter { $0.number == 1 } ?? [])
         if let current = periods?.current { labels.insert(current) }
         labels.remove(.open)
         let kinds = Dictionary(grouping: labels, by: Kind.init)

@@ -106,6 +106,7 @@ extension TopUsersSection.Row {
         self.init(
             rank: NumberText.grouped(rank),
             user: usage.user.description,
+            period: usage.period.number > 1 ? TimeText.period(usage.period) : nil,
             used: NumberText.grouped(usage.used),
             limit: usage.limit.map(NumberText.grouped) ?? "unlimited",
             share: usage.limit.map { NumberText.percent(usage.used, of: $0) } ?? "–",

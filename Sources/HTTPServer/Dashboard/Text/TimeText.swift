@@ -25,19 +25,22 @@ struct TimeText: Equatable {
         "\(date.day) \(monthName(date.month).prefix(3))"
     }
 
-    /// `November 2026`, `Week 47 of 2026`, `22 November 2026`, or the name of a period that never resets.
+    /// `November 2026`, `Week 47 of 2026`, `22 November 2026`, or the name of a period that never resets. A user's second
+    /// period in a month is `November 2026 (2)`.
     static func period(_ period: BillingPeriod) -> String {
         if period == .open { return "Open now" }
-        if let (year, month) = period.month { return "\(monthName(month)) \(year)" }
-        if let (year, week) = period.week { return "Week \(week) of \(year)" }
+        if let (year, month) = period.month { return "\(monthName(month)) \(year)\(number(period))" }
+        if let (year, week) = period.week { return "Week \(week) of \(year)\(number(period))" }
         return period.day.map(day) ?? period.label
     }
 
-    /// `Nov 26`, for an axis.
+    /// `Nov 26` or `Nov 26 (2)`, for an axis.
     static func shortPeriod(_ period: BillingPeriod) -> String {
         guard let (year, month) = period.month else { return period.label }
-        return "\(monthName(month).prefix(3)) \(twoDigits(Int64(year % 100)))"
+        return "\(monthName(month).prefix(3)) \(twoDigits(Int64(year % 100)))\(number(period))"
     }
+
+    private static func number(_ period: BillingPeriod) -> String { period.number > 1 ? " (\(period.number))" : "" }
 
     static func monthName(_ month: Int) -> String {
         let date = CivilDate(year: 1970, month: month, day: 1)

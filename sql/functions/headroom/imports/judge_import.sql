@@ -138,7 +138,13 @@ begin
             given.plan is not null and v_set[width_bucket(given.user_id, v_set)] is distinct from given.user_id
                 as sets_plan,
             case
-                when given.billing_period > v_open[given.ordinality] then coalesce(
+                -- 2026-03.10 is later than 2026-03.9.
+                when (
+                    split_part(given.billing_period, '.', 1), length(given.billing_period), given.billing_period
+                ) > (
+                    split_part(v_open[given.ordinality], '.', 1), length(v_open[given.ordinality]),
+                    v_open[given.ordinality]
+                ) then coalesce(
                     headroom.label_cycle(given.billing_period) = headroom.label_cycle(v_open[given.ordinality]), false
                 )
                 else false
