@@ -24,10 +24,11 @@ extension FuzzInput {
 
     mutating func period() -> BillingPeriod {
         let day = CivilDate(daysSince1970: Int64(below(100_000)))
-        return switch below(4) {
+        return switch below(5) {
         case 0: BillingPeriod(year: number() % 10_000, month: 1 + below(12))
         case 1: BillingPeriod(weekOf: day)
         case 2: BillingPeriod(day: day)
+        case 3: BillingPeriod(storedLabel: "\(BillingPeriod(weekOf: day)).\(2 + below(998))")
         default: BillingPeriod(storedLabel: text())
         }
     }

@@ -18,7 +18,7 @@ extension HeadroomClient {
 
     /// The totals of a billing period over all users. Scans the whole table, which takes long with millions of users.
     ///
-    /// - Parameter period: `open` means all periods that are open now.
+    /// - Parameter period: `open` means all periods that are open now. `2026-03` includes `2026-03.2` and so on.
     public func report(
         _ period: BillingPeriod = .open,
         deadline: Duration = .seconds(60)
@@ -36,7 +36,8 @@ extension HeadroomClient {
     ///
     /// - Parameters:
     ///   - count: how many users, 1 to 1,000.
-    ///   - period: `open` means all periods that are open now.
+    ///   - period: `open` means all periods that are open now. `2026-03` includes `2026-03.2` and so on: each has its own
+    ///     line, also of one user.
     public func top(
         _ count: Int = 10,
         in period: BillingPeriod = .open,

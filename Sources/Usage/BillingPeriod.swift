@@ -62,7 +62,8 @@ public struct BillingPeriod: Hashable, Sendable {
         monday == nil ? nil : BillingPeriod.numbers(in: split.start, "dddd-Wdd").map { ($0[0], $0[1]) }
     }
 
-    /// Which of a user's periods that begin in this month or week it is: 2 for `2026-03.2`; 1 for labels without a number.
+    /// Which of a user's periods that begin in this month or week it is: 2 for `2026-03.2`, 1 for a label without a
+    /// number.
     public var number: Int { month == nil && week == nil ? 1 : split.number }
 
     /// The month or week without the number: `2026-03` for `2026-03.2`. Reports of it include all of its numbers.
@@ -70,7 +71,8 @@ public struct BillingPeriod: Hashable, Sendable {
 
     /// The day of a daily period; nil for other periods.
     public var day: CivilDate? {
-        guard let numbers = BillingPeriod.numbers(in: label[...], "dddd-dd-dd"), numbers[0] > 0, (1...12).contains(numbers[1]),
+        guard let numbers = BillingPeriod.numbers(in: label[...], "dddd-dd-dd"), numbers[0] > 0,
+            (1...12).contains(numbers[1]),
             (1...CivilDate.daysInMonth(year: numbers[0], month: numbers[1])).contains(numbers[2])
         else { return nil }
         return CivilDate(year: numbers[0], month: numbers[1], day: numbers[2])
@@ -92,7 +94,9 @@ public struct BillingPeriod: Hashable, Sendable {
 
     /// The first day of a week; nil for other periods.
     private var monday: CivilDate? {
-        guard let numbers = BillingPeriod.numbers(in: split.start, "dddd-Wdd"), numbers[0] > 0, numbers[1] > 0 else { return nil }
+        guard let numbers = BillingPeriod.numbers(in: split.start, "dddd-Wdd"), numbers[0] > 0, numbers[1] > 0 else {
+            return nil
+        }
         // The 4th of January is always in the first week.
         let january4 = CivilDate(year: numbers[0], month: 1, day: 4)
         let monday = CivilDate(

@@ -7,6 +7,7 @@ import Usage
 @Suite("Request forms")
 struct RequestFormTests {
     private static let month = BillingPeriod(year: 2026, month: 11)
+    private static let second = BillingPeriod(storedLabel: "2026-11.2")
 
     private static let longestKey = String(repeating: "k", count: 128)
     private static let keyA: MessageKey = "a"
@@ -54,6 +55,7 @@ struct RequestFormTests {
         ("ChEcK \(userText) 7", .check(user: user, messages: 7)),
         ("USAGE \(userText)", .usage(user: user, period: nil)),
         ("USAGE \(userText) 2026-11", .usage(user: user, period: month)),
+        ("USAGE \(userText) 2026-11.2", .usage(user: user, period: second)),
         ("USAGE \(userText) trial", .usage(user: user, period: BillingPeriod(planNamed: "trial"))),
         ("HISTORY \(userText)", .history(user: user, months: 12)),
         ("HISTORY \(userText) 1", .history(user: user, months: 1)),
@@ -65,6 +67,7 @@ struct RequestFormTests {
         ("TOP", .top(period: nil, count: 10)),
         ("TOP 5", .top(period: nil, count: 5)),
         ("TOP 1000", .top(period: nil, count: 1_000)),
+        ("TOP 2026-11.2", .top(period: second, count: 10)),
         ("TOP 2026-11", .top(period: month, count: 10)),
         ("TOP trial 1", .top(period: BillingPeriod(planNamed: "trial"), count: 1)),
         ("TOP open 1", .top(period: .open, count: 1)),

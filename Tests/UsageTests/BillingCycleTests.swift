@@ -139,12 +139,34 @@ struct BillingPeriodTests {
         #expect("\(billingPeriod("2026-11"))" == "2026-11")
     }
 
+    @Test("has a number behind the month or week for a user's second period in it, and so on")
+    func numbers() {
+        for (label, number, unnumbered) in [
+            ("2026-03.2", 2, "2026-03"), ("2026-03.10", 10, "2026-03"), ("2026-03.999", 999, "2026-03"),
+            ("2026-W12.2", 2, "2026-W12"), ("2026-03", 1, "2026-03"), ("2026-W12", 1, "2026-W12"),
+            ("2026-03-20", 1, "2026-03-20"), ("trial", 1, "trial"),
+        ] {
+            #expect(billingPeriod(label).number == number)
+            #expect(billingPeriod(label).unnumbered == billingPeriod(unnumbered))
+        }
+        #expect(billingPeriod("2026-03.2").month.map { [$0.year, $0.month] } == [2026, 3])
+        #expect(billingPeriod("2026-W12.2").week.map { [$0.year, $0.week] } == [2026, 12])
+        #expect(billingPeriod("2026-03.2").week == nil && billingPeriod("2026-03.2").day == nil)
+        #expect(billingPeriod("2026-01.2").previousMonth == billingPeriod("2025-12"))
+        // Not a month's label.
+        #expect(BillingPeriod(storedLabel: "v1.2").number == 1)
+        #expect(BillingPeriod(storedLabel: "v1.2").unnumbered.label == "v1.2")
+    }
+
     @Test(
         "is invalid in any other form",
         arguments: [
             "", "2026", "2026-00", "2026-13", "2026-1", "2026-111", "2026/11", "20a6-11", "2026-1१", "Trial", "TRIAL",
             "2026-W00", "2026-W54", "2025-W53", "2026-w01", "2026-W1", "0000-W01", "2026-11-00", "2026-11-31",
             "2026-02-29", "2026-13-01", "0000-01-01", "2026-11-1", "2026-11-1१", "2026-11-011", "26-11-01",
+            "2026-03.", "2026-03.0", "2026-03.1", "2026-03.02", "2026-03.1000", "2026-03.2.2", "2026-03.a",
+            "2026-03.+2",
+            "2026-03.२", "2026-03-20.2", "2026-13.2", "2026-W54.2", "trial.2", ".2", "2026-03 .2",
             "9trial", "_trial", "my plan", "my-plan", "triål", "a23456789012345678901234567890123",
         ]
     )

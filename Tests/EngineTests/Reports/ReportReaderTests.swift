@@ -112,6 +112,65 @@ struct ReportReaderTests {
         }
     }
 
+    @Test("a month's report has all of its periods, and counts each user once, by the last")
+    func numbered() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(
+            ReportReaderTests.rows + """
+                set session_replication_role = replica;
+                insert into public.message_usage (
+                    user_id, billing_period, message_count, "limit", plan, plan_limit, updated_at, resets_at, usable_until,
+                    plan_revision
+                )
+                select
+                    user_id, billing_period || '.' || number, message_count / number, "limit", plan, plan_limit,
+                    updated_at, resets_at, usable_until, plan_revision
+                from public.message_usage
+                cross join generate_series(2, 11) as number
+                where billing_period = '2026-10' and message_count % 7 = 0;
+                reset session_replication_role;
+                """
+        )
+        try await database.stopClock(at: at("2026-11-15"))
+        let expected = try await database.psql.text(
+            """
+            select concat_ws(' ', count(*) filter (where is_last), sum(used),
+                count(*) filter (where is_last and tier = 'silent'), count(*) filter (where is_last and tier = 'gentle'),
+                count(*) filter (where is_last and tier = 'prominent'), count(*) filter (where is_last and tier = 'blocked'))
+            from (
+                select used, tier, row_number() over (
+                    partition by user_id order by length(billing_period) desc, billing_period desc
+                ) = 1 as is_last
+                from monthly_usage where billing_period like '2026-10%'
+            ) as rows
+            """
+        )
+        let view = try await database.psql.text(
+            """
+            select concat_ws(' ', users, messages, silent, gentle, prominent, blocked)
+            from billing_period_report where billing_period = '2026-10'
+            """
+        )
+        #expect(view == expected)
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            let october = billingPeriod("2026-10")
+            let report = try await engine.read(.report(october))
+            #expect(summary(report) == expected)
+            guard case .periods(let all) = try await engine.read(.allPeriods) else {
+                Issue.record("no periods")
+                return
+            }
+            #expect(summary(.report(all.report(of: october))) == expected)
+            let plans = try #require(all.plans[october])
+            #expect(plans.reduce(0) { $0 + $1.users } == all.report(of: october).users)
+            #expect(plans.reduce(0) { $0 + $1.messages } == all.report(of: october).messages)
+            #expect(plans.reduce(0) { $0 + $1.blocked } == all.report(of: october).users(in: .blocked))
+            let eleventh = try await engine.read(.report(billingPeriod("2026-10.11")))
+            #expect(summary(eleventh) == summary(.report(all.report(of: billingPeriod("2026-10.11")))))
+        }
+    }
+
     @Test("a slow page range is followed by a smaller one, and fast ones by larger ones again")
     func pageRanges() {
         var scan = PagedTableScan(.report(.open), InvalidValueLog(.silent))

@@ -127,7 +127,8 @@ struct OverviewPageTests {
     func periodOptions() {
         let days = (0..<100).map { BillingPeriod(day: CivilDate(daysSince1970: 20_000 + $0)) }
         let weeks = (0..<100).map { BillingPeriod(weekOf: CivilDate(daysSince1970: 20_000 + 7 * $0)) }
-        let others = ["2026-10", "trial", "free"].map(billingPeriod)
+        // Those with a number are in the report of their month or week.
+        let others = ["2026-10", "2026-10.2", "trial", "free"].map(billingPeriod)
         func options(selected: String) -> PeriodOptions {
             let periods = AllPeriods(
                 current: billingPeriod("2026-11"),
@@ -143,6 +144,9 @@ struct OverviewPageTests {
         let oldest = options(selected: days[0].label).options
         #expect(oldest.map(\.value) == labels.dropLast(2) + [days[0].label, "free", "trial"])
         #expect(oldest.filter(\.isSelected).map(\.value) == [days[0].label])
+        let second = options(selected: "2026-10.2").options
+        #expect(second.map(\.value).prefix(4) == ["open", "2026-11", "2026-10.2", "2026-10"])
+        #expect(second.filter(\.isSelected).map(\.text) == ["October 2026 (2)"])
     }
 
     @Test("a page does not grow with the number of periods and plans")

@@ -57,6 +57,21 @@ struct UserListTests {
         )
     }
 
+    @Test("says which of a user's periods in the month a row is")
+    func numbered() {
+        var figures = DashboardFixtures.list(2)
+        #expect(!html(figures).contains("November 2026 (2)"))
+        let usage = PeriodUsage(
+            user: user(1),
+            period: billingPeriod("2026-11.2"),
+            used: 5,
+            limit: 800,
+            tier: .silent
+        )
+        figures.users = .loaded([usage], age: .zero, error: nil)
+        #expect(html(figures).contains("</a> <span class=\"muted\">November 2026 (2)</span></th>"))
+    }
+
     @Test("an empty list, one that is being read and one that cannot be read differ")
     func withoutUsers() {
         var figures = DashboardFixtures.list(0)

@@ -128,14 +128,16 @@ class AsAnOperator(Import):
     def test_earlier_periods_show_in_the_history(self):
         user = new_user()
         self.imported(
-            "user,plan,period,used,limit", f"{user},paid,2026-01,700,", f"{user},,2026-02,750,1000", f"{user},paid,,3,"
-        )
+            "user,plan,period,used,limit", f"{user},paid,2026-01,700,", f"{user},,2026-02,750,1000", f"{user},paid,,3,",
+            # A second period of February, and one of March, which is later than the open one.
+            f"{user},,2026-02.2,40,", f"{user},,2026-03.2,9,",
+        )  # fmt: skip
         history = self.service.connect()
         periods = [Answer(line) for line in history.send_list_command(f"HISTORY {user} 6")]
         history.close()
         self.assertEqual(
             [(one["period"], one.used, one["limit"]) for one in periods],
-            [("2026-03", 3, "800"), ("2026-02", 750, "1000"), ("2026-01", 700, "800")],
+            [("2026-03", 3, "800"), ("2026-02.2", 40, "800"), ("2026-02", 750, "1000"), ("2026-01", 700, "800")],
         )
 
     def test_no_batch_is_imported_without_its_import(self):

@@ -12,7 +12,8 @@ from (
     select headroom.unnumbered_label(usage.billing_period) as billing_period, 1 as users, usage.used, usage.tier
     from headroom.usage_rows as usage
     union all
-    select headroom.unnumbered_label(superseded.billing_period), -1, 0, superseded.tier
+    select
+        headroom.unnumbered_label(superseded.billing_period) as billing_period, -1 as users, 0 as used, superseded.tier
     from headroom.superseded_usage_rows as superseded
     union all
     select 'open' as billing_period, 1 as users, usage.used, usage.tier

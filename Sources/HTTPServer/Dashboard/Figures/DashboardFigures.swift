@@ -93,7 +93,11 @@ struct DashboardFigures: Sendable {
         async let billing = figure(self.billing, SingleKey(), DashboardFigures.freshness, isAway)
         async let days = figure(activity, SingleKey(), DashboardFigures.freshness, isAway)
         // Checked before the top users are loaded, because each made-up name would cost a scan of the table.
-        if !DashboardFigures.alwaysExists(period), !(await DashboardFigures.mayExist(period, periods.value, billing.value)) { return nil }
+        if !DashboardFigures.alwaysExists(period),
+            !(await DashboardFigures.mayExist(period, periods.value, billing.value))
+        {
+            return nil
+        }
         async let top = figure(self.top, period, freshness(of: period), isAway)
         return await OverviewFigures(
             periods: periods,

@@ -102,7 +102,8 @@ struct OverviewPresenter {
         }
         let period = figures.period
         guard period.number == 1 else {
-            return "Users who bought again: their period number \(period.number) that began in \(TimeText.period(period.unnumbered))."
+            let start = TimeText.period(period.unnumbered)
+            return "Users who bought again: their period number \(period.number) that began in \(start)."
         }
         let again = " A user who bought again in it counts once."
         if period.month != nil { return "Periods that begin in this month, on each user’s own start day.\(again)" }
