@@ -42,7 +42,7 @@ class CustomerLinks(Webhooks):
         self.assertEqual(self.audit(user), ["link of appstore; ticket 4711", "ticket 4711"])
         again = self.link("appstore", transaction, user)
         self.assertEqual(again, f"nothing changed; it belongs to {user} already\n")
-        refund = self.app_store.notification("REFUND", None, PURCHASE, None, transaction, status=5, purchaseDate=PURCHASE, expiresDate=END)
+        refund = self.app_store.notification("REFUND", None, LATER, None, transaction, status=5, purchaseDate=PURCHASE, expiresDate=END)
         self.assertEqual(self.deliver(refund)["outcome"], "applied")
         self.assert_answers(user, {"state": "revoked", "status": "BLOCKED"}, "what follows is the user's")
 
