@@ -118,9 +118,7 @@ class AsAnOperator(Import):
             with self.subTest(form):
                 for user in (first, second):
                     self.send_command(f"FORGET {user}")
-                self.assertEqual(
-                    self.run_import("-", text=text).stdout.splitlines(), ["imported 2 rows with 429 messages"]
-                )
+                self.assertEqual(self.run_import("-", text=text).stdout.splitlines(), ["imported 2 rows with 429 messages"])
                 self.assertEqual([self.usage(user).used for user in (first, second)], [412, 17])
         refused = self.run_import("-", "--check", text=f"user,plan,used\n{first},paid,\\N\n", status=1)
         self.assertIn("line 2, column used: has a word for a missing value", refused.stdout + refused.stderr)
@@ -367,23 +365,6 @@ class Interrupted(Import):
         self.assert_each_is_counted_once()
 
     @needs_one_machine("a distributed database is divided already")
-    def test_a_division_waits_for_a_new_user(self):
-        user = self.users[0]
-        other = self.cluster.session(self.database)
-        other.run("begin")
-        other.run(f"select set_plan('{user}', 'paid')")
-        with ThreadPoolExecutor(1) as pool:
-            dividing = pool.submit(command, "distribute", "--buckets", "8", database_url=self.database_url)
-            waits = "select exists (select from pg_locks where locktype = 'advisory' and not granted)"
-            wait_until(lambda: dividing.done() or self.psql.value(waits) == "t", "the division waits for the other session")
-            other.run("commit")
-            self.assertEqual(dividing.result().returncode, 0, dividing.result().stderr)
-        other.close()
-        misplaced = "select count(*) from headroom.subscribers where bucket <> headroom.bucket_of(user_id)"
-        self.assertEqual(self.psql.number(misplaced), 0)
-        self.assertIn("+ALLOWED", self.send_command(f"CONSUME {user}"))
-
-    @needs_one_machine("a distributed database is divided already")
     def test_users_are_imported_while_the_database_is_divided(self):
         importing = self.start_import()
         divided = command("distribute", "--buckets", "8", database_url=self.database_url)
@@ -394,3 +375,25 @@ class Interrupted(Import):
         misplaced = "select count(*) from message_usage where bucket <> headroom.bucket_of(user_id)"
         self.assertEqual(self.psql.number(misplaced), 0)
         self.assertEqual(Answer(self.send_command(f"CONSUME {self.users[5]}")).used, 6)
+
+
+class Division(Case):
+    FLAGS = None
+
+    @needs_one_machine("a distributed database is divided already")
+    def test_a_division_waits_for_a_new_user(self):
+        user = new_user()
+        self.psql.run("select headroom.begin_division('{0,1,2,3,4,5,6,7}')")
+        other, dividing = self.cluster.session(self.database), self.cluster.session(self.database)
+        other.run("begin")
+        other.run(f"select set_plan('{user}', 'paid')")
+        with ThreadPoolExecutor(1) as pool:
+            divided = pool.submit(dividing.run, "select headroom.divide_users(4096)")
+            waits = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+            wait_until(lambda: divided.done() or self.psql.number(waits) == 1, "the division waits for the other session")
+            other.run("commit")
+            divided.result()
+        other.close()
+        dividing.close()
+        misplaced = "select count(*) from headroom.subscribers where bucket <> headroom.bucket_of(user_id)"
+        self.assertEqual(self.psql.number(misplaced), 0)
