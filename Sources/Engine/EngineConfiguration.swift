@@ -5,6 +5,8 @@ import Usage
 public struct EngineConfiguration: Sendable {
     public var database: DatabaseTopology
     public var unknownUsersPolicy: UnknownUsersPolicy
+    /// How long a subscription that renews keeps access after the end of the paid time.
+    public var renewalLeeway: Duration
     /// Where users change a subscription that does not come from the App Store; nil: not known.
     public var manageURL: String?
     /// Of sentences in answers to requests that name none.
@@ -35,6 +37,7 @@ public struct EngineConfiguration: Sendable {
     public init(
         database: DatabaseTopology,
         unknownUsersPolicy: UnknownUsersPolicy = .trial,
+        renewalLeeway: Duration = .zero,
         manageURL: String? = nil,
         language: LanguageTag = .english,
         lanes: Int = 2,
@@ -50,6 +53,7 @@ public struct EngineConfiguration: Sendable {
     ) {
         self.database = database
         self.unknownUsersPolicy = unknownUsersPolicy
+        self.renewalLeeway = renewalLeeway
         self.manageURL = manageURL
         self.language = language
         self.lanes = lanes
@@ -72,7 +76,7 @@ extension EngineConfiguration {
             name,
             database,
             connectTimeout: connectTimeout,
-            settings: LaneSettings.all(unknownUsersPolicy: unknownUsersPolicy, requestTimeout: requestTimeout)
+            settings: LaneSettings.all(requestTimeout: requestTimeout) + answerSettings
                 + [("headroom.manage_url", manageURL ?? "")]
                 + (readOnly ? [("default_transaction_read_only", "on")] : [])
         )
@@ -96,9 +100,16 @@ extension EngineConfiguration {
                 ("max_parallel_workers_per_gather", "0"),
                 ("jit", "off"),
                 ("default_transaction_read_only", "on"),
-                ("headroom.unknown_users", unknownUsersPolicy.rawValue),
-            ]
+            ] + answerSettings
         )
+    }
+
+    /// What SQL functions derive answers with.
+    var answerSettings: [(String, String)] {
+        [
+            ("headroom.unknown_users", unknownUsersPolicy.rawValue),
+            ("headroom.renewal_leeway", "\(renewalLeeway.components.seconds)s"),
+        ]
     }
 }
 

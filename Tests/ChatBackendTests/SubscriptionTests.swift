@@ -64,10 +64,13 @@ struct SubscriptionTests {
             let user = UserID.random
             #expect(try await chat.change(user, "subscribe", plan: "paid").status == .noContent)
             _ = try await service.request { try await $0.consume(user, messages: 800) }
-            for (action, state) in [("cancel", SubscriptionState.cancelled), ("resume", .active), ("pay", .active)] {
+            // A payment brings new messages.
+            for (action, state, used) in [
+                ("cancel", SubscriptionState.cancelled, 800), ("resume", .active, 800), ("pay", .active, 0),
+            ] {
                 #expect(try await chat.change(user, action).status == .noContent)
                 let status = try await service.usage(of: user)
-                #expect(status.state == state && status.used == 800, "\(action)")
+                #expect(status.state == state && status.used == used, "\(action)")
             }
             #expect(try await chat.change(user, "subscribe", plan: "pro").status == .noContent)
             #expect(try await service.usage(of: user).plan == "pro")

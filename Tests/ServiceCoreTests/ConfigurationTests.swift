@@ -104,6 +104,8 @@ struct ConfigurationTests {
                 ["s3cret", "*", "null", "https://", "https://a/", "https://A.example", "ftp://a", "https://a b"],
                 ["https://app.example.com", "http://localhost:3000, https://[::1]:8443"]
             )
+        case "0 to 3d, such as 90s, 30m, 1h or 2d; without a unit in seconds":
+            return (["4d", "73h", "259201", "-1", "1w", "1.5h", "s3cret"], ["0", "90s", "30m", "1h", "3d", "259200"])
         case LanguageTag.form: return (["e", "en_US", "s3cret value", "de-"], ["de", "pt-BR"])
         case "path", "libpq connection string or URI": return ([], [])
         case "text": return (setting.isSecret ? [",", " , ,"] : [], [])

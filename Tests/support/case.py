@@ -13,6 +13,7 @@ from .waiting import wait_until
 MID_MONTH = "2026-03-15T09:30:00Z"
 
 LONG_TIMEOUTS = {
+    "HEADROOM_RENEWAL_LEEWAY": "0",
     "HEADROOM_REQUEST_TIMEOUT_MS": "30000",
     "HEADROOM_QUEUE_WAIT_MS": "15000",
     **{

@@ -51,7 +51,7 @@ REVENUECAT = [
     History(
         "a trial that converts",
         [TRIED, revenuecat_event("RENEWAL", TRIAL_END, bought=TRIAL_END, until=END, is_trial_conversion=True)],
-        (MIDDLE, {**ACTIVE, "resets": "2026-04-04T00:00:00Z"}),
+        (MIDDLE, {**ACTIVE, "resets": END}),
     ),
     History("a renewal", [BOUGHT, RENEWED], (AFTER_END, ACTIVE), (MAY, EXPIRED)),
     *(
@@ -199,7 +199,7 @@ def app_store_histories(store):
             "a trial that converts",
             [payload("SUBSCRIBED", "INITIAL_BUY", PURCHASE, offerType=1, offerDiscountType="FREE_TRIAL", expiresDate=TRIAL_END),
              payload("DID_RENEW", None, TRIAL_END, purchaseDate=TRIAL_END, status=1)],
-            (MIDDLE, {**ACTIVE, "resets": "2026-04-04T00:00:00Z"}),
+            (MIDDLE, {**ACTIVE, "resets": END}),
         ),
         History("a renewal", [bought, renewed], (AFTER_END, ACTIVE), (MAY, EXPIRED)),
         History(
@@ -335,7 +335,7 @@ STRIPE = [
         [subscription("created", "incomplete", PURCHASE),
          invoice("payment_failed", PURCHASE, (PURCHASE, END), reason="subscription_create"),
          subscription("updated", "active", PURCHASE, previous={"status": "incomplete"})],
-        (MIDDLE, {**ACTIVE, "resets": "2026-04-01T00:00:00Z"}), (AFTER_END, EXPIRED),
+        (MIDDLE, {**ACTIVE, "resets": END}), (AFTER_END, EXPIRED),
     ),
     History(
         "a checkout that names its user",
@@ -351,7 +351,7 @@ STRIPE = [
         [subscription("created", "trialing", PURCHASE, (PURCHASE, TRIAL_END), trial_end=TRIAL_END),
          subscription("updated", "active", TRIAL_END, (TRIAL_END, END), trial_end=TRIAL_END, previous={"status": "trialing"}),
          invoice("paid", "2026-03-04T13:00:00Z", (TRIAL_END, END))],
-        (MIDDLE, {**ACTIVE, "resets": "2026-04-04T00:00:00Z"}), (AFTER_END, EXPIRED),
+        (MIDDLE, {**ACTIVE, "resets": END}), (AFTER_END, EXPIRED),
     ),
     History("a renewal", [SUBSCRIBED, BEGINS_AGAIN, invoice("paid", SECOND)], (SECOND, ACTIVE), (MAY, EXPIRED)),
     History("a cancellation", [SUBSCRIBED, CANCELS], (MIDDLE, CANCELLED), (AFTER_END, EXPIRED)),

@@ -23,6 +23,8 @@ VOLATILE = {
     "autovacuum": "off",
     # As the service's own server has it.
     "jit": "off",
+    # Tests of the leeway set it.
+    "headroom.renewal_leeway": "'0'",
 }
 """Settings for tests that are not about durability."""
 

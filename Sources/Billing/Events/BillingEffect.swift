@@ -72,6 +72,8 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public var messages: Int?
     /// Nil if it is the day of the month on which the subscription began.
     public var anchorDay: Int?
+    /// The instant from which the store counts periods; nil if it is the start of the payment.
+    public var anchor: Instant?
     public var sale: Sale?
     public var from: [String]?
     public var to: [String]?
@@ -90,6 +92,7 @@ public struct BillingEffect: Codable, Sendable, Equatable {
         case nextPlan = "next_plan"
         case messages
         case anchorDay = "anchor"
+        case anchor = "anchor_at"
         case sale, from, to, identities
     }
 

@@ -22,11 +22,15 @@ public struct StoreSubscription: Sendable, Equatable {
     public var anchorDay: Int?
     /// The store that sells it, where the events name it: `app_store`.
     public var store: String?
-    /// False if the store never renews it; else nil.
+    /// False if the store does not renew it: it never does, or it has reported the end. Else nil.
     public var renews: Bool?
     /// As paid at the last renewal, and in which currency.
     public var price: String?
     public var currency: String?
+    /// Nil if its periods begin on the user's anchor day.
+    public var periods: PaidPeriods?
+    /// The start of the newest period that was paid, by the store.
+    var newestPaymentAt: Instant?
 
     /// The grace after the event, if neither its end nor the end of the paid time is known.
     static let fallbackGraceSeconds: Int64 = 16 * 86_400
@@ -40,11 +44,21 @@ public struct StoreSubscription: Sendable, Equatable {
     /// - Parameters:
     ///   - event: the event with the effect.
     ///   - cycles: the cycle of each plan.
-    mutating func apply(_ effect: BillingEffect, of event: RecordedEvent, cycles: [String: Plan.Cycle]) {
+    ///   - refunded: the period of a refunded subscription in which a payment begins, of that length.
+    mutating func apply(
+        _ effect: BillingEffect,
+        of event: RecordedEvent,
+        cycles: [String: Plan.Cycle],
+        refunded: (PaidPeriods.Length) -> (start: Instant, end: Instant)? = { _ in nil }
+    ) {
         let at = event.at
+        let before = self
+        defer { divideTime(after: effect, at: at, before, cycles, refunded) }
         if startedAt == nil { expiresAt = expiresAt ?? effect.expires }
         switch effect.kind {
-        case .purchased, .renewed: pay(effect, at: at, cycles)
+        case .purchased, .renewed:
+            guard !isOfEarlierPeriod(effect) else { break }
+            pay(effect, at: at, cycles)
         case .cancelled:
             // If the event of a renewal was lost, this event's end is later than the known one. A cancellation never
             // shortens the subscription.
@@ -76,6 +90,14 @@ public struct StoreSubscription: Sendable, Equatable {
         eventAt = at
     }
 
+    /// Whether it is a late payment of a period before the newest one that was paid.
+    func isOfEarlierPeriod(_ effect: BillingEffect) -> Bool {
+        guard effect.kind == .renewed, let start = effect.started, let newestPaymentAt, start < newestPaymentAt,
+            let end = effect.expires
+        else { return false }
+        return expiresAt.map { end <= $0 } ?? true
+    }
+
     /// A purchase or a renewal. It ends a cancellation, a billing issue and, if it was paid, an earlier refund.
     private mutating func pay(_ effect: BillingEffect, at: Instant, _ cycles: [String: Plan.Cycle]) {
         let cycleBefore = plan.flatMap { cycles[$0] }
@@ -98,7 +120,10 @@ public struct StoreSubscription: Sendable, Equatable {
         // The payment of a period that began before the cancellation does not take that back.
         let start = effect.started ?? at
         if effect.kind == .purchased || unsubscribedAt.map({ $0 <= start }) ?? true { unsubscribedAt = nil }
-        if effect.isUnpaid != true { revokedAt = nil }
+        if effect.isUnpaid != true {
+            revokedAt = nil
+            newestPaymentAt = effect.started ?? newestPaymentAt
+        }
         nextPlan = nil
         nextProduct = nil
         renews = effect.sale?.renews
@@ -122,6 +147,8 @@ public struct StoreSubscription: Sendable, Equatable {
         // An earlier end belongs to a period that was renewed since. What is never renewed, such as a gift, has ended.
         if let expiresAt, end < expiresAt, renews != false { return }
         expiresAt = event.effective(end)
+        // No renewal is awaited.
+        renews = false
         graceUntil = nil
         billingIssueAt = nil
     }

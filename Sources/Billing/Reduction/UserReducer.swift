@@ -42,7 +42,7 @@ struct UserReducer {
         if let plan, let own = effect.plan, cycles[own]?.isTrial == true { effect.plan = plan }
         let before = byTransaction[ExactText(name)] ?? StoreSubscription(transaction: name)
         var after = before
-        after.apply(effect, of: event, cycles: cycles)
+        after.apply(effect, of: event, cycles: cycles) { refundedPeriod(at: effect.started ?? event.at, $0) }
         byTransaction[ExactText(name)] = after
         if let day = after.anchorDay,
             day != before.anchorDay || effect.anchorDay != nil || effect.kind == .purchased
@@ -54,6 +54,16 @@ struct UserReducer {
             periodicPlan = plan
         }
         return .applied
+    }
+
+    /// The period of a refunded subscription in which an instant lies, of several the one that ends last.
+    private func refundedPeriod(
+        at instant: Instant,
+        _ length: PaidPeriods.Length
+    ) -> (start: Instant, end: Instant)? {
+        byTransaction.values.compactMap { $0.refundedPeriod(at: instant, length) }.max {
+            ($0.end, $0.start) < ($1.end, $1.start)
+        }
     }
 
     private func isInForce(_ event: RecordedEvent, _ transferredAt: Instant?) -> Bool {

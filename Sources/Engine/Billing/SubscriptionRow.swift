@@ -18,6 +18,9 @@ struct SubscriptionRow: Codable, Equatable {
     var environment: String?
     var eventAt: Instant?
     var anchorDay: Int?
+    var periodStartedAt: Instant?
+    var periodEndsAt: Instant?
+    var periodDay: Int?
     var store: String?
     var renews: Bool?
     var price: String?
@@ -39,6 +42,9 @@ struct SubscriptionRow: Codable, Equatable {
         case environment
         case eventAt = "event_at"
         case anchorDay = "anchor_day"
+        case periodStartedAt = "period_started_at"
+        case periodEndsAt = "period_ends_at"
+        case periodDay = "period_day"
         case store, renews, price, currency
     }
 
@@ -63,6 +69,9 @@ struct SubscriptionRow: Codable, Equatable {
         environment = subscription.environment
         eventAt = subscription.eventAt
         anchorDay = subscription.anchorDay
+        periodStartedAt = subscription.periods?.startedAt
+        periodEndsAt = subscription.periods?.endsAt
+        periodDay = subscription.periods?.anchorDay
         store = subscription.store
         renews = subscription.renews
         price = subscription.price

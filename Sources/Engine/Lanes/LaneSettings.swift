@@ -5,7 +5,7 @@ enum LaneSettings {
     /// - Parameters:
     ///   - requestTimeout: a statement is cancelled somewhat before it, so that the answer can be "nothing was counted"
     ///     instead of "unknown".
-    static func all(unknownUsersPolicy: UnknownUsersPolicy, requestTimeout: Duration) -> [(String, String)] {
+    static func all(requestTimeout: Duration) -> [(String, String)] {
         [
             // The plans that would lock rows in another order than that of the arrays. See
             // docs/decisions/0003-lock-order.md.
@@ -21,7 +21,6 @@ enum LaneSettings {
             ("lock_timeout", "\(lockTimeout(requestTimeout).milliseconds)"),
             ("statement_timeout", "\((requestTimeout * 3 / 4).milliseconds)"),
             ("idle_in_transaction_session_timeout", "\((requestTimeout * 2).milliseconds)"),
-            ("headroom.unknown_users", unknownUsersPolicy.rawValue),
         ]
     }
 

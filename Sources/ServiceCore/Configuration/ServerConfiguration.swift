@@ -80,6 +80,7 @@ public struct ServerConfiguration: Sendable {
         engine = EngineConfiguration(
             database: DatabaseTopology(""),
             unknownUsersPolicy: try settings.value(Settings.unknownUsers),
+            renewalLeeway: try settings.value(Settings.renewalLeeway),
             manageURL: try settings.value(Settings.manageURL),
             language: try settings.value(Settings.language),
             lanes: try settings.value(Settings.lanes),

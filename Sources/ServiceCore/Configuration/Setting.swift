@@ -131,6 +131,20 @@ extension Setting<Duration> {
     }
 }
 
+extension Setting<Duration> {
+    /// A number of seconds, or with a unit: `90m`, `1h`, `3d`.
+    init(_ name: String, default text: String, daysMaximum: Int, _ meaning: String) {
+        let range = "0 to \(daysMaximum)d, such as 90s, 30m, 1h or 2d; without a unit in seconds"
+        self.init(name, defaultText: text, range: range, meaning: meaning) { text in
+            guard let match = text?.wholeMatch(of: /([0-9]{1,6})([smhd]?)/), let number = Int(match.1) else {
+                return nil
+            }
+            let seconds = number * (["m": 60, "h": 3_600, "d": 86_400][match.2] ?? 1)
+            return seconds <= daysMaximum * 86_400 ? .seconds(seconds) : nil
+        }
+    }
+}
+
 extension Setting<Bool> {
     /// - Parameter words: the default first.
     init(_ name: String, _ words: (Bool, String), _ others: (Bool, String), _ meaning: String) {

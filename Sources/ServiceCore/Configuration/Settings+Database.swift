@@ -31,6 +31,13 @@ extension Settings {
         "what a user without a plan gets. trial: the trial, from the first counted message on; free: the plan free; "
             + "deny: nothing"
     )
+    static let renewalLeeway = Setting<Duration>(
+        "renewal-leeway",
+        default: "1h",
+        daysMaximum: 3,
+        "how long a subscription that renews keeps access after the end of the paid time, until the store's event "
+            + "arrives. It counts in the period that has ended"
+    )
     static let userNamespace = Setting<UserNamespace?>(
         "user-namespace",
         "the namespace for users without UUIDs: a text of 1 to 255 bytes without spaces and control characters then "
@@ -127,7 +134,8 @@ extension Settings {
     )
 
     public static let ofDatabase: [any SettingDefinition] = [
-        unknownUsers, userNamespace, manageURL, language, allowsWhenUnavailable, lanes, batchMaximum, queueMaximum,
+        unknownUsers, renewalLeeway, userNamespace, manageURL, language, allowsWhenUnavailable, lanes, batchMaximum,
+        queueMaximum,
         queueWait, requestTimeout, connectTimeout, primaryLease, reportTimeout, changesPoll, keysKeepDays,
         billingSessions,
     ]

@@ -45,8 +45,9 @@ enum StripeAllowlist {
 
     private static let subscription: Fields = [
         "id": .field(.text), "object": .informative(.word), "customer": .customer, "status": .field(.word),
-        "start_date": .field(.seconds), "current_period_start": .field(.seconds),
-        "current_period_end": .field(.seconds), "trial_start": .field(.seconds), "trial_end": .field(.seconds),
+        "start_date": .field(.seconds), "billing_cycle_anchor": .field(.seconds),
+        "current_period_start": .field(.seconds), "current_period_end": .field(.seconds),
+        "trial_start": .field(.seconds), "trial_end": .field(.seconds),
         "cancel_at": .field(.seconds), "cancel_at_period_end": .field(.flag), "canceled_at": .informative(.seconds),
         "ended_at": .field(.seconds), "collection_method": .informative(.word), "currency": .informative(.word),
         "pause_collection": .object(["behavior": .informative(.word)]),

@@ -186,6 +186,7 @@ struct StripeSubscription {
         if started == nil { started = try fields.seconds("start_date") }
         var effect = try effect(kind, expires: end)
         effect.started = started.flatMap { $0 <= end ? $0 : nil }
+        effect.anchor = try fields.seconds("billing_cycle_anchor")
         if let price = item.price { effect.sale = BillingEffect.Sale(price) }
         return effect
     }

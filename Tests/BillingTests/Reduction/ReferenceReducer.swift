@@ -196,6 +196,12 @@ extension ReferenceReducer {
 
     private func pay(_ subscription: inout StoreSubscription, _ effect: BillingEffect, _ event: RecordedEvent) {
         let before = subscription
+        if effect.kind == .renewed, let started = effect.started, let newest = before.newestPaymentAt, started < newest,
+            let end = effect.expires, before.expiresAt == nil || end <= before.expiresAt!
+        {
+            return
+        }
+        if effect.isUnpaid != true { subscription.newestPaymentAt = effect.started ?? before.newestPaymentAt }
         subscription.plan = effect.plan ?? before.nextPlan ?? before.plan
         subscription.product = effect.product ?? before.nextProduct ?? before.product
         subscription.expiresAt = effect.expires
@@ -244,6 +250,7 @@ extension ReferenceReducer {
         let isOfEarlierPeriod = subscription.expiresAt.map { end < $0 } ?? false
         if isOfEarlierPeriod, subscription.renews ?? true, fault != .earlierExpiryCounts { return }
         subscription.expiresAt = atOnce(end, event)
+        subscription.renews = false
         subscription.graceUntil = nil
         subscription.billingIssueAt = nil
     }

@@ -120,7 +120,7 @@ struct EventOrderTests {
             ) - 'user',
             'audited', (
                 select after - '{transaction,bought,product,paid_until,grace_until,billing_issue,unsubscribed,revoked,
-                    next_plan,next_product}'::text[]
+                    next_plan,next_product,renews,period_started_at,period_ends_at,period_day}'::text[]
                 from headroom.audit_log as l where l.user_id = '\(user(number))' and not l.after ? 'outcome'
                 order by id desc limit 1
             )

@@ -11,7 +11,7 @@ extension Session {
                 "lane",
                 DatabaseTopology(database.conninfo),
                 connectTimeout: waitLimit,
-                settings: LaneSettings.all(unknownUsersPolicy: .trial, requestTimeout: waitLimit * 4)
+                settings: LaneSettings.all(requestTimeout: waitLimit * 4)
             )
         )
         try await session.run { connection in try connection.prepare(name, sql, deadline: .now + waitLimit) }

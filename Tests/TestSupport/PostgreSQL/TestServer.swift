@@ -45,6 +45,8 @@ public enum TestServer {
             // Test data need not survive a power loss.
             additionalSettings: [
                 ("fsync", "off"), ("shared_buffers", "64MB"), ("max_wal_size", "256MB"), ("max_connections", "500"),
+                // Tests of the leeway set it.
+                ("headroom.renewal_leeway", "0"),
                 // It would visit the databases of all tests in turn, a thousand in the end, which live for seconds.
                 ("autovacuum", "off"),
             ]

@@ -77,7 +77,10 @@ begin
         where usage.bucket = headroom.bucket_of(v_giver) and usage.user_id = v_giver and (
             usage.billing_period = any(v_plans)
             or periods.cycle is not null and headroom.now() < coalesce(
-                usage.resets_at, headroom.period_start(
+                usage.resets_at + case
+                    when usage.renews then headroom.renewal_leeway() else interval '0'
+                end,
+                headroom.period_start(
                     periods.cycle,
                     headroom.next_period_day(periods.cycle, headroom.label_day(usage.billing_period)), 1, 'UTC'
                 )
@@ -90,10 +93,11 @@ begin
         select * into v_plan from headroom.plans as plans where plans.plan = v_plan_name;
         v_before := headroom.lock_usage(v_receiver, v_period);
         insert into public.message_usage as usage (
-            bucket, user_id, billing_period, message_count, updated_at, plan, plan_limit, "limit", resets_at
+            bucket, user_id, billing_period, message_count, updated_at, plan, plan_limit, "limit", started_at, resets_at
         ) values (
             headroom.bucket_of(v_receiver), v_receiver, v_period, v_messages, headroom.now(), v_plan.plan,
-            v_plan.allowance, v_plan.allowance, v_ends_at
+            v_plan.allowance, v_plan.allowance,
+            case when v_period = v_entitlement.billing_period then v_entitlement.started_at end, v_ends_at
         )
         on conflict (user_id, billing_period) do update
         set message_count = excluded.message_count, updated_at = excluded.updated_at, usable_until = '-infinity'

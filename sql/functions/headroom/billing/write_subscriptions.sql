@@ -25,7 +25,7 @@ declare
     v_previous_plan text;
     v_store_trial_started_at timestamptz;
     v_trial_used_up_at timestamptz;
-    v_subscription record;
+    v_subscription headroom.subscriptions;
     v_bucket constant smallint := headroom.bucket_of(v_user_id);
 begin
     select * into v_subscriber_before from headroom.subscribers
@@ -46,38 +46,17 @@ begin
         where bucket = v_bucket and user_id = v_user_id
             and original_transaction_id in (select jsonb_array_elements_text(p_user -> 'removed'));
     end if;
-    for v_subscription in
-        select written.*
-        from jsonb_to_recordset(p_user -> 'subscriptions') as written (
-            original_transaction_id text, plan text, started_at timestamptz, expires_at timestamptz,
-            grace_until timestamptz, billing_issue_at timestamptz, unsubscribed_at timestamptz, revoked_at timestamptz,
-            product text, next_plan text, next_product text, environment text, event_at timestamptz,
-            anchor_day smallint, store text, renews boolean, price text, currency text
-        )
-    loop
-        insert into headroom.subscriptions (
-            bucket, user_id, original_transaction_id, plan, started_at, expires_at, grace_until, billing_issue_at,
-            unsubscribed_at, revoked_at, product, next_plan, next_product, environment, event_at, anchor_day, store,
-            renews, price, currency
-        )
-        values (
-            v_bucket, v_user_id, v_subscription.original_transaction_id, v_subscription.plan,
-            v_subscription.started_at, v_subscription.expires_at, v_subscription.grace_until,
-            v_subscription.billing_issue_at, v_subscription.unsubscribed_at, v_subscription.revoked_at,
-            v_subscription.product, v_subscription.next_plan, v_subscription.next_product, v_subscription.environment,
-            v_subscription.event_at, v_subscription.anchor_day, v_subscription.store, v_subscription.renews,
-            v_subscription.price, v_subscription.currency
-        )
-        on conflict (bucket, user_id, original_transaction_id) do update
-        set (
-            plan, started_at, expires_at, grace_until, billing_issue_at, unsubscribed_at, revoked_at, product,
-            next_plan, next_product, environment, event_at, anchor_day, store, renews, price, currency
-        ) = row(
-            excluded.plan, excluded.started_at, excluded.expires_at, excluded.grace_until, excluded.billing_issue_at,
-            excluded.unsubscribed_at, excluded.revoked_at, excluded.product, excluded.next_plan,
-            excluded.next_product, excluded.environment, excluded.event_at, excluded.anchor_day, excluded.store,
-            excluded.renews, excluded.price, excluded.currency
+    -- The loop counts, because one over the elements as rows opens a cursor even without elements.
+    for v_index in 0 .. coalesce(jsonb_array_length(p_user -> 'subscriptions'), 0) - 1 loop
+        v_subscription := jsonb_populate_record(
+            null::headroom.subscriptions,
+            p_user -> 'subscriptions' -> v_index || jsonb_build_object('bucket', v_bucket, 'user_id', v_user_id)
         );
+        -- Not an update, which would name each column.
+        delete from headroom.subscriptions
+        where bucket = v_bucket and user_id = v_user_id
+            and original_transaction_id = v_subscription.original_transaction_id;
+        insert into headroom.subscriptions values (v_subscription.*);
     end loop;
     entitlement := headroom.entitlement(v_user_id, headroom.now(), 'deny');
     perform headroom.apply_entitlement(v_user_id, entitlement);

@@ -69,10 +69,12 @@ begin
         return;
     end if;
 
-    insert into public.message_usage (bucket, user_id, billing_period, updated_at, plan, plan_limit, "limit")
+    insert into public.message_usage (
+        bucket, user_id, billing_period, updated_at, plan, plan_limit, "limit", started_at
+    )
     values (
         headroom.bucket_of(p_user_id), p_user_id, v_period, p_at, p_entitlement.plan, p_entitlement.allowance,
-        p_entitlement.allowance
+        p_entitlement.allowance, p_entitlement.started_at
     )
     on conflict (user_id, billing_period) do nothing;
     v_row := headroom.lock_usage(p_user_id, v_period);

@@ -45,12 +45,16 @@ begin
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         order by usage.billing_period for update
     ) as locked;
-    -- A new anchor day changes the end of the open month. Transfers and refunds read it from the row.
+    -- A payment or a new anchor day changes the end of the open period. A period that was paid ends the one before it.
+    -- Transfers and refunds read the end from the row.
     update public.message_usage as usage
     set usable_until = '-infinity',
         resets_at = case
             when usage.billing_period = p_entitlement.billing_period and usage.resets_at is not null
                 then coalesce(p_entitlement.resets_at, usage.resets_at)
+            when v_period is not null and usage.started_at < p_entitlement.started_at
+                and headroom.label_cycle(usage.billing_period) = p_entitlement.cycle
+                then least(usage.resets_at, p_entitlement.started_at)
             else usage.resets_at
         end,
         window_ends_at = headroom.window_end(usage.window_opened_at, usage.window_ends_at, v_window_seconds)
@@ -59,6 +63,8 @@ begin
         and (
             usage.usable_until > '-infinity'
             or usage.billing_period = p_entitlement.billing_period and usage.resets_at <> p_entitlement.resets_at
+            or usage.billing_period <> v_period and usage.started_at < p_entitlement.started_at
+            and usage.resets_at > p_entitlement.started_at
             or usage.window_ends_at
                 > headroom.window_end(usage.window_opened_at, usage.window_ends_at, v_window_seconds)
         );

@@ -12,6 +12,7 @@ with constants as (
         headroom.now() as now,
         -- A row that is dated later was written while the clock was ahead.
         headroom.now() + interval '1 hour' as latest,
+        headroom.renewal_leeway() as leeway,
         revised.revision, policies.policy,
         case policies.policy when 'trial' then 'trial' else 'free' end as starting_plan,
         array(
@@ -48,11 +49,13 @@ inputs as (
     select
         users.bucket, users.user_id, users.newest_period, users.may_have_window,
         (select constants.now from constants) as now, (select constants.policy from constants) as policy,
-        coalesce(subscriber.anchor_day, 1)::integer as anchor_day, spent.messages as spent_messages,
+        (select constants.leeway from constants) as leeway, coalesce(subscriber.anchor_day, 1)::integer as anchor_day,
+        spent.messages as spent_messages,
         subscription.original_transaction_id as transaction_id, plans.plan, plans.cycle,
         plans.allowance, plans.enforced, plans.trial_days,
         subscription.started_at, subscription.expires_at, subscription.grace_until, subscription.billing_issue_at,
-        subscription.unsubscribed_at, subscription.revoked_at, subscription.renews,
+        subscription.unsubscribed_at, subscription.revoked_at, subscription.renews, subscription.period_started_at,
+        subscription.period_ends_at, subscription.period_day,
         coalesce(
             least(subscriber.trial_started_at, subscriber.store_trial_started_at), spent.trial_started_at
         ) as trial_started_at,
@@ -102,8 +105,9 @@ judged as (
     select
         inputs.bucket, inputs.user_id, inputs.newest_period, inputs.may_have_window, inputs.now, inputs.anchor_day,
         inputs.spent_messages, inputs.transaction_id, inputs.plan, inputs.cycle, inputs.allowance, inputs.enforced,
+        inputs.period_started_at, inputs.period_ends_at, inputs.period_day, inputs.expires_at as paid_until,
         judgement.started_at, judgement.ends_at, judgement.state, judgement.denial_reason,
-        max(judgement.bought_until) over same_user as paid_until
+        judgement.counts_at, max(judgement.bought_until) over same_user as bought_until
     from inputs
     left join lateral headroom.judged_subscription(
         inputs.now, inputs.policy, inputs.transaction_id, inputs.plan, inputs.cycle, inputs.trial_days,
@@ -111,7 +115,7 @@ judged as (
             inputs.user_id, inputs.transaction_id, inputs.plan, inputs.started_at, inputs.now
         ),
         inputs.expires_at, inputs.grace_until, inputs.billing_issue_at, inputs.unsubscribed_at, inputs.revoked_at,
-        inputs.renews, inputs.trial_started_at, inputs.trial_ends_at
+        inputs.renews, inputs.trial_started_at, inputs.trial_ends_at, inputs.leeway
     ) as judgement on true
     window same_user as (partition by inputs.bucket, inputs.user_id)
 ),
@@ -125,7 +129,7 @@ ranked as (
                 judged.plan is not null,
                 headroom.subscription_rank(
                     judged.plan, judged.cycle, judged.allowance, judged.enforced, judged.state, judged.denial_reason,
-                    judged.started_at, judged.paid_until
+                    judged.started_at, judged.bought_until
                 ),
                 coalesce(judged.ends_at, 'infinity') desc, judged.transaction_id desc
         ) as place
@@ -134,48 +138,71 @@ ranked as (
 chosen as (
     select
         ranked.*, coalesce(plans.time_zone, 'UTC') as time_zone, plans.window_messages, plans.window_seconds,
-        plans.gentle_percent, plans.prominent_percent,
-        headroom.period_day(
-            ranked.cycle, ranked.now, ranked.anchor_day, coalesce(plans.time_zone, 'UTC')
-        ) as clock_day
+        plans.gentle_percent, plans.prominent_percent, period.begins_at as paid_from, period.resets_at as paid_reset
     from ranked
     left join headroom.plans as plans on plans.plan = ranked.plan
+    left join lateral headroom.paid_period(
+        ranked.cycle, ranked.period_started_at, ranked.period_ends_at, ranked.period_day, ranked.paid_until,
+        ranked.counts_at
+    ) as period on true
     where ranked.place = 1
+    order by null::boolean
+),
+clocked as (
+    select
+        chosen.*,
+        coalesce(
+            (chosen.paid_from at time zone 'UTC')::date,
+            headroom.period_day(chosen.cycle, chosen.counts_at, chosen.anchor_day, chosen.time_zone)
+        ) as clock_day
+    from chosen
     order by null::boolean
 ),
 opened as (
     select
-        chosen.*,
+        clocked.*,
+        clocked.newest_period > headroom.period_label(clocked.cycle, clocked.clock_day)
+        or clocked.paid_from is not null
+        and clocked.newest_period = headroom.period_label(clocked.cycle, clocked.clock_day) as may_have_other_rows,
         case
-            when chosen.newest_period > headroom.period_label(chosen.cycle, chosen.clock_day) then headroom.open_day(
-                chosen.user_id, chosen.cycle, chosen.clock_day, chosen.now
-            )
-            else chosen.clock_day
+            when clocked.newest_period > headroom.period_label(clocked.cycle, clocked.clock_day)
+                and clocked.paid_from is null
+                then headroom.open_day(clocked.user_id, clocked.cycle, clocked.clock_day, clocked.now)
+            else clocked.clock_day
         end as day,
         case
-            when chosen.clock_day is null then chosen.spent_messages
-            when chosen.newest_period > headroom.period_label(
-                chosen.cycle, headroom.next_period_day(chosen.cycle, chosen.clock_day)
+            when clocked.clock_day is null then clocked.spent_messages
+            when clocked.newest_period > headroom.period_label(
+                clocked.cycle, headroom.next_period_day(clocked.cycle, clocked.clock_day)
             ) then headroom.later_messages(
-                chosen.user_id, chosen.cycle, chosen.clock_day, chosen.now
+                clocked.user_id, clocked.cycle, clocked.clock_day, clocked.now
             )
         end as other_messages
-    from chosen
+    from clocked
     order by null::boolean
 )
 select
     opened.bucket, opened.user_id, opened.may_have_window, opened.transaction_id is not null as has_subscription,
     opened.plan, opened.cycle, opened.state, opened.denial_reason,
-    coalesce(headroom.period_label(opened.cycle, opened.day), opened.plan) as billing_period,
+    case
+        when opened.may_have_other_rows then headroom.row_label(
+            opened.user_id, opened.cycle, headroom.period_label(opened.cycle, opened.day), opened.paid_from,
+            opened.paid_reset
+        )
+        else coalesce(headroom.period_label(opened.cycle, opened.day), opened.plan)
+    end as billing_period,
     case when opened.denial_reason = 'no_subscription' then 0 else opened.allowance end as allowance,
     case
         when opened.plan is not null then coalesce(
-            headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone),
+            opened.paid_from, headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone),
             opened.started_at, opened.now
         )
     end as started_at,
-    headroom.period_start(
-        opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day, opened.time_zone
+    greatest(
+        coalesce(opened.paid_reset, headroom.period_start(
+            opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day, opened.time_zone
+        )),
+        case when opened.day is not null and opened.counts_at < opened.now then opened.ends_at end
     ) as resets_at,
     opened.ends_at as expires_at, opened.other_messages as spent_messages, opened.gentle_percent,
     opened.prominent_percent, opened.enforced, opened.window_messages, opened.window_seconds

@@ -7,7 +7,8 @@
 -- In PL/pgSQL, so that a session plans the query once; by itself PostgreSQL would plan it again for each single user,
 -- which takes ten times as long as its execution. "inputs" has a row for each subscription, and one for a user without
 -- any. "judged" sees all subscriptions of a user and "chosen" keeps one (headroom.subscription_rank). A plan with
--- periods then gets the one of p_at (clock_day, headroom.period_day), and the one that is open (day,
+-- periods then gets the one of p_at: of a store's subscription the one that was paid (paid_from, headroom.paid_period),
+-- else that of the calendar (clock_day, headroom.period_day), of which an already used later one may be open (day,
 -- headroom.open_day). Nothing is sorted by ORDER BY ordinal, because the rows come in that order; it keeps the result
 -- of a step from being computed for each use.
 --
@@ -21,6 +22,7 @@ create or replace function headroom.entitlements(
 as $$
 declare
     v_rows integer;
+    v_leeway constant interval := headroom.renewal_leeway();
     v_starting_plan constant text := case p_unknown_users_policy when 'trial' then 'trial' else 'free' end;
 begin
     return query
@@ -32,7 +34,8 @@ begin
             coalesce(plans.time_zone, 'UTC') as time_zone, plans.allowance, plans.enforced, plans.window_messages,
             plans.window_seconds, plans.trial_days, subscription.started_at, subscription.expires_at,
             subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
-            subscription.revoked_at, subscription.renews,
+            subscription.revoked_at, subscription.renews, subscription.period_started_at, subscription.period_ends_at,
+            subscription.period_day,
             coalesce(subscriber.trial_started_at, spent.trial_started_at) as trial_started_at,
             coalesce(subscriber.trial_ends_at, spent.trial_ends_at) as trial_ends_at
         from unnest(p_users) with ordinality as request (user_id, ordinal)
@@ -92,71 +95,107 @@ begin
         select
             inputs.ordinal, inputs.user_id, inputs.anchor_day, inputs.previous_plan, inputs.spent_messages,
             inputs.transaction_id, inputs.plan, inputs.cycle, inputs.time_zone, inputs.allowance, inputs.enforced,
-            inputs.window_messages, inputs.window_seconds, judgement.started_at, judgement.ends_at,
-            judgement.renews, judgement.state, judgement.denial_reason,
+            inputs.window_messages, inputs.window_seconds, inputs.period_started_at, inputs.period_ends_at,
+            inputs.period_day, inputs.expires_at as paid_until, judgement.started_at, judgement.ends_at,
+            judgement.renews, judgement.state, judgement.denial_reason, judgement.counts_at,
             -- A change of any subscription may change which of them applies.
             min(judgement.changes_at) over same_user as next_change_at,
-            max(judgement.bought_until) over same_user as paid_until
+            max(judgement.bought_until) over same_user as bought_until
         from inputs
         cross join lateral headroom.judged_subscription(
             p_at, p_unknown_users_policy, inputs.transaction_id, inputs.plan, inputs.cycle, inputs.trial_days,
             headroom.trial_start(inputs.user_id, inputs.transaction_id, inputs.plan, inputs.started_at, p_at),
             inputs.expires_at, inputs.grace_until, inputs.billing_issue_at, inputs.unsubscribed_at,
-            inputs.revoked_at, inputs.renews, inputs.trial_started_at, inputs.trial_ends_at
+            inputs.revoked_at, inputs.renews, inputs.trial_started_at, inputs.trial_ends_at, v_leeway
         ) as judgement
         window same_user as (partition by inputs.ordinal)
     ),
     chosen as (
-        select distinct on (judged.ordinal)
-            judged.*,
-            headroom.period_day(judged.cycle, p_at, judged.anchor_day, judged.time_zone) as clock_day
+        select distinct on (judged.ordinal) judged.*
         from judged
         order by
             judged.ordinal,
             headroom.subscription_rank(
                 judged.plan, judged.cycle, judged.allowance, judged.enforced, judged.state, judged.denial_reason,
-                judged.started_at, judged.paid_until
+                judged.started_at, judged.bought_until
             ),
             coalesce(judged.ends_at, 'infinity') desc, judged.transaction_id desc
     ),
+    paid as (
+        select chosen.*, period.begins_at as paid_from, period.resets_at as paid_reset
+        from chosen
+        left join lateral headroom.paid_period(
+            chosen.cycle, chosen.period_started_at, chosen.period_ends_at, chosen.period_day, chosen.paid_until,
+            chosen.counts_at
+        ) as period on true
+        order by chosen.ordinal
+    ),
     clocked as (
         select
-            chosen.*,
+            paid.*,
+            coalesce(
+                (paid.paid_from at time zone 'UTC')::date,
+                headroom.period_day(paid.cycle, paid.counts_at, paid.anchor_day, paid.time_zone)
+            ) as clock_day
+        from paid
+        order by paid.ordinal
+    ),
+    compared as (
+        select
+            clocked.*,
             -- Rarely true.
-            case when chosen.clock_day is null then false else coalesce((
+            case when clocked.clock_day is null then false else coalesce((
                 select true from public.message_usage as usage
-                where usage.bucket = p_bucket and usage.user_id = chosen.user_id
-                    and usage.billing_period > headroom.period_label(chosen.cycle, chosen.clock_day)
-                    and headroom.label_cycle(usage.billing_period) = chosen.cycle
+                where usage.bucket = p_bucket and usage.user_id = clocked.user_id
+                    and usage.billing_period >= headroom.period_label(clocked.cycle, clocked.clock_day)
+                    and (
+                        usage.billing_period <> headroom.period_label(clocked.cycle, clocked.clock_day)
+                        or usage.started_at <> clocked.paid_from
+                    )
+                    and headroom.label_cycle(usage.billing_period) = clocked.cycle
                 limit 1
-            ), false) end as has_later_period
-        from chosen
-        order by chosen.ordinal
+            ), false) end as has_other_rows
+        from clocked
+        order by clocked.ordinal
     ),
     opened as (
         select
-            clocked.*,
+            compared.*,
             case
-                when clocked.has_later_period
-                    then headroom.open_day(clocked.user_id, clocked.cycle, clocked.clock_day, p_at)
-                else clocked.clock_day
+                when compared.has_other_rows and compared.paid_from is null
+                    then headroom.open_day(compared.user_id, compared.cycle, compared.clock_day, p_at)
+                else compared.clock_day
             end as day
-        from clocked
-        order by clocked.ordinal
+        from compared
+        order by compared.ordinal
     ),
     bounded as (
         select
             opened.*,
-            headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone) as begins_at,
-            headroom.period_start(
-                opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day, opened.time_zone
-            ) as resets_at
+            coalesce(
+                opened.paid_from,
+                headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone)
+            ) as begins_at,
+            -- Of a renewal that is awaited, it is over already.
+            greatest(
+                coalesce(opened.paid_reset, headroom.period_start(
+                    opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day,
+                    opened.time_zone
+                )),
+                case when opened.day is not null and opened.counts_at < p_at then opened.ends_at end
+            ) as resets_at,
+            headroom.period_label(opened.cycle, opened.day) as label
         from opened
     )
     select
         bounded.user_id, bounded.transaction_id is not null, bounded.plan, bounded.cycle, bounded.state,
         bounded.denial_reason,
-        coalesce(headroom.period_label(bounded.cycle, bounded.day), bounded.plan),
+        case
+            when bounded.has_other_rows then headroom.row_label(
+                bounded.user_id, bounded.cycle, bounded.label, bounded.paid_from, bounded.paid_reset
+            )
+            else coalesce(bounded.label, bounded.plan)
+        end,
         case when bounded.denial_reason = 'no_subscription' then 0 else bounded.allowance end,
         coalesce(bounded.begins_at, bounded.started_at, p_at), bounded.resets_at, bounded.ends_at,
         case
@@ -167,7 +206,7 @@ begin
         (select revised.revision from headroom.plan_revision as revised),
         case
             when bounded.day is null then bounded.spent_messages::integer
-            when bounded.has_later_period
+            when bounded.has_other_rows
                 then headroom.later_messages(bounded.user_id, bounded.cycle, bounded.clock_day, p_at)
         end,
         bounded.enforced, bounded.window_messages, bounded.window_seconds

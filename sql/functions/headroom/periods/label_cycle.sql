@@ -7,10 +7,11 @@ create or replace function headroom.label_cycle(p_label text) returns text
     language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_cycle constant text := case length(p_label) when 7 then 'monthly' when 8 then 'weekly' when 10 then 'daily' end;
+    v_base constant text := split_part(p_label, '.', 1);
+    v_cycle constant text := case length(v_base) when 7 then 'monthly' when 8 then 'weekly' when 10 then 'daily' end;
 begin
     -- Not for a text of another form, nor for a day or a week that does not exist.
-    return case when p_label = headroom.period_label(v_cycle, headroom.label_day(p_label)) then v_cycle end;
+    return case when v_base = headroom.period_label(v_cycle, headroom.label_day(p_label)) then v_cycle end;
 end
 $$;
 grant execute on function headroom.label_cycle(text) to headroom_operator, headroom_dashboard;

@@ -20,6 +20,8 @@ with constants as (
     select
         revised.revision,
         headroom.now() as now,
+        -- A period that has ended may go on counting until its renewal is reported.
+        headroom.now() - headroom.renewal_leeway() as latest_reset,
         -- A row that is dated later was written while the clock was ahead.
         headroom.now() + interval '1 hour' as latest,
         -- An edit of the plan's time zone moves the end of a day or a week by less than two days.
@@ -65,15 +67,20 @@ select
     usage.plan_limit, usage.plan, usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.updated_at,
     usage.ctid, plans.allowance, plans.gentle_percent, plans.prominent_percent, plans.enforced,
     coalesce(
-        usage.resets_at <= (select constants.now from constants) and usage.usable_until > '-infinity'
+        usage.resets_at <= case
+            when usage.renews then (select constants.latest_reset from constants)
+            else (select constants.now from constants)
+        end and usage.usable_until > '-infinity'
         and (
             usage.plan_revision = (select constants.revision from constants)
             or usage.resets_at <= (select constants.latest_end from constants)
-            or length(usage.billing_period) = 7
+            or length(split_part(usage.billing_period, '.', 1)) = 7
         ),
         false
     )
-    or usage.billing_period <> all((select constants.labels from constants)::text[]) as has_ended,
+    or split_part(usage.billing_period, '.', 1) <> all((select constants.labels from constants)::text[])
+    -- An extension moves the end of a period that was paid.
+    and (usage.resets_at > (select constants.latest_reset from constants)) is not true as has_ended,
     -- By itself, because a condition on it is evaluated before the standing.
     usage.usable_until > (select constants.now from constants)
     and usage.plan_revision = (select constants.revision from constants)
@@ -83,13 +90,17 @@ select
             and usage.plan_revision = (select constants.revision from constants)
             and usage.updated_at <= (select constants.latest from constants)
             then 'u'::"char"
-        when usage.resets_at <= (select constants.now from constants) and usage.usable_until > '-infinity'
+        when usage.resets_at <= case
+            when usage.renews then (select constants.latest_reset from constants)
+            else (select constants.now from constants)
+        end and usage.usable_until > '-infinity'
             and (
                 usage.plan_revision = (select constants.revision from constants)
                 or usage.resets_at <= (select constants.latest_end from constants)
-                or length(usage.billing_period) = 7
+                or length(split_part(usage.billing_period, '.', 1)) = 7
             )
-            or usage.billing_period <> all((select constants.labels from constants)::text[])
+            or split_part(usage.billing_period, '.', 1) <> all((select constants.labels from constants)::text[])
+            and (usage.resets_at > (select constants.latest_reset from constants)) is not true
             then 'o'::"char"
         else (
             select case
@@ -116,12 +127,14 @@ select
                         else 'w'::"char"
                     end
                 when count(*) = 0 then '?'::"char"
-                -- From the anchor day on, this month's period is open.
+                -- From the anchor day on, this month's period is open. A period that was paid has another day.
                 when usage.billing_period < (select constants.month from constants)
                     and headroom.label_cycle(usage.billing_period) = 'monthly' and (
                         select subscriber.anchor_day from headroom.subscribers as subscriber
                         where subscriber.bucket = usage.bucket and subscriber.user_id = usage.user_id
                     ) <= (select constants.day from constants)
+                    and bool_and(subscription.period_started_at is null)
+                    and (usage.renews and usage.resets_at > (select constants.latest_reset from constants)) is not true
                     then 'o'::"char"
                 when plans.cycle = 'trial' and usage.plan = usage.billing_period and not bool_or(
                         subscription.plan = usage.plan

@@ -1,0 +1,263 @@
+"""The periods that were paid: what each of several purchases, renewals, changes and ends gives, in the stores' own events."""
+
+from support.service import command
+from support.stores import revenuecat, seconds, stripe_refund, stripe_subscription
+from support.webhooks import Webhooks
+from support.wire import Answer
+
+BOUGHT, ENDS = "2026-03-05T18:00:00Z", "2026-04-05T18:00:00Z"
+
+
+class Periods(Webhooks):
+    CLOCK = BOUGHT
+
+    def setUp(self):
+        super().setUp()
+        self.buyer, self.sold = self.user(), self.transaction()
+
+    def event(self, kind, at, start=None, end=None, transaction=None, **fields):
+        """An event of RevenueCat at that instant, by the clock too."""
+        self.set_clock(at)
+        for name, value in (("purchased_at_ms", start), ("expiration_at_ms", end)):
+            if value:
+                fields[name] = value
+        answer = self.deliver(revenuecat(kind, at, self.buyer, transaction or self.sold, **fields))
+        self.assertEqual(answer["outcome"], "applied", answer)
+
+    def stripe(self, kind, status, at, *period, transaction=None, **fields):
+        self.set_clock(at)
+        event = stripe_subscription(kind, status, at, self.buyer, transaction or self.sold, period, **fields)
+        self.assertEqual(self.deliver(event)["outcome"], "applied")
+
+    def consume(self, messages, status="ALLOWED", at=None):
+        if at:
+            self.set_clock(at)
+        answer = Answer(self.send_command(f"CONSUME {self.buyer} {messages}"))
+        self.assertEqual(answer.status, status, answer.text)
+        return answer
+
+    def assert_period(self, period, used, resets, at=None, **fields):
+        """By TCP, by HTTP and in SQL."""
+        if at:
+            self.set_clock(at)
+        expected = {"period": period, "used": used, "resets": resets, **fields}
+        usage = Answer(self.send_command(f"USAGE {self.buyer}"))
+        self.assertEqual({name: usage.used if name == "used" else usage.get(name) for name in expected}, expected, usage.text)
+        over_http = self.service.http("GET", f"/v1/usage/{self.buyer}").json
+        self.assertEqual((over_http["period"], over_http["used"], over_http["resets"]), (period, used, resets))
+        in_sql = self.psql.run(f"select period, used, resets, state from current_usage where user_id = '{self.buyer}'")
+        self.assertEqual(in_sql, [[period, str(used), resets, usage["state"]]])
+
+    def buy(self, start=BOUGHT, end=ENDS, **fields):
+        self.event("INITIAL_PURCHASE", start, start, end, **fields)
+
+
+class PaidPeriods(Periods):
+    def test_who_cancels_has_no_second_allowance_in_the_last_hours(self):
+        self.buy()
+        self.consume(800)
+        self.event("CANCELLATION", "2026-03-10T12:00:00Z", cancel_reason="UNSUBSCRIBE", expiration_at_ms=ENDS)
+        self.consume(1, "BLOCKED", at="2026-04-05T00:01:00Z")
+        self.assert_period("2026-03", 800, ENDS, state="cancelled")
+
+    def test_a_purchase_after_a_lapse_begins_a_new_run(self):
+        self.buy("2026-01-05T18:00:00Z", "2026-02-05T18:00:00Z")
+        self.event("EXPIRATION", "2026-02-05T18:01:00Z", end="2026-02-05T18:00:00Z")
+        self.event("RENEWAL", "2026-04-20T09:00:05Z", "2026-04-20T09:00:00Z", "2026-05-20T09:00:00Z")
+        self.consume(800)
+        self.assert_period("2026-04", 800, "2026-05-20T09:00:00Z", renews="2026-05-20T09:00:00Z")
+        self.consume(1, "BLOCKED", at="2026-05-05T00:05:00Z")
+
+    def test_a_renewal_begins_where_the_paid_time_ended(self):
+        self.buy()
+        self.consume(300)
+        self.event("RENEWAL", "2026-04-05T17:30:00Z", "2026-04-05T17:29:58Z", "2026-05-05T18:00:00Z")
+        self.assert_period("2026-03", 300, ENDS)
+        self.assert_period("2026-04", 0, "2026-05-05T18:00:00Z", at=ENDS)
+        self.event("RENEWAL", "2026-05-06T18:00:00Z", "2026-05-06T18:00:00Z", "2026-06-06T18:00:00Z")
+        self.assert_period("2026-05", 0, "2026-06-06T18:00:00Z")
+
+    def test_stripes_restarted_cycle_begins_anew(self):
+        self.stripe("created", "active", BOUGHT, BOUGHT, ENDS, billing_cycle_anchor=...)
+        self.consume(800)
+        restarted = ("2026-03-20T10:00:00Z", "2026-04-20T10:00:00Z")
+        self.stripe("updated", "active", restarted[0], *restarted, previous={"billing_cycle_anchor": 1, "latest_invoice": "in_1"})
+        self.assert_period("2026-03.2", 0, restarted[1], renews=restarted[1])
+        self.consume(800)
+        self.consume(1, "BLOCKED", at="2026-04-05T18:01:00Z")
+        rows = self.psql.run(
+            "select billing_period, message_count, resets_at at time zone 'UTC' from message_usage"
+            f" where user_id = '{self.buyer}' order by billing_period"
+        )
+        self.assertEqual(rows, [["2026-03", "800", "2026-03-20 10:00:00"], ["2026-03.2", "800", "2026-04-20 10:00:00"]])
+        history = self.service.http("GET", f"/v1/history/{self.buyer}").json
+        self.assertEqual([period["period"] for period in history["periods"]], ["2026-03.2", "2026-03"])
+
+    def test_a_year_instead_of_a_month_begins_anew_and_has_twelve_months(self):
+        self.stripe("created", "active", BOUGHT, BOUGHT, ENDS)
+        self.consume(800)
+        year = ("2026-03-20T10:00:00Z", "2027-03-20T10:00:00Z")
+        self.stripe("updated", "active", year[0], *year, previous={"items": {}, "current_period_start": 1})
+        self.assert_period("2026-03.2", 0, "2026-04-20T10:00:00Z")
+        self.assert_period("2027-02", 0, year[1], at="2027-03-20T09:59:59Z")
+
+    def test_the_plan_bought_again_begins_anew_and_moves_no_reset(self):
+        self.stripe("created", "active", "2026-03-03T10:00:00Z", "2026-03-03T10:00:00Z", "2026-04-03T10:00:00Z")
+        self.consume(800)
+        self.stripe(
+            "deleted", "canceled", "2026-03-20T09:59:00Z", "2026-03-03T10:00:00Z", "2026-04-03T10:00:00Z", ended_at="2026-03-20T09:59:00Z"
+        )
+        again = ("2026-03-20T10:00:00Z", "2026-04-20T10:00:00Z")
+        self.stripe("created", "active", again[0], *again, transaction=self.transaction())
+        self.assert_period("2026-03.2", 0, again[1])
+        self.consume(1)
+
+    def test_the_first_part_of_a_month_ends_with_the_billing_day(self):
+        start, anchor, end = "2026-03-20T10:00:00Z", "2026-04-01T00:00:00Z", "2026-05-01T00:00:00Z"
+        billed = {"billing_cycle_anchor": seconds(anchor)}
+        self.stripe("created", "active", start, start, anchor, **billed)
+        self.consume(800)
+        self.assert_period("2026-03", 800, anchor)
+        self.stripe("updated", "active", anchor, anchor, end, previous={"current_period_start": 1}, **billed)
+        self.assert_period("2026-04", 0, end)
+
+    def test_a_change_within_the_period_keeps_the_count(self):
+        self.stripe("created", "active", BOUGHT, BOUGHT, ENDS)
+        self.consume(300)
+        self.stripe("updated", "active", "2026-03-20T10:00:00Z", BOUGHT, ENDS, previous={"items": {"data": []}})
+        self.assert_period("2026-03", 300, ENDS)
+
+    def test_an_extension_moves_the_end_of_the_period_along(self):
+        extended = "2026-04-15T18:00:00Z"
+        self.buy()
+        self.consume(800)
+        self.event("SUBSCRIPTION_EXTENDED", "2026-03-20T12:00:00Z", end=extended)
+        self.consume(1, "BLOCKED", at="2026-04-06T12:00:00Z")
+        self.assert_period("2026-03", 800, extended)
+        self.event("RENEWAL", extended, extended, "2026-05-15T18:00:00Z")
+        self.assert_period("2026-04", 0, "2026-05-15T18:00:00Z")
+
+    def test_after_a_refund_a_purchase_in_the_refunded_time_keeps_the_count(self):
+        self.buy()
+        self.consume(800)
+        self.event("CANCELLATION", "2026-03-15T12:00:00Z", cancel_reason="CUSTOMER_SUPPORT", expiration_at_ms=ENDS)
+        self.buy("2026-03-20T12:00:00Z", "2026-04-20T12:00:00Z", transaction=self.transaction())
+        self.assert_period("2026-03", 800, ENDS)
+        self.assert_period("2026-04", 0, "2026-04-20T12:00:00Z", at=ENDS)
+
+    def test_after_stripes_refund_and_deletion_the_plan_bought_again_keeps_the_count(self):
+        self.stripe("created", "active", BOUGHT, BOUGHT, ENDS)
+        self.consume(800)
+        self.set_clock("2026-03-15T12:00:00Z")
+        self.deliver(stripe_refund("2026-03-15T12:00:00Z", self.sold))
+        self.stripe("deleted", "canceled", "2026-03-15T12:01:00Z", BOUGHT, ENDS, ended_at="2026-03-15T12:01:00Z")
+        again = ("2026-03-20T12:00:00Z", "2026-04-20T12:00:00Z")
+        self.stripe("created", "active", again[0], *again, transaction=self.transaction())
+        self.assert_period("2026-03", 800, ENDS)
+
+    def test_a_refund_of_one_subscription_leaves_the_renewal_of_another(self):
+        other, ends = self.transaction(), "2026-03-20T10:00:00Z"
+        self.buy("2026-02-20T10:00:00Z", ends, transaction=other)
+        self.buy()
+        self.consume(800)
+        self.event("CANCELLATION", "2026-03-10T12:00:00Z", cancel_reason="CUSTOMER_SUPPORT", expiration_at_ms=ENDS)
+        self.event("RENEWAL", ends, ends, "2026-04-20T10:00:00Z", transaction=other)
+        self.assert_period("2026-03.2", 0, "2026-04-20T10:00:00Z")
+
+    def test_a_scheduled_cancellation_that_is_taken_back_gives_nothing_new(self):
+        self.stripe("created", "active", BOUGHT, BOUGHT, ENDS)
+        self.consume(800)
+        soon = "2026-03-20T12:00:00Z"
+        self.stripe("updated", "active", "2026-03-10T12:00:00Z", BOUGHT, ENDS, cancel_at=soon, previous={"cancel_at": None})
+        self.stripe("updated", "active", "2026-03-12T12:00:00Z", BOUGHT, ENDS, previous={"cancel_at": seconds(soon)})
+        self.assert_period("2026-03", 800, ENDS, at="2026-03-21T12:00:00Z")
+
+    def test_in_a_grace_period_the_next_period_begins_and_its_payment_continues_it(self):
+        self.buy()
+        self.consume(800)
+        self.event("BILLING_ISSUE", ENDS, end=ENDS, grace_period_expiration_at_ms="2026-04-21T18:00:00Z")
+        self.consume(5)
+        self.assert_period("2026-04", 5, "2026-05-05T18:00:00Z", state="grace_period")
+        self.event("RENEWAL", "2026-04-10T12:00:00Z", ENDS, "2026-05-05T18:00:00Z")
+        self.assert_period("2026-04", 5, "2026-05-05T18:00:00Z", state="active")
+
+    def test_a_trial_that_is_paid_begins_anew(self):
+        self.buy(BOUGHT, "2026-03-08T18:00:00Z", period_type="TRIAL")
+        self.event("RENEWAL", "2026-03-08T18:00:00Z", "2026-03-08T18:00:00Z", "2026-04-08T18:00:00Z", is_trial_conversion=True)
+        self.assert_period("2026-03", 0, "2026-04-08T18:00:00Z")
+
+    def test_an_operators_plan_keeps_its_day_and_the_newest_count(self):
+        self.buy()
+        self.consume(800)
+        self.buy("2026-03-20T12:00:00Z", "2026-04-20T12:00:00Z", transaction=self.transaction())
+        self.consume(7)
+        self.assertIn("+OK", self.send_command(f"SETPLAN {self.buyer} paid anchor=5"))
+        self.assert_period("2026-03.2", 7, "2026-04-05T00:00:00Z")
+        self.assert_period("2026-04", 0, "2026-05-05T00:00:00Z", at="2026-04-05T00:00:00Z")
+
+    def test_a_transfer_of_a_second_period_takes_its_count_along(self):
+        self.buy()
+        self.consume(800)
+        second = self.transaction()
+        self.buy("2026-03-20T12:00:00Z", "2026-04-20T12:00:00Z", transaction=second)
+        self.consume(7)
+        giver, self.buyer = self.buyer, self.user()
+        at = "2026-03-21T12:00:00Z"
+        self.set_clock(at)
+        self.deliver(revenuecat("TRANSFER", at, ..., ..., transferred_from=[giver], transferred_to=[self.buyer], aliases=...))
+        self.assert_period("2026-03", 7, "2026-04-20T12:00:00Z")
+
+    def test_a_key_of_a_closed_period_is_given_back_there(self):
+        self.buy()
+        self.assertIn("+ALLOWED", self.send_command(f"CONSUME {self.buyer} 3 key=a"))
+        self.set_clock("2026-03-20T11:59:50Z")
+        self.assertIn("+HELD", self.send_command(f"RESERVE {self.buyer} 2 key=b"))
+        self.buy("2026-03-20T12:00:00Z", "2026-04-20T12:00:00Z", transaction=self.transaction())
+        self.assertIn("+ALLOWED", self.send_command(f"CONSUME {self.buyer} 1 key=c"))
+        self.send_command(f"RELEASE {self.buyer} key=a")
+        self.send_command(f"COMMIT {self.buyer} key=b")
+        counts = self.psql.run(f"select billing_period, message_count from message_usage where user_id = '{self.buyer}' order by 1")
+        self.assertEqual(counts, [["2026-03", "2"], ["2026-03.2", "1"]])
+
+
+class RenewalLeeway(Periods):
+    MORE_FLAGS = ("--renewal-leeway", "1h")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.psql.run("set headroom.renewal_leeway = '1h'")
+
+    def test_a_renewal_that_is_late_keeps_access_within_what_is_left(self):
+        self.buy()
+        self.consume(700)
+        self.consume(1, at="2026-04-05T18:59:59Z")
+        self.assert_period("2026-03", 701, "2026-04-05T19:00:00Z", state="active")
+        self.consume(100, "BLOCKED")
+        self.event("RENEWAL", "2026-04-05T18:59:59Z", ENDS, "2026-05-05T18:00:00Z")
+        self.assert_period("2026-04", 0, "2026-05-05T18:00:00Z")
+
+    def test_access_ends_after_the_leeway_or_at_once_where_nothing_is_renewed(self):
+        self.buy()
+        self.consume(1, "BLOCKED", at="2026-04-05T19:00:00Z")
+        self.buyer, self.sold = self.user(), self.transaction()
+        self.buy()
+        self.event("CANCELLATION", "2026-03-10T12:00:00Z", cancel_reason="UNSUBSCRIBE", expiration_at_ms=ENDS)
+        self.consume(1, "BLOCKED", at=ENDS)
+        self.buyer, self.sold = self.user(), self.transaction()
+        self.buy()
+        self.event("EXPIRATION", ENDS, end=ENDS, expiration_reason="BILLING_ERROR")
+        self.consume(1, "BLOCKED")
+
+
+class RenewalLeewaySetting(Webhooks):
+    def test_the_setting_is_at_most_three_days(self):
+        for value in ("4d", "-1", "soon"):
+            done = command("serve", f"--renewal-leeway={value}", database_url=self.database_url)
+            self.assertEqual(done.returncode, 64, done.stderr)
+            self.assertIn("renewal-leeway (HEADROOM_RENEWAL_LEEWAY) must be 0 to 3d", done.stderr)
+        for value in ("4d", "-1s"):
+            self.psql.run(f"set headroom.renewal_leeway = '{value}'")
+            with self.assertRaisesRegex(Exception, "not 0 to 3 days"):
+                self.psql.run("select headroom.renewal_leeway()")
+        self.psql.run("reset headroom.renewal_leeway")
