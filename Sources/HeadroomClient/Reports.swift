@@ -36,8 +36,8 @@ extension HeadroomClient {
     ///
     /// - Parameters:
     ///   - count: how many users, 1 to 1,000.
-    ///   - period: `open` means all periods that are open now. `2026-03` includes `2026-03.2` and so on: each has its own
-    ///     line, also of one user.
+    ///   - period: `open` means all periods that are open now. `2026-03` includes `2026-03.2` and so on: each has its
+    ///     own line, also of one user.
     public func top(
         _ count: Int = 10,
         in period: BillingPeriod = .open,

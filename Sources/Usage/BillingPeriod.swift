@@ -2,8 +2,8 @@
 /// one, the day `YYYY-MM-DD` for a daily one, else the plan's name (`trial`, `free`), because such an allowance never
 /// resets.
 ///
-/// A user who buys again within a month or week has a second period that begins in it, `YYYY-MM.2` or `YYYY-Www.2`, then
-/// `.3`, up to `.999`.
+/// A user who buys again within a month or week has a second period that begins in it, `YYYY-MM.2` or `YYYY-Www.2`,
+/// then `.3`, up to `.999`.
 public struct BillingPeriod: Hashable, Sendable {
     public let label: String
 

@@ -54,7 +54,8 @@ public struct AllPeriods: Sendable, Equatable {
     public var current: BillingPeriod
     /// The totals of all periods that are open now.
     public var open: PeriodReport
-    /// The totals of each period that has rows, in no order. Those with a number are also in that of their month or week.
+    /// The totals of each period that has rows, in no order. Those with a number are also in that of their month or
+    /// week.
     public var reports: [PeriodReport]
     /// The totals of each of these periods by plan; `BillingPeriod.open` has those of the open periods.
     public var plans: [BillingPeriod: [PlanReport]]

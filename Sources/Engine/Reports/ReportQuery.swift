@@ -1,7 +1,7 @@
 import Usage
 
-/// A report about all users of a billing period, or of every open period (`BillingPeriod.open`). That of a month or week
-/// without a number, `2026-03`, is also about the periods with one, `2026-03.2`.
+/// A report about all users of a billing period, or of every open period (`BillingPeriod.open`). That of a month or
+/// week without a number, `2026-03`, is also about the periods with one, `2026-03.2`.
 public enum ReportQuery: Hashable, Sendable {
     /// Users, messages and tiers.
     case report(BillingPeriod)

@@ -25,8 +25,8 @@ struct TimeText: Equatable {
         "\(date.day) \(monthName(date.month).prefix(3))"
     }
 
-    /// `November 2026`, `Week 47 of 2026`, `22 November 2026`, or the name of a period that never resets. A user's second
-    /// period in a month is `November 2026 (2)`.
+    /// `November 2026`, `Week 47 of 2026`, `22 November 2026`, or the name of a period that never resets. A user's
+    /// second period in a month is `November 2026 (2)`.
     static func period(_ period: BillingPeriod) -> String {
         if period == .open { return "Open now" }
         if let (year, month) = period.month { return "\(monthName(month)) \(year)\(number(period))" }
