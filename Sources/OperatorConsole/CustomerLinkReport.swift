@@ -1,6 +1,6 @@
 /// `headroom customer link`: the events that it applied, and what the user has now.
 public struct CustomerLinkReport: Sendable {
-    /// As the user was named.
+    /// The user, by the name that the command was given.
     public var user: String
     /// False if it was the user's already.
     public var isNew: Bool

@@ -1,9 +1,9 @@
 import Usage
 
-/// An operator's statement whose a transaction, or a customer of a store, is.
+/// An operator says to which user a transaction, or a customer of a store, belongs.
 ///
-/// It is recorded as an event of the store, and applied as all events. `headroom.link_customer` records it, before it
-/// is known what it connects.
+/// The link is recorded as an event of the store, and applied as all events are. `headroom.link_customer` records it
+/// before the customer's other events are read.
 public struct CustomerLink: Sendable, Equatable {
     public enum Subject: Sendable, Hashable {
         /// The original transaction.
@@ -12,7 +12,7 @@ public struct CustomerLink: Sendable, Equatable {
         case customer(String)
     }
 
-    /// Of its event.
+    /// The type under which a link is listed among the store's events.
     public static let type = "LINK"
 
     public var key: RecordedEvent.Key
@@ -84,16 +84,16 @@ extension CustomerLink {
     /// What a customer's recorded events say about a link.
     public struct Finding: Equatable {
         public enum Owner: Equatable {
-            /// Of the store's own events none names a user.
+            /// None of the store's own events names a user.
             case nobody
             case user(UserID)
             /// The store's own events name a user who was forgotten.
             case forgottenUser
         }
 
-        /// By the store's own events. A link contradicts them only if this is another user.
+        /// Whom the store's own events name. A link contradicts them only if this is another user.
         public var owner: Owner
-        /// By all events, links included.
+        /// The owner by all events, links included.
         public var presentOwner: UserID?
         /// The digests under which the store's events name the customer, without those of a user.
         public var digests: [String]

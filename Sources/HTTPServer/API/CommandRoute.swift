@@ -66,19 +66,7 @@ struct CommandRoute: Sendable {
     /// - Parameter body: empty, or a JSON object.
     private func members(_ body: ByteBuffer) throws(Problem) -> [String: JSONValue] {
         guard body.readableBytes > 0 else { return [:] }
-        let value: JSONValue
-        do {
-            value = try JSONValue(parsing: Array(body.readableBytesView))
-        } catch {
-            throw Problem(error)
-        }
-        guard case .object(let members) = value else { throw .badArgument("the body must be a JSON object") }
-        let names = arguments.map(\.name)
-        guard members.keys.allSatisfy(names.contains) else {
-            let known = names.isEmpty ? "none" : names.joined(separator: ", ")
-            throw .badArgument("unknown member in the body; this path takes \(known)")
-        }
-        return members
+        return try JSONValue.members(of: body, named: arguments.map(\.name))
     }
 
     /// The header field of draft-ietf-httpapi-idempotency-key-header: a text with or without the quotes that the draft

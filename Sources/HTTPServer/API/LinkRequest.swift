@@ -4,27 +4,17 @@ import StoreEvents
 
 /// The body of `POST /v1/users/{user}/links`.
 struct LinkRequest: Equatable {
-    private static let names: Set = ["source", "name", "reason"]
     private static let reasonBytesMaximum = 1_024
 
     let source: String
     /// A transaction, or the store's id of a customer.
     let name: String
-    /// For the audit log.
+    /// The audit log shows it with the link.
     let reason: String?
 
     /// - Throws: 400.
     init(_ body: ByteBuffer) throws(Problem) {
-        let value: JSONValue
-        do {
-            value = try JSONValue(parsing: Array(body.readableBytesView))
-        } catch {
-            throw Problem(error)
-        }
-        guard case .object(let members) = value else { throw .badArgument("the body must be a JSON object") }
-        guard members.keys.allSatisfy(LinkRequest.names.contains) else {
-            throw .badArgument("unknown member in the body; this path takes source, name, reason")
-        }
+        let members = try JSONValue.members(of: body, named: ["source", "name", "reason"])
         source = try LinkRequest.text("source", members) ?? ""
         guard DirectEvent.isSource(source) else {
             throw .badArgument("source must be \(Stores.names), or the name that a billing system's events have")

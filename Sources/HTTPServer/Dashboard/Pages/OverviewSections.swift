@@ -48,7 +48,7 @@ struct TopUsersSection {
     struct Row {
         var rank: String
         var user: String
-        /// Of a user's second or later period in a month or week.
+        /// The label of a second or later period in a month or week; nil for the first.
         var period: String?
         var used: String
         var limit: String
