@@ -25,6 +25,8 @@ SETTINGS = {
     "wal_level": "replica",
     "max_wal_senders": "4",
     "hot_standby": "on",
+    # Well before the service's lock_timeout of 500 ms, so that PostgreSQL itself tells a deadlock from a long wait.
+    "deadlock_timeout": "100ms",
 }
 
 

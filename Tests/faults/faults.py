@@ -84,8 +84,6 @@ class Fault:
     is_once: bool = False
     # PostgreSQL's deadlock detector may have to end the operator's session, or ours.
     may_deadlock: bool = False
-    # The fault makes no session hold a lock for long. So a lock timeout counts as a deadlock that lock_timeout ended.
-    is_quiet: bool = False
 
 
 # The service ------------------------------------------------------------------------------------------------------------
@@ -479,7 +477,7 @@ async def nothing(scene: Scene) -> int:
 
 
 FAULTS: list[Fault] = [
-    Fault("none", nothing, is_quiet=True),
+    Fault("none", nothing),
     Fault("kill-service", kill_service),
     Fault("kill-service-at-call", kill_service_at_call, needs=frozenset({"strace"})),
     Fault("cut-before-reply", cut_before_reply, needs=frozenset({"strace"})),

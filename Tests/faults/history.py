@@ -15,8 +15,7 @@ A history is a list of JSON objects, one a line, times in monotonic nanoseconds:
     {"t": "unanswered", "count": 0, "seconds": 20}             operations with keys that got no answer in this time afterwards
     {"t": "sigterm", "at": …, "i": …, "exited": …, "code": 0}  an instance got SIGTERM
     {"t": "node", "user": U, "node": "worker 1"}               in a distributed database: where the user's bucket was at first
-    {"t": "deadlocks", "count": 0, "lock_timeouts": 0}         deadlocks in PostgreSQL's log, and, where nothing holds locks for
-                                                               long, waits that lock_timeout ended
+    {"t": "deadlocks", "count": 0}                             deadlocks in PostgreSQL's log
     {"t": "event", "at": …, "id": …, "user": U, "messages": 2}   a billing event that grants messages, sent until it is answered
     {"t": "event_reply", "at": …, "id": …, "i": instance, "status": 200, "outcome": …}   an answer to one of its attempts
     {"t": "stored_event", "id": …, "outcome": …} {"t": "granted", "user": U, "messages": 5}   what is in the database of these
