@@ -15,3 +15,6 @@ comment on column headroom.subscriptions.period_day is
     'The day of the month on which those later periods begin; in a shorter month its last day.';
 comment on column headroom.subscriptions.renews is
     'False if the store does not renew it: a promotion, or one that has ended. Null: it renews unless it is cancelled.';
+
+-- A period that was paid.
+create type headroom.period as (begins_at timestamptz, resets_at timestamptz);

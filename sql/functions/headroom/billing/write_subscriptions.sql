@@ -13,72 +13,70 @@ create or replace function headroom.write_subscriptions(
 as $$
 declare
     v_user_id constant uuid := (p_user ->> 'user')::uuid;
+    v_bucket constant smallint := headroom.bucket_of(v_user_id);
+    v_changed constant jsonb := coalesce(p_user -> 'subscriptions', '[]');
+    v_removed constant jsonb := coalesce(p_user -> 'removed', '[]');
     v_entitlement_before constant headroom.entitlement := headroom.entitlement(v_user_id, headroom.now(), 'deny');
-    v_rows_before constant jsonb := headroom.subscription_rows(v_user_id);
-    v_rows_after jsonb;
+    v_written headroom.subscribers;
     v_subscriber_before headroom.subscribers;
     v_subscriber_after headroom.subscribers;
+    v_subscription headroom.subscriptions;
+    v_row_before headroom.subscriptions;
+    v_row_after headroom.subscriptions;
+    -- Of the subscriptions that differ, nearly always one. A row of nulls is one that does not exist.
+    v_rows_before headroom.subscriptions[] := '{}';
+    v_rows_after headroom.subscriptions[] := '{}';
     v_before jsonb;
     v_after jsonb;
-    v_transaction text;
-    v_anchor_day smallint;
-    v_previous_plan text;
-    v_store_trial_started_at timestamptz;
-    v_trial_used_up_at timestamptz;
-    v_subscription headroom.subscriptions;
-    v_bucket constant smallint := headroom.bucket_of(v_user_id);
 begin
     select * into v_subscriber_before from headroom.subscribers
     where bucket = v_bucket and user_id = v_user_id;
+    v_subscriber_after := v_subscriber_before;
     if p_user ? 'anchor_day' then
         -- JSON is read apart from the tables, because Citus passes on no column definitions.
-        select written.* into v_anchor_day, v_previous_plan, v_store_trial_started_at, v_trial_used_up_at
-        from jsonb_to_record(p_user) as written (
-            anchor_day smallint, previous_plan text, store_trial_started_at timestamptz, trial_used_up_at timestamptz
-        );
+        v_written := jsonb_populate_record(v_subscriber_before, p_user);
         update headroom.subscribers as subscriber
-        set anchor_day = v_anchor_day, previous_plan = v_previous_plan,
-            store_trial_started_at = v_store_trial_started_at, trial_used_up_at = v_trial_used_up_at
-        where subscriber.bucket = v_bucket and subscriber.user_id = v_user_id;
-    end if;
-    if p_user ? 'removed' then
-        delete from headroom.subscriptions
-        where bucket = v_bucket and user_id = v_user_id
-            and original_transaction_id in (select jsonb_array_elements_text(p_user -> 'removed'));
+        set anchor_day = v_written.anchor_day, previous_plan = v_written.previous_plan,
+            store_trial_started_at = v_written.store_trial_started_at, trial_used_up_at = v_written.trial_used_up_at
+        where subscriber.bucket = v_bucket and subscriber.user_id = v_user_id
+        returning * into v_subscriber_after;
     end if;
     -- The loop counts, because one over the elements as rows opens a cursor even without elements.
-    for v_index in 0 .. coalesce(jsonb_array_length(p_user -> 'subscriptions'), 0) - 1 loop
+    for v_index in 0 .. jsonb_array_length(v_changed || v_removed) - 1 loop
         v_subscription := jsonb_populate_record(
             null::headroom.subscriptions,
-            p_user -> 'subscriptions' -> v_index || jsonb_build_object('bucket', v_bucket, 'user_id', v_user_id)
+            coalesce(v_changed -> v_index, jsonb_build_object(
+                'original_transaction_id', v_removed -> v_index - jsonb_array_length(v_changed)
+            )) || jsonb_build_object('bucket', v_bucket, 'user_id', v_user_id)
         );
+        v_row_after := null;
         -- Not an update, which would name each column.
         delete from headroom.subscriptions
         where bucket = v_bucket and user_id = v_user_id
-            and original_transaction_id = v_subscription.original_transaction_id;
-        insert into headroom.subscriptions values (v_subscription.*);
+            and original_transaction_id = v_subscription.original_transaction_id
+        returning * into v_row_before;
+        if v_index < jsonb_array_length(v_changed) then
+            insert into headroom.subscriptions values (v_subscription.*) returning * into v_row_after;
+        end if;
+        -- The time of the newest event is not recorded.
+        v_row_before.event_at := null;
+        v_row_after.event_at := null;
+        if v_row_before is distinct from v_row_after then
+            v_rows_before := v_rows_before || v_row_before;
+            v_rows_after := v_rows_after || v_row_after;
+        end if;
     end loop;
     entitlement := headroom.entitlement(v_user_id, headroom.now(), 'deny');
     perform headroom.apply_entitlement(v_user_id, entitlement);
-    v_rows_after := headroom.subscription_rows(v_user_id);
-    select * into v_subscriber_after from headroom.subscribers
-    where bucket = v_bucket and user_id = v_user_id;
     is_recorded := false;
-    -- A row for each subscription that changed, nearly always one. null: only the subscriber, or nothing, changed.
-    for v_transaction in
-        select changed.transaction
-        from jsonb_object_keys(v_rows_before || v_rows_after) as changed (transaction)
-        where v_rows_before -> changed.transaction is distinct from v_rows_after -> changed.transaction
-        union all
-        select null where v_rows_before = v_rows_after
-        order by 1
-    loop
+    -- If only the subscriber, or nothing, has changed, the rows of the one iteration are null.
+    for v_index in 1 .. greatest(cardinality(v_rows_before), 1) loop
         v_before := headroom.subscription_record(
             v_entitlement_before, v_subscriber_before.anchor_day, v_subscriber_before.previous_plan,
-            v_rows_before -> v_transaction
+            v_rows_before[v_index]
         );
         v_after := headroom.subscription_record(
-            entitlement, v_subscriber_after.anchor_day, v_subscriber_after.previous_plan, v_rows_after -> v_transaction
+            entitlement, v_subscriber_after.anchor_day, v_subscriber_after.previous_plan, v_rows_after[v_index]
         );
         if v_before is not distinct from v_after then
             -- Columns that the log has only if nothing else changed.
@@ -86,9 +84,12 @@ begin
                 nullif(coalesce(v_before, '{}') || coalesce(jsonb_object_agg(old.key, old.value), '{}'), '{}'),
                 nullif(coalesce(v_after, '{}') || coalesce(jsonb_object_agg(old.key, new.value), '{}'), '{}')
             into v_before, v_after
-            from jsonb_each(to_jsonb(v_subscriber_before) || coalesce(v_rows_before -> v_transaction, '{}')) as old
-            join jsonb_each(to_jsonb(v_subscriber_after) || coalesce(v_rows_after -> v_transaction, '{}')) as new
-                on new.key = old.key and new.value <> old.value;
+            from jsonb_each(
+                to_jsonb(v_subscriber_before) || coalesce(to_jsonb(v_rows_before[v_index]), '{}')
+            ) as old
+            join jsonb_each(
+                to_jsonb(v_subscriber_after) || coalesce(to_jsonb(v_rows_after[v_index]), '{}')
+            ) as new on new.key = old.key and new.value <> old.value;
         end if;
         is_recorded := is_recorded or v_before is distinct from v_after;
         perform headroom.record_change(

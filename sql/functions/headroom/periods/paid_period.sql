@@ -1,74 +1,55 @@
 -- Returns the period of a store's subscription at p_at: the first one, from p_started_at to p_ends_at, or one of those
 -- that follow it, month by month or week by week (p_day: headroom.period_after). The same rules as in PaidPeriods
--- (Sources/Billing).
+-- (Sources/Billing). Null for another cycle, and if p_started_at is null.
 --
 -- p_paid_until: no later period begins within 3 days before it; the last one ends with it. At p_at after it, as in a
--- grace period, periods go on from it as if they were paid. Null: the paid time has no end. No row if p_started_at is
--- null, or for another cycle.
+-- grace period, periods go on from it as if they were paid. Null: the paid time has no end.
 --
--- PostgreSQL inlines the function. Each offset keeps a value from being computed for each of its uses.
+-- In PL/pgSQL: inlined, its expressions took the third part of the time of headroom.entitlements for one user.
 create or replace function headroom.paid_period(
     p_cycle text, p_started_at timestamptz, p_ends_at timestamptz, p_day integer, p_paid_until timestamptz,
     p_at timestamptz
-) returns table (begins_at timestamptz, resets_at timestamptz)
-    language sql immutable
-begin atomic
-    select
-        case when begun.is_first then p_started_at else begun.begins_at end as begins_at,
-        case
-            when begun.is_first then least(p_ends_at, p_paid_until)
-            when begun.next_at < begun.latest then begun.next_at
-            else coalesce(p_paid_until, begun.next_at)
-        end as resets_at
-    from (
-        select
-            counted.is_first, counted.latest,
-            headroom.period_after(p_cycle, counted.origin, counted.day, counted.periods) as begins_at,
-            headroom.period_after(p_cycle, counted.origin, counted.day, counted.periods + 1) as next_at
-        from (
-            select
-                estimated.is_first, estimated.latest, estimated.origin, estimated.day,
-                greatest(estimated.periods - (
-                    headroom.period_after(p_cycle, estimated.origin, estimated.day, estimated.periods) > estimated.at
-                )::integer, 0) as periods
-            from (
-                select
-                    based.*, p_at < based.origin as is_first,
-                    case
-                        when p_cycle = 'weekly' then floor(extract(epoch from based.at - based.origin) / 604800)
-                        else
-                            12 * extract(year from based.at at time zone 'UTC')
-                            + extract(month from based.at at time zone 'UTC')
-                            - 12 * extract(year from based.origin at time zone 'UTC')
-                            - extract(month from based.origin at time zone 'UTC')
-                    end::integer as periods
-                from (
-                    select
-                        limited.*, least(p_at, limited.latest - interval '1 microsecond') as at
-                    from (
-                        select
-                            case when p_at >= p_paid_until then p_paid_until else p_ends_at end as origin,
-                            case
-                                when p_at < p_paid_until or p_paid_until is null then p_day
-                                -- As p_day, if that is a shorter month's last day.
-                                when p_paid_until = headroom.period_after('monthly', p_paid_until, p_day, 0) then p_day
-                                else extract(day from p_paid_until at time zone 'UTC')::integer
-                            end as day,
-                            case
-                                when p_at >= p_paid_until or p_paid_until is null then timestamptz '9999-12-31Z'
-                                else p_paid_until - interval '72 hours'
-                            end as latest
-                        where p_started_at is not null and p_cycle in ('monthly', 'weekly')
-                        offset 0
-                    ) as limited
-                    offset 0
-                ) as based
-                offset 0
-            ) as estimated
-            offset 0
-        ) as counted
-        offset 0
-    ) as begun;
-end;
+) returns headroom.period
+    language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_is_over constant boolean := coalesce(p_at >= p_paid_until, false);
+    v_origin constant timestamptz := case when v_is_over then p_paid_until else p_ends_at end;
+    -- Before it the last period begins.
+    v_latest constant timestamptz := case
+        when v_is_over or p_paid_until is null then timestamptz '9999-12-31Z' else p_paid_until - interval '72 hours'
+    end;
+    v_at constant timestamptz := least(p_at, v_latest - interval '1 microsecond');
+    v_day integer := p_day;
+    v_periods integer;
+    v_resets_at timestamptz;
+begin
+    if p_started_at is null or p_cycle not in ('monthly', 'weekly') then
+        return null;
+    end if;
+    if p_at < v_origin then
+        return (p_started_at, least(p_ends_at, p_paid_until));
+    end if;
+    -- Where the paid time ends on p_day, or on a shorter month's last day instead, months go on from p_day.
+    if v_is_over and p_paid_until <> headroom.period_after('monthly', p_paid_until, p_day, 0) then
+        v_day := extract(day from p_paid_until at time zone 'UTC');
+    end if;
+    v_periods := case
+        when p_cycle = 'weekly' then floor(extract(epoch from v_at - v_origin) / 604800)
+        else
+            12 * extract(year from v_at at time zone 'UTC') + extract(month from v_at at time zone 'UTC')
+            - 12 * extract(year from v_origin at time zone 'UTC') - extract(month from v_origin at time zone 'UTC')
+    end;
+    if headroom.period_after(p_cycle, v_origin, v_day, v_periods) > v_at then
+        v_periods := v_periods - 1;
+    end if;
+    v_periods := greatest(v_periods, 0);
+    v_resets_at := headroom.period_after(p_cycle, v_origin, v_day, v_periods + 1);
+    return (
+        headroom.period_after(p_cycle, v_origin, v_day, v_periods),
+        case when v_resets_at >= v_latest then coalesce(p_paid_until, v_resets_at) else v_resets_at end
+    );
+end
+$$;
 grant execute on function headroom.paid_period(text, timestamptz, timestamptz, integer, timestamptz, timestamptz)
 to headroom_operator, headroom_dashboard;
