@@ -471,7 +471,9 @@ STRIPE = [
     ),
     History(
         "a refund before another quantity",
-        [SUBSCRIBED, refund("2026-03-05T12:00:00Z"), subscription("updated", "active", MIDDLE, previous={"quantity": 2})],
+        [SUBSCRIBED, refund("2026-03-05T12:00:00Z"),
+         subscription("updated", "active", MIDDLE, previous={
+             "quantity": 2, "items": {"data": [{"id": "si_premium", "quantity": 2, "price": {"id": "premium"}}]}})],
         (MIDDLE, REVOKED),
     ),
     History(

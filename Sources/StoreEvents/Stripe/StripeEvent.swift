@@ -12,12 +12,18 @@ public enum StripeEvent: StoreAdapter {
         "customer.subscription.updated", "invoice.paid", "invoice.payment_failed",
     ]
     public static let eventTypes = typesWithEffects.union([
-        "charge.failed", "charge.succeeded", "checkout.session.expired", "customer.created", "customer.deleted",
-        "customer.subscription.pending_update_applied", "customer.subscription.pending_update_expired",
-        "customer.subscription.trial_will_end", "customer.updated", "invoice.created", "invoice.finalization_failed",
-        "invoice.finalized", "invoice.marked_uncollectible", "invoice.payment_action_required",
-        "invoice.payment_succeeded", "invoice.upcoming", "invoice.updated", "invoice.voided", "invoice_payment.paid",
-        "payment_intent.payment_failed", "payment_intent.succeeded", "refund.created", "refund.updated",
+        "charge.dispute.closed", "charge.dispute.created", "charge.failed", "charge.succeeded",
+        "checkout.session.async_payment_failed", "checkout.session.expired", "credit_note.created", "customer.created",
+        "customer.deleted", "customer.subscription.pending_update_applied",
+        "customer.subscription.pending_update_expired", "customer.subscription.trial_will_end", "customer.updated",
+        "invoice.created", "invoice.deleted", "invoice.finalization_failed", "invoice.finalized",
+        "invoice.marked_uncollectible", "invoice.overdue", "invoice.overpaid", "invoice.payment_action_required",
+        "invoice.payment_attempt_required", "invoice.payment_succeeded", "invoice.sent", "invoice.upcoming",
+        "invoice.updated", "invoice.voided", "invoice.will_be_due", "invoice_payment.paid",
+        "payment_intent.payment_failed", "payment_intent.succeeded", "refund.created", "refund.failed",
+        "refund.updated", "subscription_schedule.aborted", "subscription_schedule.canceled",
+        "subscription_schedule.completed", "subscription_schedule.created", "subscription_schedule.expiring",
+        "subscription_schedule.released", "subscription_schedule.updated",
     ])
 
     /// - Parameters:
@@ -42,7 +48,9 @@ public enum StripeEvent: StoreAdapter {
         stored["data"] = .object(["object": .object(storedObject)])
         let previous = data.members["previous_attributes"]
         if var changed = StripeAllowlist.names(of: previous) {
-            if hasNewPeriod(previous, object) { changed.append("current_period_start") }
+            let items = StripeItemChange(previous, object)
+            if items.isNewPeriod { changed.append("current_period_start") }
+            if items.isOfQuantityOnly { changed.removeAll { $0 == "items" } }
             stored["changed"] = .array(changed.map { .string($0) })
         }
         if type == "charge.refunded" { stored["refund_revokes"] = .bool(refundRevokes) }
@@ -50,25 +58,6 @@ public enum StripeEvent: StoreAdapter {
         // Checks the required fields, so that every stored payload can be translated again.
         _ = try translate(payload: payload)
         return payload
-    }
-
-    /// Whether the items' period is another one than before the change. In older versions of the API the subscription
-    /// has the period, and `previous_attributes` its start.
-    private static func hasNewPeriod(_ previous: JSONValue?, _ object: PayloadFields) -> Bool {
-        func starts(_ subscription: PayloadFields?) -> [String: Instant] {
-            let items = (try? subscription?.lenient.object("items")?.objects("data")) ?? []
-            let starts = items.compactMap { item -> (String, Instant)? in
-                guard let id = try? item.text("id"), let start = try? item.seconds("current_period_start") else {
-                    return nil
-                }
-                return (id, start)
-            }
-            return Dictionary(starts) { $1 }
-        }
-        let before = starts(try? PayloadFields(previous, path: "data.previous_attributes"))
-        let now = starts(object)
-        // An add-on with another interval begins its period alone.
-        return !before.isEmpty && before.allSatisfy { id, start in now[id].map { $0 != start } ?? false }
     }
 
     public static func translate(payload: JSONValue) throws(BillingError) -> BillingEvent {

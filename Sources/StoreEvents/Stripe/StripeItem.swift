@@ -38,3 +38,41 @@ struct StripeItem {
         }
     }
 }
+
+/// What an update changed in the items of a subscription. Of an array that changed, Stripe's `previous_attributes` has
+/// all elements as they were.
+struct StripeItemChange {
+    /// Every item begins another period; an add-on with another interval does so alone. In older versions of the API
+    /// the subscription has the period, and `previous_attributes` its start.
+    let isNewPeriod: Bool
+    /// The prices and the starts of the periods are as they were; the quantity, the metadata or the end may differ.
+    let isOfQuantityOnly: Bool
+
+    private struct Item {
+        var price: String?
+        var start: Instant?
+    }
+
+    init(_ previous: JSONValue?, _ object: PayloadFields) {
+        let before = StripeItemChange.items(try? PayloadFields(previous, path: "data.previous_attributes"))
+        let now = StripeItemChange.items(object)
+        let starts = before.compactMapValues(\.start)
+        isNewPeriod = !starts.isEmpty && starts.allSatisfy { id, start in now[id]?.start.map { $0 != start } ?? false }
+        isOfQuantityOnly =
+            !before.isEmpty && before.keys == now.keys
+            && before.allSatisfy { id, item in
+                (item.price == nil || item.price == now[id]?.price)
+                    && (item.start == nil || item.start == now[id]?.start)
+            }
+    }
+
+    private static func items(_ subscription: PayloadFields?) -> [String: Item] {
+        let items = (try? subscription?.lenient.object("items")?.objects("data")) ?? []
+        let named = items.compactMap { item -> (String, Item)? in
+            guard let id = try? item.text("id") else { return nil }
+            let price = (try? item.object("price")) ?? (try? item.object("plan"))
+            return (id, Item(price: try? price?.text("id"), start: try? item.seconds("current_period_start")))
+        }
+        return Dictionary(named) { $1 }
+    }
+}

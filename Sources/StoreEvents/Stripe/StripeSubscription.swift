@@ -11,11 +11,14 @@ struct StripeSubscription {
     }
 
     /// Attributes that change with a payment, a trial or another product. A change of any other attribute means nothing
-    /// for payments.
+    /// for payments: the latest invoice, for instance, may be a draft, or for usage.
     private static let paidAttributes: Set = [
-        "status", "items", "plan", "latest_invoice", "current_period_start", "current_period_end", "trial_start",
-        "start_date", "billing_cycle_anchor",
+        "status", "items", "plan", "current_period_start", "trial_start", "start_date",
     ]
+    /// They change with a payment too, but also with those of `endAttributes`.
+    private static let periodAttributes: Set = ["current_period_end", "billing_cycle_anchor"]
+    /// Another end of the trial, or of the subscription.
+    private static let endAttributes: Set = ["cancel_at", "trial_end"]
 
     let kind: String
     let at: Instant
@@ -136,10 +139,13 @@ struct StripeSubscription {
         let end = try end
         let intent: BillingEffect.Kind = try isCancelled ? .cancelled : .uncancelled
         // A payment ends a billing issue or a refund. A pause, a change of the cancellation or of a card does not.
-        if let changed, try isPaused || changed.isDisjoint(with: StripeSubscription.paidAttributes) {
-            return try unpaidChange(of: changed)
-        }
+        if let changed, try isPaused || !StripeSubscription.isPayment(changed) { return try unpaidChange(of: changed) }
         return [try paid(payment, until: end), try effect(intent, expires: end)]
+    }
+
+    private static func isPayment(_ changed: Set<String>) -> Bool {
+        if !changed.isDisjoint(with: paidAttributes) { return true }
+        return changed.isDisjoint(with: endAttributes) && !changed.isDisjoint(with: periodAttributes)
     }
 
     /// The effects of a change without a payment. It does not extend the paid time: a period that begins during a
@@ -148,8 +154,10 @@ struct StripeSubscription {
     private func unpaidChange(of attributes: Set<String>) throws -> [BillingEffect] {
         let isPaused = try isPaused
         let intent: BillingEffect.Kind = try isPaused || isCancelled ? .cancelled : .uncancelled
-        if !isPaused, !attributes.isDisjoint(with: ["cancel_at", "trial_end"]) {
-            return [try effect(.productChanged, expires: end), try effect(intent, expires: end)]
+        if !isPaused, !attributes.isDisjoint(with: StripeSubscription.endAttributes) {
+            let moved = [try effect(.productChanged, expires: end), try effect(intent, expires: end)]
+            // The trial's only period ends with it.
+            return attributes.contains("trial_end") ? [try effect(.extended, expires: end)] + moved : moved
         }
         let hasNewPeriod = isPaused && attributes.contains("current_period_start")
         var snapshot = try effect(.productChanged, expires: try hasNewPeriod ? item.start ?? end : end)
