@@ -70,6 +70,12 @@ public struct PaidPeriods: Sendable, Equatable {
             guard payment.end != paidUntil, before.startedAt == own.startedAt else { return before }
             return own
         }
+        // It adds no time: the item of a subscription was replaced, for instance, and the difference charged.
+        if let before, !before.isTrial, let first = before.payment, first < payment.start,
+            let end = payment.end, end == paidUntil, payment.start < end
+        {
+            return before
+        }
         if let before, before.payment != nil, !before.isTrial, let paidUntil,
             payment.start.lessTolerance <= paidUntil, paidUntil.lessTolerance <= payment.start
         {

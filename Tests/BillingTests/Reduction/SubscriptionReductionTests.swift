@@ -181,6 +181,35 @@ struct SubscriptionReductionTests {
         #expect(customer.subscription()?.unsubscribedAt == nil)
     }
 
+    @Test(
+        "A payment that adds no time, such as that of a replaced item, begins no period",
+        arguments: [("2026-04-05", "2026-03-05"), ("2026-04-20", "2026-03-20")]
+    )
+    func replacedItem(end: String, start: String) {
+        let customer = ReducedCustomer(
+            event("2026-03-05", effect(.purchased, plan: "paid", started: "2026-03-05", until: "2026-04-05")),
+            event("2026-03-20", effect(.renewed, plan: "pro", started: "2026-03-20", until: end))
+        )
+        let period = customer.subscription()?.periods?.period(at: day("2026-03-21"), until: day(end))
+        #expect(period?.start == day(start) && period?.end == day(end))
+        #expect(customer.subscription()?.plan == "pro")
+    }
+
+    @Test("A trial that is extended stays one period")
+    func longerTrial() {
+        func dated(_ kind: BillingEffect.Kind, until end: String) -> BillingEffect {
+            var trial = effect(kind, plan: "paid", started: kind == .purchased ? "2026-03-01" : nil, until: end)
+            trial.period = .trial
+            return trial
+        }
+        let customer = ReducedCustomer(
+            event("2026-03-01", dated(.purchased, until: "2026-03-08")),
+            event("2026-03-05", dated(.extended, until: "2026-03-15"), dated(.productChanged, until: "2026-03-15"))
+        )
+        let period = customer.subscription()?.periods?.period(at: day("2026-03-10"), until: day("2026-03-15"))
+        #expect(period?.start == day("2026-03-01") && period?.end == day("2026-03-15"))
+    }
+
     @Test("A refund counts from its first event until it is reversed")
     func refunded() {
         let refunds = (event("2026-02-03", effect(.revoked)), event("2026-02-04", effect(.revoked)))
