@@ -57,7 +57,7 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public var graceUntil: Instant?
     /// True if the store reports the plan and the dates of a period without a payment. Such an effect undoes no refund.
     public var isUnpaid: Bool?
-    /// The number of units of a one-time purchase.
+    /// The number of units of a one-time purchase, also of one that is refunded.
     public var quantity: Int?
     /// Another name by which the product may be mapped: the product of a Stripe price.
     public var alternateProduct: String?

@@ -136,6 +136,7 @@ public struct CustomerReducer {
         switch effect.kind {
         case .transferred, .merged, .linked: return true
         case .granted where effect.messages == 0: return true
+        case .revoked where effect.isRefundOfSale: return true
         default:
             return owner(of: effect, event) != nil || isOfForgottenUser(effect, event)
         }
@@ -178,6 +179,8 @@ public struct CustomerReducer {
         var outcome: EventResult.Outcome
         /// Without a plan of this subscription the effect waits. Nil if it never waits.
         var subscription: (user: UserID, transaction: String)?
+        /// The outcome as long as the subscription has no plan.
+        var withoutPlan = EventResult.Outcome.waiting
     }
 
     private mutating func apply(_ effective: [RecordedEvent]) {
@@ -208,7 +211,8 @@ public struct CustomerReducer {
                     AppliedEffect(
                         event: event.key,
                         outcome: isOfPurchase ? .applied : outcome,
-                        subscription: isOfPurchase ? nil : (user, name)
+                        subscription: isOfPurchase ? nil : (user, name),
+                        withoutPlan: effect.isRefundOfSale ? .ignored : .waiting
                     )
                 )
             }
@@ -241,7 +245,7 @@ public struct CustomerReducer {
             if outcome == .applied, let (user, name) = effect.subscription,
                 known[user]?.contains(ExactText(name)) != true
             {
-                outcome = .waiting
+                outcome = effect.withoutPlan
             }
             outcomes[effect.event, default: []].append(outcome)
         }
@@ -278,4 +282,7 @@ extension EventResult.Outcome {
 extension BillingEffect {
     /// A refund or its reversal, also of a one-time purchase.
     fileprivate var isRefund: Bool { kind == .revoked || kind == .reinstated }
+
+    /// A refund of something that was bought once. Headroom may know nothing of it, because the shop sells other things.
+    var isRefundOfSale: Bool { kind == .revoked && quantity != nil }
 }

@@ -96,7 +96,9 @@ enum StripeAllowlist {
     private static let charge: Fields = [
         "id": .field(.text), "object": .informative(.word), "customer": .customer, "refunded": .field(.flag),
         "payment_intent": .informative(.reference), "invoice": .expandable(chargedInvoice),
-        "metadata": .object(["user_id": .field(.user), "subscription_id": .field(.text)]),
+        "metadata": .object([
+            "user_id": .field(.user), "subscription_id": .field(.text), "headroom_product": .field(.text),
+        ]),
     ]
 
     private static let chargedInvoice: Fields = [

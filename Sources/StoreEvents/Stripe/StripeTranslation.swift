@@ -126,20 +126,29 @@ struct StripeTranslation {
     /// A partial refund has no effect.
     private func refund() throws -> [BillingEffect] {
         guard try object.flag("refunded") == true, try event.flag("refund_revokes") == true else { return [] }
-        if let transaction = try object.object("metadata")?.text("subscription_id") {
+        let metadata = try object.object("metadata")
+        if let transaction = try metadata?.text("subscription_id") {
             return [BillingEffect(.revoked, transaction: transaction)]
         }
+        if try metadata?.text("headroom_product") != nil { return try refundOfSale() }
         switch object.members["invoice"] {
         // Explicitly without an invoice: a one-time purchase.
-        case .null?: return []
+        case .null?: return try refundOfSale()
         case .object?:
             guard let invoice = try object.object("invoice"),
                 let subscription = try StripeInvoice(invoice).subscription
-            else { return [] }
+            else { return try refundOfSale() }
             return [BillingEffect(.revoked, transaction: subscription)]
         case .string?: throw UnknownSubscription(type: kind, what: "the invoice's id, and not its subscription")
         default: throw UnknownSubscription(type: kind, what: "no invoice")
         }
+    }
+
+    /// Of what was bought once, by the name of its payment. The shop may have sold something else: `quantity` says that
+    /// the refund has no effect then.
+    private func refundOfSale() throws -> [BillingEffect] {
+        guard let payment = try object.text("payment_intent") else { return [] }
+        return [BillingEffect(.revoked, transaction: payment, quantity: 1)]
     }
 }
 
@@ -149,7 +158,7 @@ struct UnknownSubscription: TranslationProblem {
     let what: String
 
     var description: String {
-        "\(type) has \(what): if it is of a subscription, cancel that in Stripe, which ends access here too; a charge that "
-            + "has subscription_id in its metadata, or its invoice expanded, is applied by itself"
+        "\(type) has \(what): if it is of a subscription, cancel that in Stripe, which ends access here too; a charge "
+            + "that has subscription_id or headroom_product in its metadata, or its invoice expanded, is applied by itself"
     }
 }

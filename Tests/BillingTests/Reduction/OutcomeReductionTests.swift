@@ -56,6 +56,21 @@ struct OutcomeReductionTests {
         #expect(ReducedCustomer(refund, pack).outcome("2026-01-10") == .applied)
     }
 
+    @Test(
+        "A refund of a sale of which nothing is known is ignored, until its purchase arrives",
+        arguments: [true, false]
+    )
+    func refundOfSale(namesBuyer: Bool) {
+        var refunded = effect(.revoked, "G")
+        refunded.quantity = 1
+        let refund = event("2026-02-10", by: namesBuyer ? ["\(ada)"] : [], refunded)
+        #expect(ReducedCustomer(refund).outcome("2026-02-10") == .ignored)
+        #expect(ReducedCustomer(refund).result("2026-02-10")?.problem == nil)
+        #expect(ReducedCustomer(refund, pack).state.purchases.map(\.isRefunded) == [true])
+        let pass = event("2026-02-01", effect(.purchased, "G", plan: "paid"))
+        #expect(ReducedCustomer(refund, pass).subscription(of: ada, "G")?.revokedAt == day("2026-02-10"))
+    }
+
     @Test("Messages are granted although their event also refunds a purchase of a later event")
     func purchaseBesideRefund() {
         let both = event("2026-01-10", by: [], effect(.granted, "T", messages: 50), effect(.reinstated, "G"))

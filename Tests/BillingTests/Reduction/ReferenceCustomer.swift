@@ -325,7 +325,8 @@ extension ReferenceCustomer {
         if let problem = event.problem, fault != .ignoresProblems { return problem }
         for effect in event.effects {
             let needsUser = effect.kind == .granted ? effect.messages != 0 : ReferenceCustomer.isOnTransaction(effect)
-            guard needsUser, effect.kind != .linked, subject(of: effect, in: event)?.user == nil,
+            guard needsUser, !effect.isRefundOfSale, effect.kind != .linked,
+                subject(of: effect, in: event)?.user == nil,
                 !isOfForgottenUser(effect, event)
             else { continue }
             return .unknownUser
@@ -360,6 +361,7 @@ extension ReferenceCustomer {
             case .transferred, .merged, .linked: return hasTransferred(event) ? .applied : .waiting
             case .revoked where isPurchase(effect, event), .reinstated where isPurchase(effect, event): return .applied
             case _ where isOfForgottenUser(effect, event): return .ignored
+            case .revoked where effect.isRefundOfSale && subject(of: effect, in: event)?.user == nil: return .ignored
             default: return outcome(effect)
             }
         }

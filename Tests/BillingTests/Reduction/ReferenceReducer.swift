@@ -71,7 +71,9 @@ struct ReferenceReducer {
 
     private func outcome(_ effect: BillingEffect, _ event: RecordedEvent) -> EventResult.Outcome {
         guard isInForce(effect, event) else { return .outdated }
-        guard let name = name(effect, event), subscriptions[name]?.plan != nil else { return .waiting }
+        guard let name = name(effect, event), subscriptions[name]?.plan != nil else {
+            return effect.isRefundOfSale ? .ignored : .waiting
+        }
         return .applied
     }
 

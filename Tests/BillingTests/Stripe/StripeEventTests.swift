@@ -309,6 +309,7 @@ struct StripeEventTests {
     ]
 
     private static let revoked = BillingEffect(.revoked, transaction: Payload.subscription)
+    private static let refundedSale = BillingEffect(.revoked, transaction: "pi_1", quantity: 1)
     private static let refunds: [Row] = [
         Row(
             "charge.refunded with its invoice",
@@ -325,8 +326,18 @@ struct StripeEventTests {
             .charge(["metadata": .object(["subscription_id": .string(Payload.subscription)])]),
             revoked
         ),
-        Row("charge.refunded of no invoice", .charge(["invoice": .null])),
-        Row("charge.refunded of an invoice of no subscription", .charge(["invoice": .object(["id": .string("in_1")])])),
+        Row("charge.refunded of no invoice", .charge(["invoice": .null]), refundedSale),
+        Row(
+            "charge.refunded of an invoice of no subscription",
+            .charge(["invoice": .object(["id": .string("in_1")])]),
+            refundedSale
+        ),
+        Row(
+            "charge.refunded of a newer API, with the product in its metadata",
+            .charge(["metadata": .object(["headroom_product": .string("pack")])]),
+            refundedSale
+        ),
+        Row("charge.refunded of no invoice and no payment", .charge(["invoice": .null, "payment_intent": .null])),
         Row("charge.refunded in part", .charge(["invoice": .string("in_1"), "refunded": .bool(false)])),
     ]
 

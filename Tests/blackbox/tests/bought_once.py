@@ -4,7 +4,7 @@ import json
 
 from support.postgres import SQLError
 from support.service import command
-from support.stores import revenuecat, stripe_manual_invoice, stripe_sale, stripe_subscription
+from support.stores import revenuecat, stripe_manual_invoice, stripe_refund, stripe_sale, stripe_subscription
 from support.webhooks import END, PURCHASE, Webhooks
 
 LATER, NEXT_SECOND, IN_90_DAYS = "2026-03-10T12:00:00Z", "2026-03-10T12:00:01Z", "2026-06-08T12:00:00Z"
@@ -89,6 +89,15 @@ class BoughtOnce(Webhooks):
             ),
             [("applied", "850"), ("duplicate", "850"), ("applied", "850"), ("ignored", "850"), ("applied", "900"), ("ignored", "900")],
         )  # fmt: skip
+
+    def test_a_refund_of_a_pack_of_checkout_takes_it_back_and_one_of_something_else_does_nothing(self):
+        user, payment = self.buy()
+        other = stripe_refund(NEXT_SECOND, self.transaction(), invoice=None, payment_intent="pi_of_something_else")
+        refund = stripe_refund(NEXT_SECOND, payment, invoice=None, payment_intent="pi_" + payment)
+        self.assertEqual(
+            self.limits(stripe_sale(LATER, user, payment, "pack"), other, refund),
+            [("applied", "850"), ("ignored", "850"), ("applied", "800")],
+        )
 
     def test_a_pack_with_an_invoice_is_granted_once_whichever_comes_first(self):
         for newest_first in (False, True):
