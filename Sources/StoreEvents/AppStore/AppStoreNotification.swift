@@ -11,7 +11,8 @@ public enum AppStoreNotification: StoreAdapter {
         "REVOKE", "SUBSCRIBED",
     ]
     public static let eventTypes = typesWithEffects.union([
-        "CONSUMPTION_REQUEST", "EXTERNAL_PURCHASE_TOKEN", "METADATA_UPDATE", "MIGRATION", "PRICE_INCREASE",
+        "CONSUMPTION_REQUEST", "EXTERNAL_PURCHASE_TOKEN", "METADATA_UPDATE", "MIGRATION", "PRICE_CHANGE",
+        "PRICE_INCREASE",
         "REFUND_DECLINED", "RENEWAL_EXTENSION", "RESCIND_CONSENT", "TEST",
     ])
 

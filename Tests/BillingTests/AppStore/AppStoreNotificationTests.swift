@@ -112,6 +112,57 @@ struct AppStoreNotificationTests {
         ),
     ]
 
+    /// Without a status and renewal information.
+    private static func oneTimeCharge(_ type: String) -> AppStorePayload {
+        var payload = Payload("ONE_TIME_CHARGE").with(
+            transaction: ["type": .string(type), "expiresDate": .null, "appTransactionId": "704000000000000001"]
+        )
+        payload.renewal = nil
+        for name in ["webOrderLineItemId", "subscriptionGroupIdentifier"] { payload.transaction?[name] = nil }
+        return payload
+    }
+
+    private static let oneTimeCharges: [Row] = ["Consumable", "Non-Consumable", "Non-Renewing Subscription"].map {
+        let bought = BillingEffect(
+            .granted,
+            transaction: transaction,
+            product: product,
+            started: AppStorePayload.purchased,
+            quantity: 1
+        )
+        return Row(oneTimeCharge($0), bought, note: $0)
+    }
+
+    /// Fields of monthly payments for a year, of refunds in part, and of the Advanced Commerce API.
+    private static let newFields: [Row] = [
+        Row(
+            Payload("DID_RENEW", status: 1).with(
+                transaction: [
+                    "billingPlanType": "MONTHLY", "offerPeriod": "P1M",
+                    "commitmentInfo": .object(["billingPeriodNumber": .integer(2), "totalBillingPeriods": .integer(12)]
+                    ),
+                ],
+                renewal: ["commitmentInfo": .object(["commitmentAutoRenewStatus": .integer(0)])]
+            ),
+            payment(.renewed),
+            note: "of a commitment for a year"
+        ),
+        Row(
+            Payload("REFUND", status: 5).with(
+                transaction: ["revocationType": "REFUND_PRORATED", "revocationPercentage": .integer(50_000)]
+            ),
+            bare(.revoked),
+            note: "in part"
+        ),
+        Row(
+            Payload("SUBSCRIBED", "INITIAL_BUY", status: 1).with(
+                transaction: ["advancedCommerceInfo": .object(["items": .array([.object(["SKU": "sku"])])])]
+            ),
+            payment(.purchased),
+            note: "of the Advanced Commerce API"
+        ),
+    ]
+
     private static let standings: [Row] = [
         Row(Payload("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED", status: 1), plain(.cancelled)),
         Row(Payload("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_ENABLED", status: 1), plain(.uncancelled)),
@@ -184,12 +235,15 @@ struct AppStoreNotificationTests {
     private static let acknowledged: [Row] =
         [
             "RENEWAL_EXTENSION", "PRICE_INCREASE", "CONSUMPTION_REQUEST", "REFUND_DECLINED", "METADATA_UPDATE",
-            "RESCIND_CONSENT", "EXTERNAL_PURCHASE_TOKEN", "TEST", "A_TYPE_TO_COME",
-        ].map { Row(Payload($0, status: 1)) } + [Row(Payload("MIGRATION", "MIGRATE", status: 1))]
+            "RESCIND_CONSENT", "EXTERNAL_PURCHASE_TOKEN", "PRICE_CHANGE", "TEST", "A_TYPE_TO_COME",
+        ].map { Row(Payload($0, status: 1)) }
+        + [("MIGRATION", "MIGRATE"), ("PRICE_INCREASE", "PENDING"), ("PRICE_INCREASE", "ACCEPTED")].map {
+            Row(Payload($0, $1, status: 1))
+        } + [Row(Payload("RENEWAL_EXTENSION", "FAILURE", status: 1))]
 
     @Test(
         "has the effects in the table; the status takes precedence over the type",
-        arguments: payments + standings + disagreements + acknowledged
+        arguments: payments + oneTimeCharges + newFields + standings + disagreements + acknowledged
     )
     func table(row: Row) async throws {
         let notification = try await row.payload.notification()
@@ -250,6 +304,18 @@ struct AppStoreNotificationTests {
         }
     }
 
+    @Test("of a family member names no user")
+    func family() async throws {
+        var shared = AppStoreNotificationTests.oneTimeCharge("Non-Consumable")
+        for (type, kind) in [("ONE_TIME_CHARGE", BillingEffect.Kind.granted), ("REVOKE", .revoked)] {
+            shared.outer["notificationType"] = .string(type)
+            shared.transaction?["inAppOwnershipType"] = "FAMILY_SHARED"
+            shared.transaction?["appAccountToken"] = nil
+            let event = try await shared.notification()
+            #expect(event.identities.isEmpty && event.effects.map(\.kind) == [kind] && event.problem == nil)
+        }
+    }
+
     @Test("has the environment where the App Store puts it")
     func environments() async throws {
         var inTransaction = AppStorePayload("DID_RENEW", status: 1)
@@ -294,7 +360,17 @@ struct AppStoreNotificationTests {
         var token = AppStorePayload("EXTERNAL_PURCHASE_TOKEN", "UNREPORTED")
         token.data = nil
         token.outer["externalPurchaseToken"] = .object(["bundleId": .string(AppStorePayload.bundleID)])
-        #expect(try await token.notification().effects.isEmpty)
+        for subtype: JSONValue in ["UNREPORTED", "CREATED", "ACTIVE_TOKEN_REMINDER"] {
+            token.outer["subtype"] = subtype
+            #expect(try await token.notification().effects.isEmpty)
+        }
+        var consent = AppStorePayload("RESCIND_CONSENT")
+        consent.data = nil
+        consent.outer["appData"] = .object([
+            "bundleId": .string(AppStorePayload.bundleID), "environment": "Production",
+            "signedAppTransactionInfo": "a.b.c",
+        ])
+        #expect(try await consent.notification().environment == .production)
     }
 
     @Test("without a required field is stored, with the missing field as its problem")

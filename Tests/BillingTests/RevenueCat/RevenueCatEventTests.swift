@@ -95,6 +95,25 @@ struct RevenueCatEventTests {
             )
         ),
         Row(
+            "NON_RENEWING_PURCHASE that the dashboard gives away",
+            Payload(
+                "NON_RENEWING_PURCHASE",
+                [
+                    "store": "PROMOTIONAL", "period_type": "PROMOTIONAL", "product_id": "rc_promo_pro_monthly",
+                    "price": .integer(0), "price_in_purchased_currency": .integer(0), "currency": .null,
+                ],
+                without: "app_id"
+            ),
+            BillingEffect(
+                .granted,
+                transaction: transaction,
+                product: "rc_promo_pro_monthly",
+                period: .normal,
+                started: Payload.purchased,
+                expires: Payload.expires
+            )
+        ),
+        Row(
             "a purchase without original_transaction_id",
             Payload("INITIAL_PURCHASE", without: "original_transaction_id"),
             BillingEffect(
@@ -149,6 +168,11 @@ struct RevenueCatEventTests {
         ),
         Row("UNCANCELLATION", Payload("UNCANCELLATION"), plain(.uncancelled)),
         Row("EXPIRATION", Payload("EXPIRATION", ["expiration_reason": "UNSUBSCRIBE"]), plain(.expired)),
+        Row(
+            "EXPIRATION of a pause",
+            Payload("EXPIRATION", ["expiration_reason": "SUBSCRIPTION_PAUSED", "store": "PLAY_STORE"]),
+            plain(.expired)
+        ),
         Row("SUBSCRIPTION_PAUSED", Payload("SUBSCRIPTION_PAUSED", ["auto_resume_at_ms": .integer(1_800_000_000_000)])),
         Row(
             "PRODUCT_CHANGE",
@@ -204,10 +228,39 @@ struct RevenueCatEventTests {
         ),
     ]
 
-    private static let acknowledged: [Row] = [
-        "TEST", "INVOICE_ISSUANCE", "VIRTUAL_CURRENCY_TRANSACTION", "EXPERIMENT_ENROLLMENT", "A_TYPE_TO_COME",
-        "renewal",
-    ].map { Row($0, Payload($0)) }
+    private static let acknowledged: [Row] =
+        [
+            "TEST", "INVOICE_ISSUANCE", "VIRTUAL_CURRENCY_TRANSACTION", "EXPERIMENT_ENROLLMENT", "A_TYPE_TO_COME",
+            "renewal",
+        ].map { Row($0, Payload($0)) } + [
+            Row(
+                "VIRTUAL_CURRENCY_TRANSACTION with its own fields",
+                Payload(
+                    "VIRTUAL_CURRENCY_TRANSACTION",
+                    [
+                        "adjustments": .array([
+                            .object(["amount": .integer(100), "currency": .object(["code": "CRD"])])
+                        ]),
+                        "purchase_environment": "PRODUCTION", "source": "in_app_purchase",
+                        "virtual_currency_transaction_id": "vatx1",
+                    ],
+                    without: "environment",
+                    "period_type",
+                    "purchased_at_ms",
+                    "expiration_at_ms"
+                )
+            ),
+            Row(
+                "INVOICE_ISSUANCE before its payment",
+                Payload(
+                    "INVOICE_ISSUANCE",
+                    [
+                        "store": "RC_BILLING", "period_type": .null, "expiration_at_ms": .null, "transaction_id": .null,
+                        "original_transaction_id": .null, "entitlement_ids": .null, "renewal_number": .null,
+                    ]
+                )
+            ),
+        ]
 
     @Test("has the effects in the table", arguments: payments + changes + temporary + acknowledged)
     func table(row: Row) throws {
