@@ -159,6 +159,6 @@ struct UnknownSubscription: TranslationProblem {
 
     var description: String {
         "\(type) has \(what): if it is of a subscription, cancel that in Stripe, which ends access here too; a charge "
-            + "that has subscription_id or headroom_product in its metadata, or its invoice expanded, is applied by itself"
+            + "with subscription_id or headroom_product in its metadata, or its invoice expanded, is applied by itself"
     }
 }
