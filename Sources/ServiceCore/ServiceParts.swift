@@ -51,7 +51,13 @@ package struct ServiceParts: Sendable {
             },
             logger: logger
         )
-        monitor = DatabaseMonitor(database: database, tokens: access, placements: placements, logger: logger)
+        monitor = DatabaseMonitor(
+            database: database,
+            renewalLeeway: engineConfiguration.renewalLeeway,
+            tokens: access,
+            placements: placements,
+            logger: logger
+        )
         serverWatch = ServerWatch(database, logger: logger)
         connectionCounter = ConnectionCounter()
         metrics = ServiceMetrics(eventLoops: configuration.eventLoops)

@@ -22,6 +22,8 @@ public final class DatabaseMonitor: Sendable {
         /// Settings with which a confirmed commit may be lost, as `name=value`: the server's, and the defaults of
         /// sessions like ours. Nil while the database is unavailable.
         public var durabilityRisks: [String]?
+        /// The number of subscriptions with access whose renewal's event is late.
+        public var awaitedRenewals: Int?
 
         public init() {}
     }
@@ -57,6 +59,7 @@ public final class DatabaseMonitor: Sendable {
     private let database: DatabaseTopology
     private let options: ConnectionOptions
     private let interval: Duration
+    private let renewalLeeway: Duration
     private let tokens: any TokenObserver
     private let placements: CurrentPlacements?
     private let logger: Logger
@@ -77,6 +80,7 @@ public final class DatabaseMonitor: Sendable {
     public init(
         database: DatabaseTopology,
         interval: Duration = .seconds(2),
+        renewalLeeway: Duration = .zero,
         tokens: any TokenObserver,
         placements: CurrentPlacements? = nil,
         logger: Logger
@@ -84,6 +88,7 @@ public final class DatabaseMonitor: Sendable {
         self.database = database
         options = .service("monitor", database)
         self.interval = interval
+        self.renewalLeeway = renewalLeeway
         self.tokens = tokens
         self.placements = placements
         self.logger = logger
@@ -259,7 +264,21 @@ public final class DatabaseMonitor: Sendable {
         status.schemaVersion = try row.int32OrNil("schema_version")
         status.replicationLagMilliseconds = try row.int64OrNil("replication_lag_ms")
         status.durabilityRisks = try row.texts("durability_risks")
+        status.awaitedRenewals = renewalLeeway > .zero ? try countAwaitedRenewals(connection) : 0
         return status
+    }
+
+    /// Nil if PostgreSQL refuses the statement, as during a migration: then the rest of the status is still known.
+    private func countAwaitedRenewals(_ connection: Connection) throws(PostgresError) -> Int? {
+        var parameters = Parameters()
+        parameters.append(text: "\(renewalLeeway.components.seconds)s")
+        do throws(PostgresError) {
+            let result = try connection.query(EmbeddedSQL.readAwaitedRenewals, parameters, deadline: .now + .seconds(2))
+            return Int(try result.firstRow.int64("awaited"))
+        } catch let error where connection.isUsable {
+            logger.debug("the awaited renewals could not be counted", metadata: ["error": "\(error)"])
+            return nil
+        }
     }
 
     /// `15.14` of 150014.

@@ -34,6 +34,7 @@ extension Metric {
     ]
     private static let database = [
         databaseUp, databaseInfo, schemaVersion, timeline, supersededPrimaries, replication, replicationLag,
+        renewalsAwaited,
     ]
     private static let http = [httpRequests, httpDuration, httpConnections, httpRejections, webhookRequests]
     private static let notifications = [
@@ -219,6 +220,12 @@ extension Metric {
         "headroom_replication_lag_seconds",
         .gauge,
         "Lag of the slowest standby; absent without standbys, or without the permission to see them."
+    )
+
+    static let renewalsAwaited = Metric(
+        "headroom_renewals_awaited",
+        .gauge,
+        "Subscriptions in the database that keep access for renewal-leeway while the event of their renewal is awaited, 100,000 at most."
     )
 
     // MARK: HTTP

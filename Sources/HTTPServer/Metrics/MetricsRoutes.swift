@@ -115,6 +115,7 @@ struct MetricsRoutes: RouteProvider {
 
     private func writeDatabase(to encoder: inout PrometheusEncoder) {
         let status = parts.monitor.status
+        encoder.write(.renewalsAwaited, status.awaitedRenewals.map { [([], .init($0))] } ?? [])
         encoder.write(.databaseUp, .init(status.serverVersion != nil))
         encoder.write(.databaseInfo, status.serverVersion.map { [([$0], 1)] } ?? [])
         encoder.write(.schemaVersion, status.schemaVersion.map { [([], .init($0))] } ?? [])

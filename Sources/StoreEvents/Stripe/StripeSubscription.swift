@@ -154,10 +154,11 @@ struct StripeSubscription {
     private func unpaidChange(of attributes: Set<String>) throws -> [BillingEffect] {
         let isPaused = try isPaused
         let intent: BillingEffect.Kind = try isPaused || isCancelled ? .cancelled : .uncancelled
-        if !isPaused, !attributes.isDisjoint(with: StripeSubscription.endAttributes) {
+        let isOfTrial = status == .trialing && attributes.contains("trial_end")
+        if !isPaused, isOfTrial || attributes.contains("cancel_at") {
             let moved = [try effect(.productChanged, expires: end), try effect(intent, expires: end)]
             // The trial's only period ends with it.
-            return attributes.contains("trial_end") ? [try effect(.extended, expires: end)] + moved : moved
+            return isOfTrial ? [try effect(.extended, expires: end)] + moved : moved
         }
         let hasNewPeriod = isPaused && attributes.contains("current_period_start")
         var snapshot = try effect(.productChanged, expires: try hasNewPeriod ? item.start ?? end : end)

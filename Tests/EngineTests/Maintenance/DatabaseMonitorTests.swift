@@ -50,6 +50,7 @@ struct DatabaseMonitorTests {
     private func monitoring(
         _ database: TestDatabase,
         interval: Duration,
+        renewalLeeway: Duration = .zero,
         log: RecordingLog,
         _ body: @Sendable (RecordingObserver, DatabaseMonitor) async throws -> Void
     ) async throws {
@@ -57,6 +58,7 @@ struct DatabaseMonitorTests {
         let monitor = DatabaseMonitor(
             database: DatabaseTopology(database.conninfo),
             interval: interval,
+            renewalLeeway: renewalLeeway,
             tokens: observer,
             logger: log.logger
         )
@@ -96,6 +98,35 @@ struct DatabaseMonitorTests {
             try await waitUntil("the first poll") { observer.names == [] }
             try await database.psql.execute(create("app"))
             try await waitUntil("the token is found") { observer.names == ["app"] }
+        }
+    }
+
+    @Test("counts the renewals that are awaited")
+    func awaitedRenewals() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(
+            """
+            insert into headroom.subscribers (user_id)
+            select ('00000000-0000-4000-8000-00000000000' || number)::uuid from generate_series(1, 4) as number;
+            insert into headroom.subscriptions (user_id, original_transaction_id, plan, started_at, expires_at, renews)
+            select user_id, 'sold ' || user_id, 'paid', headroom.now() - interval '31 days',
+                headroom.now() - interval '1 minute' * (array[1, 59, 61, -1])[row_number() over (order by user_id)],
+                null
+            from headroom.subscribers
+            """
+        )
+        let log = RecordingLog()
+        try await monitoring(database, interval: .milliseconds(50), renewalLeeway: .seconds(3_600), log: log) {
+            _,
+            monitor in
+            try await waitUntil("two have ended within the last hour") { monitor.status.awaitedRenewals == 2 }
+            try await database.psql.execute(
+                """
+                update headroom.subscriptions set unsubscribed_at = headroom.now()
+                where user_id = '00000000-0000-4000-8000-000000000002'
+                """
+            )
+            try await waitUntil("one is not renewed") { monitor.status.awaitedRenewals == 1 }
         }
     }
 
