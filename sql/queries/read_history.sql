@@ -18,8 +18,5 @@ order by
         ),
         usage.updated_at
     ) desc,
-    split_part(usage.billing_period, '.', 1) desc,
-    -- 2026-03.10 is newer than 2026-03.9.
-    length(usage.billing_period) desc,
-    usage.billing_period desc
+    headroom.sortable_label(usage.billing_period) desc
 limit $2;

@@ -49,7 +49,7 @@ begin
         select usage.billing_period, usage.message_count, usage.held, usage.granted
         from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
-            and usage.billing_period > v_period
+            and headroom.sortable_label(usage.billing_period) > headroom.sortable_label(v_period)
             and headroom.label_cycle(usage.billing_period) = headroom.label_cycle(v_period)
             and usage.updated_at > v_latest
         order by usage.billing_period for update

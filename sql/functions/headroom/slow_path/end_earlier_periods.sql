@@ -1,35 +1,36 @@
--- Makes a user's newest row before the period in p_periods unusable, unless the period followed it directly: perhaps
--- the clock is ahead. When it is right again, nothing may be counted in that row before headroom.correct_clock_jump has
--- added the messages of the periods ahead. The caller has locked the subscribers. p_periods has one element per user.
+-- Makes the rows of a user's newest month, week or day before that of the period in p_periods unusable, unless it is
+-- the one directly before: perhaps the clock is ahead. When it is right again, nothing may be counted in these rows
+-- before headroom.correct_clock_jump has added the messages of the periods ahead. The caller has locked the
+-- subscribers. p_periods has one element per user.
 create or replace function headroom.end_earlier_periods(p_bucket smallint, p_users uuid[], p_periods text[])
     returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_user uuid;
-    v_period text;
+    v_label text;
 begin
-    for v_user, v_period in
-        select request.user_id, earlier.billing_period
+    for v_user, v_label in
+        select request.user_id, split_part(earlier.billing_period, '.', 1)
         from (
             select named.user_id, named.billing_period, headroom.label_cycle(named.billing_period) as cycle
             from unnest(p_users, p_periods) as named (user_id, billing_period)
             offset 0
         ) as request
         cross join lateral (
-            select usage.billing_period, usage.usable_until from public.message_usage as usage
+            select usage.billing_period from public.message_usage as usage
             where usage.bucket = p_bucket and usage.user_id = request.user_id
                 and usage.billing_period < request.billing_period
                 and headroom.label_cycle(usage.billing_period) = request.cycle
             order by usage.billing_period desc
             limit 1
         ) as earlier
-        where earlier.usable_until > '-infinity'
-            and headroom.next_period_day(request.cycle, headroom.label_day(earlier.billing_period))
-                < headroom.label_day(request.billing_period)
+        where headroom.next_period_day(request.cycle, headroom.label_day(earlier.billing_period))
+            < headroom.label_day(request.billing_period)
     loop
         update public.message_usage set usable_until = '-infinity'
-        where bucket = p_bucket and user_id = v_user and billing_period = v_period;
+        where bucket = p_bucket and user_id = v_user and billing_period >= v_label
+            and split_part(billing_period, '.', 1) = v_label and usable_until > '-infinity';
     end loop;
 end
 $$;
