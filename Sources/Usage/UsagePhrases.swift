@@ -132,7 +132,8 @@ extension UsageSnapshot {
         if plan.cycle.isPeriodic, isPast {
             return naming(phrase(limit == nil ? .accessiblePastUnlimited : .accessiblePast))
         }
-        let comeback = plan.cycle.isPeriodic ? reset : .never
+        // Without access the present period is not one of the user's: its end means nothing.
+        let comeback = plan.cycle.isPeriodic && denialReason == nil ? reset : .never
         return phrase(limit == nil ? .accessibleUnlimited : .accessible, .period, comeback, in: zone)
     }
 

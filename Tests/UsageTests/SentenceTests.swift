@@ -93,13 +93,14 @@ struct WordsTests {
 
     @Test("say this month only of a month of the calendar")
     func anchoredMonth() {
-        func texts(used: Int, until expires: String? = nil) -> [String?] {
+        func texts(used: Int, until expires: String? = nil, denied: DenialReason? = nil) -> [String?] {
             let snapshot = UsageSnapshot(
                 plan: .paid,
-                state: .active,
+                state: denied == nil ? .active : .expired,
                 period: billingPeriod("2026-11"),
                 used: used,
                 limit: 800,
+                denialReason: denied,
                 startedAt: at("2026-11-15"),
                 resetsAt: at("2026-12-15"),
                 expiresAt: expires.map(at),
@@ -118,6 +119,7 @@ struct WordsTests {
         )
         #expect(texts(used: 640, until: "2026-12-01")[0] == "You have 160 conversations left")
         #expect(texts(used: 800, until: "2026-12-01")[0] == "We've had a lot of great conversations!")
+        #expect(texts(used: 0, until: "2026-11-15", denied: .expired)[1] == "0 of 800 messages used")
     }
 
     @Test("contain a date only if access lasts beyond the reset", arguments: [SubscriptionState.active, .cancelled])
