@@ -464,6 +464,13 @@ STRIPE = [
                       previous={"pause_collection": PAUSE["pause_collection"], "default_payment_method": "pm_1"})],
         (IN_GRACE, EXPIRED),
     ),
+    History(
+        "a pause of the collection that ends in a period that was not paid, and a day of cancellation",
+        [SUBSCRIBED, PAUSED, subscription("updated", "active", END, (END, MAY), previous={"current_period_end": 1}, **PAUSE),
+         subscription("updated", "active", IN_GRACE, (END, MAY), cancel_at=GRACE_END,
+                      previous={"pause_collection": PAUSE["pause_collection"], "cancel_at": None})],
+        (IN_GRACE, EXPIRED),
+    ),
     History("a refund before a pause of the collection", [SUBSCRIBED, refund("2026-03-05T12:00:00Z"), PAUSED], (MIDDLE, REVOKED)),
     History(
         "a refund before the end",

@@ -56,6 +56,7 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public var expires: Instant?
     public var graceUntil: Instant?
     /// True if the store reports the plan and the dates of a period without a payment. Such an effect undoes no refund.
+    /// A changed product's `expires` is then only an earlier end, or any end if the period from `started` on was paid.
     public var isUnpaid: Bool?
     /// The number of units of a one-time purchase, also of one that is refunded.
     public var quantity: Int?

@@ -60,12 +60,10 @@ public struct StoreSubscription: Sendable, Equatable {
             guard !isOfEarlierPeriod(effect) else { break }
             pay(effect, at: at, cycles)
         case .cancelled:
-            // If the event of a renewal was lost, this event's end is later than the known one. A cancellation never
-            // shortens the subscription.
-            expiresAt = later(expiresAt, effect.expires)
+            confirmEnd(effect)
             unsubscribedAt = event.effective(at)
         case .uncancelled:
-            expiresAt = later(expiresAt, effect.expires)
+            confirmEnd(effect)
             unsubscribedAt = nil
         case .gracePeriod: beginGrace(effect, at: at)
         case .billingRetry:
@@ -153,12 +151,26 @@ public struct StoreSubscription: Sendable, Equatable {
         billingIssueAt = nil
     }
 
+    /// The end in a cancellation or its reversal, which never shortens the subscription. If it is later than the known
+    /// one, the event of a renewal was lost: the store renews it, and what was due is paid.
+    private mutating func confirmEnd(_ effect: BillingEffect) {
+        if let expiresAt, let end = effect.expires, expiresAt < end {
+            renews = effect.sale?.renews
+            if graceUntil.map({ $0 < end }) ?? true {
+                graceUntil = nil
+                billingIssueAt = nil
+            }
+        }
+        expiresAt = later(expiresAt, effect.expires)
+    }
+
     private mutating func changeProduct(_ effect: BillingEffect) {
         if let plan = effect.plan {
             self.plan = plan
             product = effect.product ?? product
-            // A pause neither extends the paid time nor ends it.
-            expiresAt = effect.isUnpaid == true ? earlier(expiresAt, effect.expires) : effect.expires ?? expiresAt
+            // Without a payment, the end moves only within a period that was paid.
+            let isPaid = effect.isUnpaid != true || effect.started.map { $0 < expiresAt ?? .latest } ?? false
+            expiresAt = isPaid ? effect.expires ?? expiresAt : earlier(expiresAt, effect.expires)
         }
         nextPlan = effect.nextPlan
         nextProduct = effect.nextProduct

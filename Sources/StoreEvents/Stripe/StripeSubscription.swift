@@ -150,20 +150,18 @@ struct StripeSubscription {
 
     /// The effects of a change without a payment. It does not extend the paid time: a period that begins during a
     /// pause, for example, is not paid. Only another day of the cancellation, or another end of the trial, moves the
-    /// end.
+    /// end, within a period that was paid.
     private func unpaidChange(of attributes: Set<String>) throws -> [BillingEffect] {
         let isPaused = try isPaused
         let intent: BillingEffect.Kind = try isPaused || isCancelled ? .cancelled : .uncancelled
         let isOfTrial = status == .trialing && attributes.contains("trial_end")
-        if !isPaused, isOfTrial || attributes.contains("cancel_at") {
-            let moved = [try effect(.productChanged, expires: end), try effect(intent, expires: end)]
-            // The trial's only period ends with it.
-            return isOfTrial ? [try effect(.extended, expires: end)] + moved : moved
-        }
         let hasNewPeriod = isPaused && attributes.contains("current_period_start")
         var snapshot = try effect(.productChanged, expires: try hasNewPeriod ? item.start ?? end : end)
         snapshot.isUnpaid = true
-        return [snapshot, try effect(intent, expires: nil)]
+        if !isPaused, isOfTrial || attributes.contains("cancel_at") { snapshot.started = item.start }
+        let effects = [snapshot, try effect(intent, expires: nil)]
+        // The trial's only period ends with it.
+        return isOfTrial && !isPaused ? [try effect(.extended, expires: end)] + effects : effects
     }
 
     private func pastDue(_ payment: BillingEffect.Kind) throws -> [BillingEffect] {

@@ -150,10 +150,10 @@ extension ReferenceReducer {
         switch effect.kind {
         case .purchased, .renewed: pay(&after, effect, event)
         case .cancelled:
-            after.expiresAt = later(after.expiresAt, effect.expires)
+            lengthen(&after, effect)
             after.unsubscribedAt = atOnce(event.at, event)
         case .uncancelled:
-            after.expiresAt = later(after.expiresAt, effect.expires)
+            lengthen(&after, effect)
             after.unsubscribedAt = nil
         case .gracePeriod: allowGrace(&after, effect, event)
         case .billingRetry:
@@ -171,7 +171,8 @@ extension ReferenceReducer {
                 after.plan = plan
                 after.product = effect.product ?? after.product
                 let earliest = [after.expiresAt, effect.expires].compactMap(\.self).min()
-                after.expiresAt = effect.isUnpaid == true ? earliest : effect.expires ?? after.expiresAt
+                let isUnpaid = effect.isUnpaid == true && !isBefore(effect.started, after.expiresAt)
+                after.expiresAt = isUnpaid ? earliest : effect.expires ?? after.expiresAt
             }
             after.nextPlan = effect.nextPlan
             after.nextProduct = effect.nextProduct
@@ -194,6 +195,22 @@ extension ReferenceReducer {
 
     private func later(_ one: Instant?, _ other: Instant?) -> Instant? {
         [one, other].compactMap(\.self).max()
+    }
+
+    /// Whether a period begins in time that was paid. Without an end it was paid for good.
+    private func isBefore(_ start: Instant?, _ end: Instant?) -> Bool {
+        guard let start else { return false }
+        return end == nil || start < end!
+    }
+
+    /// A later end is that of a renewal whose event was lost. It is paid, and so is what was due before.
+    private func lengthen(_ subscription: inout StoreSubscription, _ effect: BillingEffect) {
+        let known = subscription.expiresAt
+        subscription.expiresAt = later(known, effect.expires)
+        guard let known, known != subscription.expiresAt, let end = effect.expires else { return }
+        subscription.renews = effect.sale?.renews
+        if let grace = subscription.graceUntil, grace >= end { return }
+        (subscription.graceUntil, subscription.billingIssueAt) = (nil, nil)
     }
 
     private func pay(_ subscription: inout StoreSubscription, _ effect: BillingEffect, _ event: RecordedEvent) {

@@ -153,6 +153,41 @@ struct SubscriptionReductionTests {
         #expect(customer.subscription()?.expiresAt == day(renews == false ? "2026-02-10" : "2026-02-28"))
     }
 
+    @Test("A later end in a cancellation, or in its reversal, is that of a renewal whose event was lost")
+    func lostRenewal() {
+        let (ended, ends) = (event("2026-02-28", effect(.expired, until: "2026-02-28")), "2026-03-31")
+        func subscription(_ events: RecordedEvent...) -> StoreSubscription? {
+            ReducedCustomer([purchase] + events).subscription()
+        }
+        for kind in [BillingEffect.Kind.cancelled, .uncancelled] {
+            let report = event("2026-03-10", effect(kind, until: ends))
+            let uncancelled = event("2026-03-11", effect(.uncancelled, until: ends))
+            #expect(subscription(ended, report, uncancelled)?.renews == nil)
+            let late = event("2026-03-12", effect(.expired, until: "2026-02-28"))
+            #expect(subscription(ended, report, late)?.expiresAt == day(ends))
+            let issue = event("2026-02-28", effect(.gracePeriod, graceUntil: "2026-03-16"))
+            #expect(subscription(issue, report)?.billingIssueAt == nil)
+            let inGrace = event("2026-03-10", effect(kind, until: "2026-03-16"))
+            #expect(subscription(issue, inGrace)?.billingIssueAt == day("2026-02-28"))
+        }
+        #expect(subscription(ended, event("2026-03-10", effect(.uncancelled, until: "2026-02-28")))?.renews == false)
+    }
+
+    @Test("Another day of a cancellation moves the end only within a period that was paid")
+    func dayOfCancellation() {
+        func end(_ days: String..., start: String) -> Instant? {
+            let changes = days.enumerated().map { index, until in
+                var change = effect(.productChanged, plan: "paid", started: start, until: until)
+                change.isUnpaid = true
+                return event("2026-02-0\(3 + index)", change)
+            }
+            return ReducedCustomer([purchase] + changes).subscription()?.expiresAt
+        }
+        #expect(end("2026-02-20", start: "2026-01-31") == day("2026-02-20"))
+        #expect(end("2026-02-20", "2026-02-28", start: "2026-01-31") == day("2026-02-28"), "taken back")
+        #expect(end("2026-03-20", start: "2026-02-28") == day("2026-02-28"))
+    }
+
     @Test("A pause of the collection neither extends the paid time nor ends it")
     func paused() {
         func end(_ until: String) -> Instant? {

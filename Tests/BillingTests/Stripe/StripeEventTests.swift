@@ -70,8 +70,9 @@ struct StripeEventTests {
     private static let paused: [String: JSONValue] = [
         "pause_collection": .object(["behavior": .string("void"), "resumes_at": .null])
     ]
-    private static func unextended(until end: Instant = Payload.end) -> BillingEffect {
+    private static func unextended(from start: Instant? = nil, until end: Instant = Payload.end) -> BillingEffect {
         var effect = plain(.productChanged, until: end)
+        effect.started = start
         effect.isUnpaid = true
         return effect
     }
@@ -119,8 +120,8 @@ struct StripeEventTests {
         Row(
             "updated, the day of a cancellation is taken back",
             .subscription("updated", "active", previous: ["cancel_at": .seconds(soon)]),
-            plain(.productChanged),
-            plain(.uncancelled)
+            unextended(from: Payload.start),
+            plain(.uncancelled, until: nil)
         ),
         Row(
             "updated, active by a payment",
