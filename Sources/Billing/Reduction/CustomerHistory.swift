@@ -12,17 +12,21 @@ public struct CustomerHistory: Sendable, Equatable {
     public var plans: [String: Plan.Cycle]
     /// Messages in 30 days, of the plans that have an enforced limit.
     public var allowances: [String: Int]
+    /// For how long a subscription whose renewal is awaited gives access (`headroom.renewal_leeway`).
+    public var renewalLeewaySeconds: Int64
 
     public init(
         events: [RecordedEvent],
         users: [UserID: UserRecord] = [:],
         plans: [String: Plan.Cycle],
-        allowances: [String: Int] = [:]
+        allowances: [String: Int] = [:],
+        renewalLeewaySeconds: Int64 = 0
     ) {
         self.events = events
         self.users = users
         self.plans = plans
         self.allowances = allowances
+        self.renewalLeewaySeconds = renewalLeewaySeconds
     }
 }
 

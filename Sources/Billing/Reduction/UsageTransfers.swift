@@ -112,22 +112,27 @@ extension CustomerHistory {
         allowances[plan] ?? .max
     }
 
-    /// Whether a subscription gives access. The same rules as in `headroom.entitlement`.
+    /// Whether a subscription gives access. The same rules as in `headroom.judged_subscription`.
     fileprivate func hasAccess(_ subscription: StoreSubscription, at instant: Instant) -> Bool {
         guard let plan = subscription.plan, let cycle = plans[plan] else { return false }
         if let revokedAt = subscription.revokedAt, revokedAt <= instant { return false }
-        guard let end = subscription.accessEnd(cycle) else { return true }
+        guard let end = subscription.accessEnd(cycle, renewalLeewaySeconds) else { return true }
         return instant < end
     }
 }
 
 extension StoreSubscription {
     /// Nil if access has no end.
-    fileprivate func accessEnd(_ cycle: Plan.Cycle) -> Instant? {
+    fileprivate func accessEnd(_ cycle: Plan.Cycle, _ renewalLeewaySeconds: Int64) -> Instant? {
         if case .trial(let days) = cycle {
             return expiresAt ?? startedAt?.advanced(bySeconds: Int64(days) * 86_400)
         }
-        guard billingIssueAt != nil else { return expiresAt }
+        guard billingIssueAt != nil else {
+            let mayRenew =
+                unsubscribedAt == nil && revokedAt == nil && renews != false
+                && transaction != "operator" && transaction != "first message"
+            return expiresAt?.advanced(bySeconds: mayRenew ? renewalLeewaySeconds : 0)
+        }
         guard let expiresAt else { return graceUntil }
         return max(expiresAt, graceUntil ?? expiresAt.advanced(bySeconds: StoreSubscription.fallbackGraceSeconds))
     }

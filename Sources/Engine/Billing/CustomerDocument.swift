@@ -134,6 +134,7 @@ struct CustomerDocument: Decodable {
     var purchases: [Purchase]?
     var transfers: [Transfer]?
     var plans: [PlanRow]?
+    var renewalLeewaySeconds: Int64?
     var products: [MappingRow]?
     var entitlements: [MappingRow]?
 
@@ -141,7 +142,9 @@ struct CustomerDocument: Decodable {
         case answer, now, customer, before
         case receivedAt = "received_at"
         case appliedAt = "applied_at"
-        case events, users, purchases, transfers, plans, products, entitlements
+        case events, users, purchases, transfers, plans
+        case renewalLeewaySeconds = "renewal_leeway_s"
+        case products, entitlements
     }
 
     /// - Throws: when a row holds an invalid value, for instance an infinite instant.
@@ -193,7 +196,8 @@ extension CustomerDocument {
             events: earlier + [event],
             users: Dictionary(users) { $1 },
             plans: Dictionary(plans.map { ($0.plan, $0.planCycle) }) { $1 },
-            allowances: allowances
+            allowances: allowances,
+            renewalLeewaySeconds: renewalLeewaySeconds ?? 0
         )
     }
 }

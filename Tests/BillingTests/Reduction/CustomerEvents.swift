@@ -91,7 +91,8 @@ struct ReducedCustomer {
             events: events,
             users: users,
             plans: CustomerHistories.plans,
-            allowances: CustomerHistories.allowances
+            allowances: CustomerHistories.allowances,
+            renewalLeewaySeconds: CustomerHistories.renewalLeewaySeconds
         )
         state = CustomerReducer.reduce(history, at: day(now))
         let model = ReferenceCustomer(history, at: day(now)).state.simplified(for: history)

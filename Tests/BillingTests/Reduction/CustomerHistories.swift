@@ -12,6 +12,7 @@ struct CustomerHistories {
     ]
     static let allowances = ["paid": 800, "trial": 100, "taste": 100, "week": 200, "day": 30, "free": 0]
     static let now = instant(44)
+    static let renewalLeewaySeconds: Int64 = 24 * 60 * 60
 
     /// Instants are 12 hours apart, from the 20th of a month on.
     private static func instant(_ number: Int) -> Instant {
@@ -37,7 +38,8 @@ struct CustomerHistories {
         var history = CustomerHistory(
             events: [],
             plans: CustomerHistories.plans,
-            allowances: CustomerHistories.allowances
+            allowances: CustomerHistories.allowances,
+            renewalLeewaySeconds: CustomerHistories.renewalLeewaySeconds
         )
         for number in 0..<userCount where random.chance(50) { history.users[user(number)] = record() }
         let isOrdinary = random.chance(50)

@@ -237,6 +237,20 @@ struct OwnershipReductionTests {
         #expect(transfer(record: UserRecord(otherSubscriptions: [declared]))?.keepsOwnCount == true)
     }
 
+    @Test("Usage is raised while a renewal is awaited, but not after a report that there is none")
+    func awaitedRenewal() {
+        func plans(_ date: String, after report: BillingEffect...) -> [String]? {
+            let given = event(date, by: [], .transferred(from: ["\(ada)"], to: ["\(ben)"]))
+            let reports = report.map { event("2026-02-20", $0) }
+            return ReducedCustomer([purchase("\(ada)"), given] + reports).state.transfers.first?.plans
+        }
+        #expect(plans("2026-03-01") == ["paid"])
+        #expect(plans("2026-03-02") == [], "after the leeway")
+        for kind in [BillingEffect.Kind.cancelled, .expired, .revoked] {
+            #expect(plans("2026-03-01", after: effect(kind, until: "2026-03-01")) == [], "\(kind)")
+        }
+    }
+
     @Test("An alias of unknown customers waits")
     func mergedUnknown() {
         let customer = ReducedCustomer(event("2026-02-10", by: [], .merged([anonymousId, other])))

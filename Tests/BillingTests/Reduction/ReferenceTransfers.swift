@@ -110,7 +110,15 @@ struct ReferenceTransfers {
                 ends = [start.advanced(bySeconds: Int64(days) * 24 * 60 * 60)]
             }
         default:
-            guard subscription.billingIssueAt != nil else { break }
+            guard subscription.billingIssueAt != nil else {
+                // A store's event about a renewal comes after it.
+                let isOver = subscription.unsubscribedAt != nil || subscription.revokedAt != nil
+                let isOfStore = !["operator", "first message"].contains(subscription.transaction)
+                if !isOver, isOfStore, subscription.renews ?? true {
+                    ends = ends.map { $0.advanced(bySeconds: customer.history.renewalLeewaySeconds) }
+                }
+                break
+            }
             let sixteenDays = ends.first?.advanced(bySeconds: 16 * 24 * 60 * 60)
             ends += [subscription.graceUntil ?? sixteenDays].compactMap(\.self)
         }

@@ -29,6 +29,13 @@ class Periods(Webhooks):
         event = stripe_subscription(kind, status, at, self.buyer, transaction or self.sold, period, **fields)
         self.assertEqual(self.deliver(event)["outcome"], "applied")
 
+    def transfer(self, at):
+        """Gives the subscriptions to a new user."""
+        giver, self.buyer = self.buyer, self.user()
+        self.set_clock(at)
+        event = revenuecat("TRANSFER", at, ..., ..., transferred_from=[giver], transferred_to=[self.buyer], aliases=...)
+        self.assertEqual(self.deliver(event)["outcome"], "applied")
+
     def consume(self, messages, status="ALLOWED", at=None):
         if at:
             self.set_clock(at)
@@ -63,10 +70,21 @@ class PaidPeriods(Periods):
     def test_a_purchase_after_a_lapse_begins_a_new_run(self):
         self.buy("2026-01-05T18:00:00Z", "2026-02-05T18:00:00Z")
         self.event("EXPIRATION", "2026-02-05T18:01:00Z", end="2026-02-05T18:00:00Z")
+        expired = Answer(self.send_command(f"USAGE {self.buyer}"))
+        self.assertEqual((expired.get("resets"), expired["accessible"]), (None, "0 of 800 messages used"))
         self.event("RENEWAL", "2026-04-20T09:00:05Z", "2026-04-20T09:00:00Z", "2026-05-20T09:00:00Z")
         self.consume(800)
         self.assert_period("2026-04", 800, "2026-05-20T09:00:00Z", renews="2026-05-20T09:00:00Z")
         self.consume(1, "BLOCKED", at="2026-05-05T00:05:00Z")
+
+    def test_a_later_end_shows_that_the_event_of_a_renewal_was_lost(self):
+        self.buy()
+        self.event("EXPIRATION", "2026-04-05T18:01:00Z", end=ENDS)
+        later = "2026-05-05T18:00:00Z"
+        self.event("CANCELLATION", "2026-04-10T12:00:00Z", end=later, cancel_reason="UNSUBSCRIBE")
+        self.assert_period("2026-04", 0, later, state="cancelled", renews=None)
+        self.event("UNCANCELLATION", "2026-04-11T12:00:00Z", end=later)
+        self.assert_period("2026-04", 0, later, state="active", renews=later)
 
     def test_a_renewal_begins_where_the_paid_time_ended(self):
         self.buy()
@@ -195,16 +213,23 @@ class PaidPeriods(Periods):
         self.assert_period("2026-03.2", 7, "2026-04-05T00:00:00Z")
         self.assert_period("2026-04", 0, "2026-05-05T00:00:00Z", at="2026-04-05T00:00:00Z")
 
+    def test_messages_of_a_clock_that_was_ahead_count_in_the_tenth_period_of_a_month(self):
+        for day in range(1, 11):
+            self.buy(f"2026-03-{day:02}T18:00:00Z", f"2027-03-{day:02}T18:00:00Z", transaction=self.transaction())
+            # That of 2026-03.2, also ahead, stays there.
+            self.consume(1, at="2026-03-25T18:00:00Z" if day == 2 else None)
+        self.assert_period("2026-03.10", 1, "2026-04-10T18:00:00Z")
+        self.consume(700, at="2026-06-15T18:00:00Z")
+        self.assert_period("2026-03.10", 701, "2026-04-10T18:00:00Z", at="2026-03-20T18:00:00Z")
+        self.assertEqual(self.consume(200, "BLOCKED").used, 701)
+
     def test_a_transfer_of_a_second_period_takes_its_count_along(self):
         self.buy()
         self.consume(800)
         second = self.transaction()
         self.buy("2026-03-20T12:00:00Z", "2026-04-20T12:00:00Z", transaction=second)
         self.consume(7)
-        giver, self.buyer = self.buyer, self.user()
-        at = "2026-03-21T12:00:00Z"
-        self.set_clock(at)
-        self.deliver(revenuecat("TRANSFER", at, ..., ..., transferred_from=[giver], transferred_to=[self.buyer], aliases=...))
+        self.transfer("2026-03-21T12:00:00Z")
         self.assert_period("2026-03", 7, "2026-04-20T12:00:00Z")
 
     def test_a_key_of_a_closed_period_is_given_back_there(self):
@@ -236,6 +261,24 @@ class RenewalLeeway(Periods):
         self.consume(100, "BLOCKED")
         self.event("RENEWAL", "2026-04-05T18:59:59Z", ENDS, "2026-05-05T18:00:00Z")
         self.assert_period("2026-04", 0, "2026-05-05T18:00:00Z")
+
+    def test_a_transfer_while_the_renewal_is_late_takes_the_count_along(self):
+        self.buy()
+        self.consume(700)
+        for at in ("2026-04-05T18:10:00Z", "2026-04-05T18:20:00Z"):
+            self.transfer(at)
+            self.assert_period("2026-03", 700, "2026-04-05T19:00:00Z", state="active")
+            self.consume(101, "BLOCKED")
+        self.event("RENEWAL", "2026-04-05T18:30:00Z", ENDS, "2026-05-05T18:00:00Z")
+        self.assert_period("2026-04", 0, "2026-05-05T18:00:00Z")
+
+    def test_a_transfer_right_after_the_renewal_takes_the_new_count_along(self):
+        self.buy()
+        self.consume(700, at="2026-04-05T18:10:00Z")
+        self.event("RENEWAL", "2026-04-05T18:20:00Z", ENDS, "2026-05-05T18:00:00Z")
+        self.consume(5)
+        self.transfer("2026-04-05T18:30:00Z")
+        self.assert_period("2026-04", 5, "2026-05-05T18:00:00Z")
 
     def test_access_ends_after_the_leeway_or_at_once_where_nothing_is_renewed(self):
         self.buy()

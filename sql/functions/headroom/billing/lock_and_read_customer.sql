@@ -113,6 +113,7 @@ begin
                 from headroom.plans
             ) as all_plans
         ),
+        'renewal_leeway_s', extract(epoch from headroom.renewal_leeway())::integer,
         'products', (
             select json_agg(products) from headroom.store_products as products
             where products.source = p_source and products.product = any(p_products)

@@ -1,6 +1,6 @@
 -- Raises the receiver's counts in the open periods of some plans to the giver's used and held messages, once for each
--- event, giver and receiver, and the receiver's window to the giver's. Otherwise a transfer would be a free reset.
--- Locks the receiver's usage rows.
+-- event, giver and receiver, and the receiver's window to the giver's. Otherwise a transfer would be a free reset. A
+-- period that has ended is open while its renewal is awaited, until the next one begins. Locks the receiver's rows.
 --
 -- p_transfer: {"source", "event", "giver", "receiver", "plans": those of the transferred subscriptions that became what
 -- gives the receiver access, "window": the giver's open window before this event (headroom.usage_window)}.
@@ -45,6 +45,7 @@ begin
                     when clock.is_open then v_entitlement.billing_period
                     else headroom.period_label(plans.cycle, clock.day)
                 end as label,
+                case when clock.is_open then v_entitlement.started_at end as begins_at,
                 case
                     when clock.is_open then v_entitlement.resets_at
                     else headroom.period_start(
@@ -78,7 +79,8 @@ begin
             usage.billing_period = any(v_plans)
             or periods.cycle is not null and headroom.now() < coalesce(
                 usage.resets_at + case
-                    when usage.renews then headroom.renewal_leeway() else interval '0'
+                    when usage.renews and periods.begins_at < usage.resets_at then headroom.renewal_leeway()
+                    else interval '0'
                 end,
                 headroom.period_start(
                     periods.cycle,
