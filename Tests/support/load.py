@@ -1,8 +1,10 @@
 """Clients that send messages continuously and record each outcome."""
 
+import contextlib
 import signal
 import threading
 import time
+import uuid
 
 from .waiting import TIMEOUT_SECONDS, wait_until
 from .wire import Answer, Closed
@@ -101,6 +103,66 @@ class Load:
         """Values of `used` in the order of each client, and the number of unknown outcomes."""
         clients = [client for client in self.clients if client.user == user]
         return [client.used for client in clients], sum(len(client.unknown) for client in clients)
+
+
+class Caller:
+    """Sends one user's messages in a thread, each with a key of its own, one after the other. Every failure is one too many."""
+
+    def __init__(self, user):
+        self.user, self.answered, self.failures, self.calls, self.is_over = user, 0, [], 0, threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self):
+        self.thread.start()
+        return self
+
+    def consume(self, key):
+        raise NotImplementedError
+
+    def close(self):
+        """Closes the client, when no call is in progress any more."""
+
+    @property
+    def is_calling(self):
+        return self.calls > 0
+
+    def _run(self):
+        while not self.is_over.wait(PAUSE_SECONDS):
+            with self.call():
+                self.consume(uuid.uuid4().hex)
+
+    @contextlib.contextmanager
+    def call(self):
+        self.calls += 1
+        try:
+            yield
+            self.answered += 1
+        except Exception as error:
+            self.failures.append(f"{type(error).__name__}: {error}")
+        finally:
+            self.calls -= 1
+
+
+ENOUGH = 10
+"""How many answers each caller gets between two events, so that each event happens under load."""
+
+
+def wait_for_more(callers):
+    enough = [caller.answered + ENOUGH for caller in callers]
+    wait_until(
+        lambda: all(caller.answered > count or caller.failures for caller, count in zip(callers, enough)), "more answers for each caller"
+    )
+
+
+def end_without_failures(case, callers):
+    """Ends the callers: each call was answered, and each answered message is counted."""
+    for caller in callers:
+        caller.is_over.set()
+    for caller in callers:
+        caller.thread.join()
+        caller.close()
+        with case.subTest(caller=type(caller).__name__):
+            case.assertEqual((caller.failures, caller.answered), ([], case.count(caller.user)))
 
 
 def stop_during_calls(case, instance, callers):

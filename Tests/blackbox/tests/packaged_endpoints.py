@@ -1,12 +1,11 @@
 """What the clients in clients/ do with several instances of one service."""
 
-import threading
 import time
 
 from support import processes
 from support.client_case import ClientCase
 from support.faulty_port import FaultyPort
-from support.load import PAUSE_SECONDS, stop_during_calls
+from support.load import Caller, end_without_failures, stop_during_calls, wait_for_more
 from support.packaged_clients import PythonClient
 from support.waiting import wait_until
 
@@ -98,22 +97,20 @@ class SeveralInstances(ClientCase):
 
     def test_no_call_fails_while_each_instance_restarts_in_turn(self):
         instances = [self.serve(), self.serve()]
-        loads = []
+        callers = []
         for driver in self.drivers:
             ports = [(each.http_port if driver.is_http else each.port) for each in instances]
             # Half of the clients prefer the second one.
             for order in (ports, ports[::-1]):
-                loads.append(Load(driver.connect(self.url(driver, *order)), self.subscriber("pro")))
+                callers.append(ClientCaller(driver.connect(self.url(driver, *order)), self.subscriber("pro")).start())
         for index, instance in enumerate(instances):
-            wait_for_more(loads)
-            stop_during_calls(self, instance, loads)
-            wait_for_more(loads)
+            wait_for_more(callers)
+            stop_during_calls(self, instance, callers)
+            wait_for_more(callers)
             addresses = ("--listen", f"127.0.0.1:{instance.port}", "--http", f"127.0.0.1:{instance.http_port}")
             instances[index] = self.serve(*addresses)
-        wait_for_more(loads)
-        for load in loads:
-            load.end()
-            self.assertEqual((load.failures, load.answered), ([], self.count(load.user)))
+        wait_for_more(callers)
+        end_without_failures(self, callers)
 
     def test_a_host_without_a_name_is_refused_at_once(self):
         for is_http in (False, True):
@@ -121,31 +118,13 @@ class SeveralInstances(ClientCase):
                 PythonClient(is_http).connect(f"{'http' if is_http else 'headroom'}://127.0.0.1:6747,")
 
 
-class Load:
-    """Calls of one client, one after the other, until the end."""
-
+class ClientCaller(Caller):
     def __init__(self, client, user):
-        self.client, self.user = client, user
-        self.answered, self.failures, self.is_calling, self.is_over = 0, [], False, threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
+        super().__init__(user)
+        self.client = client
 
-    def _run(self):
-        while not self.is_over.wait(PAUSE_SECONDS):
-            self.is_calling = True
-            try:
-                self.client.call("consume", self.user)
-            except Exception as error:  # any failure is one too many
-                self.failures.append(error)
-            self.is_calling = False
-            self.answered += 1
+    def consume(self, key):
+        self.client.call("consume", self.user, key=key)
 
-    def end(self):
-        self.is_over.set()
-        self.thread.join()
+    def close(self):
         self.client.close()
-
-
-def wait_for_more(loads):
-    enough = [load.answered + 10 for load in loads]
-    wait_until(lambda: all(load.answered >= count or load.failures for load, count in zip(loads, enough)), "ten more answers for each")

@@ -1,65 +1,22 @@
 """Instances are replaced one after the other under load, and no client sees an error."""
 
 import asyncio
-import contextlib
 import itertools
-import threading
-import uuid
 
 import redis
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 from support.case import Case
-from support.load import PAUSE_SECONDS, stop_during_calls
+from support.load import PAUSE_SECONDS, Caller, end_without_failures, stop_during_calls, wait_for_more
 from support.packaged_clients import headroom_client
 from support.service_manager import ServiceManager
-from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.waiting import TIMEOUT_SECONDS
 
-ENOUGH = 10
-"""How many answers each client gets between two events, so that each event happens under load."""
 AT_A_TIME = 4
 """Calls of a `Concurrent` client."""
 
 
-class Client:
-    """Sends one user's messages in a thread, each with a key of its own, one after the other."""
-
-    def __init__(self, user):
-        self.user, self.answered, self.failures, self.calls, self.is_over = user, 0, [], 0, threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-
-    def start(self):
-        self.thread.start()
-        return self
-
-    def consume(self, key):
-        raise NotImplementedError
-
-    @property
-    def is_calling(self):
-        return self.calls > 0
-
-    def _run(self):
-        while not self.is_over.wait(PAUSE_SECONDS):
-            with self.call():
-                self.consume(uuid.uuid4().hex)
-
-    @contextlib.contextmanager
-    def call(self):
-        self.calls += 1
-        try:
-            yield
-            self.answered += 1
-        except Exception as error:  # every failure is one too many
-            self.failures.append(f"{type(error).__name__}: {error}")
-        finally:
-            self.calls -= 1
-
-    def has_more_than(self, count):
-        return self.answered > count or self.failures
-
-
-class Blocking(Client):
+class Blocking(Caller):
     """`Headroom`."""
 
     def __init__(self, user, url):
@@ -73,7 +30,7 @@ class Blocking(Client):
         self.headroom.close()
 
 
-class Concurrent(Client):
+class Concurrent(Caller):
     """`AsyncHeadroom`, with several calls at a time."""
 
     def __init__(self, user, url):
@@ -98,7 +55,7 @@ class Concurrent(Client):
         self.loop.close()
 
 
-class PlainPool(Client):
+class PlainPool(Caller):
     """A pool of redis-py that knows nothing of Headroom, except that it tries again after a lost connection and after an error."""
 
     def __init__(self, user, port):
@@ -130,18 +87,10 @@ class RollingRestarts(Case):
         """Each event, which gets the clients, happens while every client gets answers, before and after it."""
         clients = [make.start() for make in make_clients(lambda: self.subscriber_of(service))]
         for event in [*events, None]:
-            counts = [client.answered for client in clients]
-            for client, count in zip(clients, counts):
-                wait_until(lambda client=client, count=count: client.has_more_than(count + ENOUGH), "answers")
+            wait_for_more(clients)
             if event:
                 event(clients)
-        for client in clients:
-            client.is_over.set()
-        for client in clients:
-            client.thread.join()
-            client.close()
-            with self.subTest(client=type(client).__name__):
-                self.assertEqual((client.failures, client.answered), ([], self.count(client.user)))
+        end_without_failures(self, clients)
 
     def urls(self, instances, is_http):
         ports = [(each.http_port if is_http else each.port) for each in instances]
