@@ -87,6 +87,8 @@ public struct UserDivision: Sendable {
     public func run(_ report: (Progress) -> Void) throws -> Int {
         let connection = try connect()
         defer { connection.close() }
+        // PostgreSQL ends one of two commands that create indexes on one table concurrently, as a deadlock.
+        try connection.lockDistribution()
         var map = try map(connection)
         if map.isSingle {
             try RetriedTransaction(connection: connection)

@@ -49,7 +49,7 @@ public struct Distribution: Sendable {
                 further workers
                 """
             case .isNotDivided: "the users are not divided into buckets"
-            case .isRunning(let session): "\(session) changes the servers of this database; wait until it has ended"
+            case .isRunning(let session): "\(session) moves the users of this database; wait until it has ended"
             }
         }
     }

@@ -2,9 +2,6 @@ import Postgres
 
 /// The servers of a distributed database that a command prepares, each with a connection of its own. Blocks.
 struct DistributionNodes {
-    /// For the end of a command that was killed.
-    private static let longestWait = Duration.seconds(30)
-
     let coordinator: CitusServer
     let workers: [CitusServer]
 
@@ -35,18 +32,7 @@ struct DistributionNodes {
         guard unready.isEmpty else { throw Distribution.Refusal.unready(unready) }
     }
 
-    /// Waits for another command that changes the servers, such as one that was killed: the coordinator ends its
-    /// session within seconds.
-    func lock() throws {
-        let limit = ContinuousClock.now + DistributionNodes.longestWait
-        let connection = coordinator.connection
-        while let holder = try connection.query(EmbeddedSQL.lockServers, deadline: limit + .seconds(30))
-            .firstRow.textOrNil("holder")
-        {
-            guard ContinuousClock.now < limit else { throw Distribution.Refusal.isRunning(holder) }
-            RetriedTransaction.sleep(.milliseconds(100))
-        }
-    }
+    func lock() throws { try coordinator.connection.lockDistribution() }
 
     /// Makes the servers nodes of one database.
     func prepare(_ report: (ServerAddress) -> Void) throws {

@@ -25,8 +25,7 @@ declare
     v_messages bigint := 0;
     v_imported_users uuid[] := '{}';
 begin
-    -- This waits for a step of headroom.divide_users, as headroom.lock_subscriber does.
-    perform pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0));
+    perform headroom.await_division();
     if not p_checks then
         select one.done, one.file into v_done, v_file from headroom.imports as one
         where one.digest = p_digest and one.adds = p_adds

@@ -7,7 +7,7 @@ as $$
 declare
     v_was_created boolean := false;
 begin
-    perform pg_advisory_xact_lock_shared(hashtextextended('headroom.divide_users', 0));
+    perform headroom.await_division();
     for v_attempt in 1 .. 10 loop
         perform from headroom.subscribers
         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id for update;

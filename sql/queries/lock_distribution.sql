@@ -1,6 +1,7 @@
--- Tries to lock the set of servers for this session, for commands that change it. Returns null, or who has the lock.
+-- Tries to lock where the users' rows are for this session, for commands that change it. Returns null, or who has the
+-- lock.
 select case
-    when not pg_try_advisory_lock(hashtext('headroom servers'))
+    when not pg_try_advisory_lock(hashtext('headroom distribution'))
         then coalesce(
             (
                 select format('process %s of %s', held.pid, session.usename)
@@ -9,7 +10,7 @@ select case
                 where
                     held.locktype = 'advisory' and held.granted and held.objsubid = 1
                     and held.database = session.datid and session.datname = current_database()
-                    and held.objid = (hashtext('headroom servers')::bigint & 4294967295)::oid
+                    and held.objid = (hashtext('headroom distribution')::bigint & 4294967295)::oid
             ),
             'another process'
         )
