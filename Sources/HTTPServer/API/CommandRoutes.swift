@@ -45,7 +45,7 @@ struct CommandRoutes: RouteProvider {
             body: try await bodies.read(request, context),
             context.permissions
         )
-        guard case .operation(let user, let operation, let purpose)? = EngineTask(command, by: context.identity) else {
+        guard case .operation(let user, let operation, let purpose)? = EngineCall(command, by: context.identity) else {
             preconditionFailure("every route has a command of the engine")
         }
         let submittedAt = NIODeadline.now()

@@ -195,7 +195,7 @@ struct ConnectionStateMachine {
     }
 
     private mutating func answer(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
-        switch EngineTask(command, by: identity) {
+        switch EngineCall(command, by: identity) {
         case .operation(let user, let operation, let purpose)?:
             if let sentences = command.sentences {
                 .submit(user, operation, slot: append(.waitingWithSentences(purpose, sentences)))
@@ -223,7 +223,7 @@ struct ConnectionStateMachine {
         case .quit: quit()
         case .subscribe(let channels): subscribe(channels)
         case .unsubscribe(let channels): unsubscribe(channels)
-        default: preconditionFailure("EngineTask has the other commands")
+        default: preconditionFailure("EngineCall has the other commands")
         }
     }
 

@@ -2,8 +2,8 @@ import Engine
 import LineProtocol
 import Usage
 
-/// What a port asks the engine for, to answer a command.
-package enum EngineTask: Equatable, Sendable {
+/// The call of the engine by which a port answers a command.
+package enum EngineCall: Equatable, Sendable {
     /// An operation in the user's lane.
     case operation(UserID, EngineOperation, RequestPurpose)
     case report(ReportQuery)
@@ -25,12 +25,12 @@ package enum EngineTask: Equatable, Sendable {
         case .usage(let user, nil): self = .operation(user, .usage, .reading)
         case .usage(let user, let period?): self = .operation(user, .usageInPeriod(period), .reading)
         case .history(let user, let months): self = .operation(user, .history(months), .other)
-        case .setPlan(let change): self = EngineTask(.setPlan(change), of: change.user, by: identity)
+        case .setPlan(let change): self = EngineCall(.setPlan(change), of: change.user, by: identity)
         case .grant(let user, let messages, let key, let reason):
-            self = EngineTask(.grant(messages, key: key, reason: reason), of: user, by: identity)
-        case .resetUsage(let user, let period): self = EngineTask(.resetUsage(period), of: user, by: identity)
-        case .closeWindow(let user): self = EngineTask(.closeWindow, of: user, by: identity)
-        case .forget(let user): self = EngineTask(.forget, of: user, by: identity)
+            self = EngineCall(.grant(messages, key: key, reason: reason), of: user, by: identity)
+        case .resetUsage(let user, let period): self = EngineCall(.resetUsage(period), of: user, by: identity)
+        case .closeWindow(let user): self = EngineCall(.closeWindow, of: user, by: identity)
+        case .forget(let user): self = EngineCall(.forget, of: user, by: identity)
         case .report(let period): self = .report(.report(period ?? .open))
         case .top(let period, let count): self = .report(.top(period ?? .open, count: count))
         case .subscribe, .unsubscribe, .ping, .echo, .help, .info, .authenticate, .hello, .client, .command, .select,
