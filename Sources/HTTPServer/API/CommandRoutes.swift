@@ -45,19 +45,19 @@ struct CommandRoutes: RouteProvider {
             body: try await bodies.read(request, context),
             context.permissions
         )
-        guard case .operation(let user, let operation, let purpose)? = EngineCall(command, by: context.identity) else {
+        guard case .operation(let user, let operation, let fallback)? = EngineCall(command, by: context.identity) else {
             preconditionFailure("every route has a command of the engine")
         }
         let submittedAt = NIODeadline.now()
         let outcome = await engine.perform(operation, for: user)
         metrics.count(command, outcome, submittedAt: submittedAt)
         let vocabulary = words.current.vocabulary(for: request, named: command.sentences)
-        return try response(to: outcome, purpose, vocabulary)
+        return try response(to: outcome, fallback, vocabulary)
     }
 
     private func response(
         to outcome: Outcome,
-        _ purpose: RequestPurpose,
+        _ fallback: FallbackReply,
         _ vocabulary: Vocabulary
     ) throws(Problem) -> Response {
         switch outcome {
@@ -69,14 +69,14 @@ struct CommandRoutes: RouteProvider {
             return response
         case .done: return CommandRoutes.response(JSON.encode([String: String]()))
         case .failure(let error):
-            switch purpose.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary) {
+            switch fallback.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary) {
             case .success(let answer):
                 metrics.count(ReplyError(error).code)
                 var response = CommandRoutes.response(JSON.encode(UncountedBody(answer)))
                 vocabulary.writeFields(to: &response)
                 return response
             case .failure(let reply):
-                throw purpose == .other ? Problem(reply) : Problem(reply, for: error, in: vocabulary)
+                throw fallback == .other ? Problem(reply) : Problem(reply, for: error, in: vocabulary)
             }
         case .periodUsages, .report, .subscribed, .periods: throw Problem(EngineError.unexpectedOutcome)
         }

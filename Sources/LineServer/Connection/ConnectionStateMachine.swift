@@ -31,9 +31,9 @@ struct ConnectionStateMachine {
         /// A change of subscriptions, applied when its reply is written.
         indirect case change(Subscriptions.Change)
         /// The engine executes the request.
-        case waiting(RequestPurpose)
+        case waiting(FallbackReply)
         /// As `waiting`; the answer has the sentences that the request wants.
-        indirect case waitingWithSentences(RequestPurpose, SentenceOptions)
+        indirect case waitingWithSentences(FallbackReply, SentenceOptions)
         /// The engine subscribes to these users.
         indirect case subscribing([UsageChannel])
 
@@ -196,11 +196,11 @@ struct ConnectionStateMachine {
 
     private mutating func answer(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
         switch EngineCall(command, by: identity) {
-        case .operation(let user, let operation, let purpose)?:
+        case .operation(let user, let operation, let fallback)?:
             if let sentences = command.sentences {
-                .submit(user, operation, slot: append(.waitingWithSentences(purpose, sentences)))
+                .submit(user, operation, slot: append(.waitingWithSentences(fallback, sentences)))
             } else {
-                .submit(user, operation, slot: append(.waiting(purpose)))
+                .submit(user, operation, slot: append(.waiting(fallback)))
             }
         case .report(let query)?: .read(query, slot: append(.waiting(.other)))
         case nil: answerHere(command, dependencies)
@@ -305,16 +305,16 @@ struct ConnectionStateMachine {
         guard state != .closed, slot >= firstSlot else { return }
         let index = Int(slot - firstSlot)
         guard index < slots.count else { return assertionFailure("there is no slot for an outcome") }
-        let purpose: RequestPurpose
+        let fallback: FallbackReply
         let sentences: SentenceOptions?
         switch slots[index] {
-        case .waiting(let waiting): (purpose, sentences) = (waiting, nil)
-        case .waitingWithSentences(let waiting, let named): (purpose, sentences) = (waiting, named)
+        case .waiting(let waiting): (fallback, sentences) = (waiting, nil)
+        case .waitingWithSentences(let waiting, let named): (fallback, sentences) = (waiting, named)
         case .ready, .change, .subscribing: return completeSubscription(index, outcome, newBuffer)
         }
         let vocabulary = words.vocabulary(for: sentences)
         guard index == 0 else {
-            slots[index] = .ready(reply(to: outcome, purpose, vocabulary), sentences)
+            slots[index] = .ready(reply(to: outcome, fallback, vocabulary), sentences)
             return
         }
         slots.removeFirst()
@@ -323,7 +323,7 @@ struct ConnectionStateMachine {
         if case .answer(let answer) = outcome {
             answer.encode(into: &output, in: vocabulary)
         } else {
-            reply(to: outcome, purpose, vocabulary).encode(into: &output, in: vocabulary)
+            reply(to: outcome, fallback, vocabulary).encode(into: &output, in: vocabulary)
         }
         encodeReady(newBuffer)
     }
@@ -358,7 +358,7 @@ struct ConnectionStateMachine {
         }
     }
 
-    private func reply(to outcome: Outcome, _ purpose: RequestPurpose, _ vocabulary: Vocabulary) -> Reply {
+    private func reply(to outcome: Outcome, _ fallback: FallbackReply, _ vocabulary: Vocabulary) -> Reply {
         switch outcome {
         case .answer(let answer): .answer(answer)
         case .periodUsages(let periods): .periodUsages(periods)
@@ -367,7 +367,7 @@ struct ConnectionStateMachine {
         case .subscribed: .ok
         case .periods: .error(ReplyError(EngineError(.internal, "no verb reads all periods; please report it")))
         case .failure(let error):
-            switch purpose.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary) {
+            switch fallback.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary) {
             case .success(let answer): .uncounted(answer)
             case .failure(let error): .error(error)
             }

@@ -5,7 +5,7 @@ import Usage
 /// The call of the engine by which a port answers a command.
 package enum EngineCall: Equatable, Sendable {
     /// An operation in the user's lane.
-    case operation(UserID, EngineOperation, RequestPurpose)
+    case operation(UserID, EngineOperation, FallbackReply)
     case report(ReportQuery)
 
     /// - Parameter identity: that of the peer's token. The audit log has an operator's change under the token's name,

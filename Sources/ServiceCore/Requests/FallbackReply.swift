@@ -2,8 +2,8 @@ import Engine
 import LineProtocol
 import Usage
 
-/// What a request is for, as far as the reply to a failure depends on it.
-package enum RequestPurpose: Equatable, Sendable {
+/// The reply to a request that the engine could not execute. It depends on what the request is for.
+package enum FallbackReply: Equatable, Sendable {
     /// Whether a message of the user may be sent: CONSUME and CHECK.
     case sending(UserID)
     case reserving(UserID)
@@ -35,7 +35,7 @@ package enum RequestPurpose: Equatable, Sendable {
         )
     }
 
-    /// Nil for a request that fails as usual.
+    /// The answer while the database cannot be reached; nil for a request that is refused then.
     private func uncountedAnswer(in vocabulary: Vocabulary) -> UncountedAnswer? {
         func answer(_ user: UserID, _ status: UncountedAnswer.Status) -> UncountedAnswer {
             UncountedAnswer(user: user, status: status, banner: Phrase(.uncounted).text(in: vocabulary))
