@@ -63,14 +63,14 @@ struct BatchExecutor {
             }
         }
         if !toCount.isEmpty {
-            let rest = countPath.count(pending.part(toCount), &users)
-            toDecide += rest.forNextPath
-            executeNewBatches(rest)
+            let unanswered = countPath.count(pending.part(toCount), &users)
+            toDecide += unanswered.forNextPath
+            executeNewBatches(unanswered)
         }
         if !toRead.isEmpty {
-            let rest = readPath.read(pending.part(toRead), &users)
-            toDecide += rest.forNextPath
-            executeNewBatches(rest)
+            let unanswered = readPath.read(pending.part(toRead), &users)
+            toDecide += unanswered.forNextPath
+            executeNewBatches(unanswered)
         }
         if !toDecide.isEmpty {
             toDecide.sort { $0.user < $1.user }
@@ -86,8 +86,8 @@ struct BatchExecutor {
         return group.keyed != nil ? .slow : .read
     }
 
-    private mutating func executeNewBatches(_ rest: Remainder) {
-        if !rest.locked.isEmpty { locked += rest.locked }
-        if !rest.forNewBatch.isEmpty { executeAll(rest.forNewBatch) }
+    private mutating func executeNewBatches(_ unanswered: UnansweredUsers) {
+        if !unanswered.locked.isEmpty { locked += unanswered.locked }
+        if !unanswered.forNewBatch.isEmpty { executeAll(unanswered.forNewBatch) }
     }
 }

@@ -22,7 +22,7 @@ struct CountPath {
     }
 
     /// Answers the users that can be counted, and leaves the others to the slow path.
-    func count(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
+    func count(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
         let cached = part.groups.map { users.entry(of: $0.user) }
         let statement = CountBatchStatement(part.groups, cached: cached, usual: usualPeriods(users))
         let reply = sender.executeOnce(.count, in: part.bucket, part) { attempt throws(PostgresError) in
@@ -30,13 +30,13 @@ struct CountPath {
         }
         switch reply {
         case .value(.result(let result)):
-            return Remainder(forNextPath: answerCounted(result, statement, part, &users))
+            return UnansweredUsers(forNextPath: answerCounted(result, statement, part, &users))
         case .value(.counted(let counted)):
-            return Remainder(forNextPath: answerFromReceipt(counted, statement, part, &users))
+            return UnansweredUsers(forNextPath: answerFromReceipt(counted, statement, part, &users))
         case .allExpired:
-            return Remainder()
+            return UnansweredUsers()
         case .someExpired:
-            return Remainder(forNewBatch: part.unexpired)
+            return UnansweredUsers(forNewBatch: part.unexpired)
         case .rejected(let error):
             return isolation.isolate(part, error) { count($0, &users) }
         }

@@ -69,7 +69,7 @@ struct BatchPart: PendingRequests {
 }
 
 /// What a path leaves of its part of a batch.
-struct Remainder {
+struct UnansweredUsers {
     /// The users that the next path is to execute.
     var forNextPath: [Batch.UserRequests] = []
     /// Requests that are to be executed as batches of their own: their statement was not executed, because others in it
@@ -78,15 +78,15 @@ struct Remainder {
     /// Requests that had no effect, because another session has locked their users' rows.
     var locked: [BatchedRequest] = []
 
-    static func + (lhs: Remainder, rhs: Remainder) -> Remainder {
-        Remainder(
+    static func + (lhs: UnansweredUsers, rhs: UnansweredUsers) -> UnansweredUsers {
+        UnansweredUsers(
             forNextPath: lhs.forNextPath + rhs.forNextPath,
             forNewBatch: lhs.forNewBatch + rhs.forNewBatch,
             locked: lhs.locked + rhs.locked
         )
     }
 
-    static func += (lhs: inout Remainder, rhs: Remainder) { lhs = lhs + rhs }
+    static func += (lhs: inout UnansweredUsers, rhs: UnansweredUsers) { lhs = lhs + rhs }
 }
 
 /// A request that is executed alone.

@@ -27,7 +27,7 @@ struct ReadPath {
 
     /// Answers the users with nothing to count. Leaves those to the slow path whose messages are to be counted after
     /// all.
-    func read(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
+    func read(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
         readSnapshots(part, afterEffect: false, &users) { group, snapshot, isStale, batch, users, completions in
             guard batch.isDeniedThroughout(group, at: snapshot) else { return false }
             // The slow path writes the limit that denies the message into a stale row: otherwise the next message would
@@ -65,19 +65,19 @@ struct ReadPath {
         afterEffect: Bool,
         _ users: inout UserCache,
         answer: AnswerFromSnapshot
-    ) -> Remainder {
+    ) -> UnansweredUsers {
         let map = laneConnection.buckets
         let receipt = laneConnection.receipt(in: part.bucket)
-        var rest = Remainder()
+        var unanswered = UnansweredUsers()
         for (bucket, part) in part.divided(by: map) {
             if afterEffect, laneConnection.receipt(in: part.bucket) != receipt {
                 // The receipt was lost while users of another bucket were read.
                 delivery.fail(part, .unknown)
             } else {
-                rest += readSnapshots(part, in: bucket, map, afterEffect: afterEffect, &users, answer)
+                unanswered += readSnapshots(part, in: bucket, map, afterEffect: afterEffect, &users, answer)
             }
         }
-        return rest
+        return unanswered
     }
 
     /// - Parameters:
@@ -90,7 +90,7 @@ struct ReadPath {
         afterEffect: Bool,
         _ users: inout UserCache,
         _ answer: AnswerFromSnapshot
-    ) -> Remainder {
+    ) -> UnansweredUsers {
         let groups = part.groups
         let first = groups.startIndex
         let reply = sender.readBatch(ReadBatchStatement.query, part, afterEffect: afterEffect) {
@@ -117,22 +117,22 @@ struct ReadPath {
                 case .changed:
                     // Users may have been looked for where they are not any more.
                     laneConnection.refreshBuckets(seen: map.revision)
-                    guard delivery.expire(part, afterEffect ? .unknown : .late) != nil else { return Remainder() }
+                    guard delivery.expire(part, afterEffect ? .unknown : .late) != nil else { return UnansweredUsers() }
                     return readSnapshots(part, afterEffect: afterEffect, &users, answer: answer)
                 case .effectLost:
                     delivery.fail(part, .unknown)
-                    return Remainder()
+                    return UnansweredUsers()
                 }
             } catch {
                 invalidValues.record(error)
                 delivery.fail(part, afterEffect ? .unknown : .invalidValue(error))
-                return Remainder()
+                return UnansweredUsers()
             }
         case .allExpired:
-            return Remainder()
+            return UnansweredUsers()
         case .rejected where afterEffect, .effectLost:
             delivery.fail(part, .unknown)
-            return Remainder()
+            return UnansweredUsers()
         case .rejected(let error):
             return isolation.isolateRead(part, error) {
                 readSnapshots($0, afterEffect: afterEffect, &users, answer: answer)
@@ -167,19 +167,19 @@ struct ReadPath {
         afterEffect: Bool,
         _ users: inout UserCache,
         _ answer: AnswerFromSnapshot
-    ) -> Remainder {
+    ) -> UnansweredUsers {
         laneConnection.refreshCatalog(ifOlderThan: result.snapshots.planRevision)
         laneConnection.noteWords(result.wordsRevision)
         let (groups, batch) = (part.groups, part.batch)
         var completions: [Completion] = []
-        var rest = Remainder()
+        var unanswered = UnansweredUsers()
         for row in result.rows {
             let group = groups[groups.startIndex + result.snapshots.index(row)]
             do throws(PostgresError) {
                 let snapshot = try result.snapshots.snapshot(row, laneConnection.catalog)
                 let isStale = try result.isStale(row)
                 let isAnswered = answer(group, snapshot, isStale, batch, &users, &completions)
-                if !isAnswered { rest.forNextPath.append(group) }
+                if !isAnswered { unanswered.forNextPath.append(group) }
             } catch {
                 invalidValues.record(error)
                 let error: EngineError = afterEffect ? .invalidValueAfterwards(error) : .invalidValue(error)
@@ -187,7 +187,7 @@ struct ReadPath {
             }
         }
         delivery.deliver(completions)
-        return rest
+        return unanswered
     }
 
     // MARK: Keys

@@ -15,15 +15,15 @@ struct RowErrorIsolation {
         delivery = sender.delivery
     }
 
-    typealias ExecuteAgain = (BatchPart) -> Remainder
+    typealias ExecuteAgain = (BatchPart) -> UnansweredUsers
 
     /// Returns what `executeAgain` leaves of the users that did not cause the error, and requests of locked users.
-    func isolate(_ part: BatchPart, _ error: PostgresError, _ executeAgain: ExecuteAgain) -> Remainder {
+    func isolate(_ part: BatchPart, _ error: PostgresError, _ executeAgain: ExecuteAgain) -> UnansweredUsers {
         if error.kind == .server(.lockNotAvailable) { delivery.metrics.add(1, to: .lockTimeouts) }
         switch error.kind {
         case .server(.lockNotAvailable) where laneConnection.waitsBriefly:
             guard part.groups.count > 1, laneConnection.mayWaitAgain() else {
-                return Remainder(locked: part.unexpired)
+                return UnansweredUsers(locked: part.unexpired)
             }
             return executeHalves(part, executeAgain)
         case .server(.lockNotAvailable), .server(.queryCanceled):
@@ -34,22 +34,22 @@ struct RowErrorIsolation {
     }
 
     /// As `isolate`, of a statement that waits for no row's lock.
-    func isolateRead(_ part: BatchPart, _ error: PostgresError, _ executeAgain: ExecuteAgain) -> Remainder {
+    func isolateRead(_ part: BatchPart, _ error: PostgresError, _ executeAgain: ExecuteAgain) -> UnansweredUsers {
         let groups = part.groups
         switch error.kind {
         case .server(.outdatedBuckets):
             // The lane groups the requests anew.
             laneConnection.refreshBuckets(seen: part.bucketsRevision)
-            return Remainder(forNewBatch: part.unexpired)
+            return UnansweredUsers(forNewBatch: part.unexpired)
         case .server where groups.count > 1 && (error.isAboutOneRow || error.sqlState?.isClass("40") == true):
             return executeHalves(part, executeAgain)
         default:
             delivery.fail(part, errors.engineError(for: error))
-            return Remainder()
+            return UnansweredUsers()
         }
     }
 
-    private func executeHalves(_ part: BatchPart, _ executeAgain: ExecuteAgain) -> Remainder {
+    private func executeHalves(_ part: BatchPart, _ executeAgain: ExecuteAgain) -> UnansweredUsers {
         let groups = part.groups
         let middle = groups.startIndex + groups.count / 2
         return executeAgain(part.part(groups[..<middle])) + executeAgain(part.part(groups[middle...]))
@@ -61,24 +61,24 @@ struct RowErrorIsolation {
         _ part: BatchPart,
         _ error: PostgresError,
         _ executeAgain: ExecuteAgain
-    ) -> Remainder {
+    ) -> UnansweredUsers {
         guard let locked = locks.locked(among: part.groups.map(\.user)),
             !locked.isEmpty || error.kind == .server(.lockNotAvailable)
         else {
             // The database is in trouble, or slow.
             delivery.fail(part, errors.engineError(for: error))
-            return Remainder()
+            return UnansweredUsers()
         }
         guard !locked.isEmpty else {
             // No row that can be seen is locked, but one that is being inserted, a plan, or the whole table.
-            guard part.groups.count > 1 else { return Remainder(locked: part.unexpired) }
-            var rest = Remainder()
-            laneConnection.waitBriefly { rest = executeHalves(part, executeAgain) }
-            return rest
+            guard part.groups.count > 1 else { return UnansweredUsers(locked: part.unexpired) }
+            var unanswered = UnansweredUsers()
+            laneConnection.waitBriefly { unanswered = executeHalves(part, executeAgain) }
+            return unanswered
         }
         let free = part.groups.filter { !locked.contains($0.user) }
-        var rest = free.isEmpty ? Remainder() : executeAgain(part.part(free))
-        rest.locked += part.part(part.groups.filter { locked.contains($0.user) }).unexpired
-        return rest
+        var unanswered = free.isEmpty ? UnansweredUsers() : executeAgain(part.part(free))
+        unanswered.locked += part.part(part.groups.filter { locked.contains($0.user) }).unexpired
+        return unanswered
     }
 }

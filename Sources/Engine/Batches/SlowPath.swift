@@ -34,18 +34,18 @@ struct SlowPath {
     /// Decides and answers the requests of all users.
     ///
     /// - Returns: with no users for a next path.
-    func decide(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
-        var rest = Remainder()
+    func decide(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
+        var unanswered = UnansweredUsers()
         var groups = part.groups
         while !groups.isEmpty {
-            rest += decideTogether(part.part(groups.prefix(SlowPath.usersMaximum)), &users)
+            unanswered += decideTogether(part.part(groups.prefix(SlowPath.usersMaximum)), &users)
             groups = groups.dropFirst(SlowPath.usersMaximum)
         }
-        return rest
+        return unanswered
     }
 
     /// In one transaction, except where new users and known ones meet.
-    private func decideTogether(_ part: BatchPart, _ users: inout UserCache) -> Remainder {
+    private func decideTogether(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
         let statement = LockUsersStatement(part, unknownUsersPolicy)
         let reply = sender.executeOnce(.slowPath, in: part.bucket, part) { attempt throws(PostgresError) in
             try transact(statement, part, &attempt)
@@ -53,15 +53,15 @@ struct SlowPath {
         switch reply {
         case .value(.results(let results)):
             answerDecided(results, part, &users)
-            return Remainder()
+            return UnansweredUsers()
         case .value(.hasNewUsers(let new)):
             let known = part.part(part.groups.filter { !new.contains($0.user) })
             return decideTogether(known, &users)
                 + decideTogether(part.part(part.groups.filter { new.contains($0.user) }), &users)
         case .allExpired:
-            return Remainder()
+            return UnansweredUsers()
         case .someExpired:
-            return Remainder(forNewBatch: part.unexpired)
+            return UnansweredUsers(forNewBatch: part.unexpired)
         case .rejected(let error):
             return isolation.isolate(part, error) { decideTogether($0, &users) }
         }
