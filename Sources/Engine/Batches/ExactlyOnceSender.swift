@@ -40,7 +40,7 @@ struct ExactlyOnceSender {
         /// - Throws: if none can have done so. The answers of the receipt belong to other requests then.
         func requireRepetition() throws(PostgresError) {
             guard !isRepetition else { return }
-            throw PostgresError(.server(StatementEffect.receiptUnknown), "the lane's receipt is of another batch")
+            throw PostgresError(.server(StatementFailure.receiptUnknown), "the lane's receipt is of another batch")
         }
     }
 
@@ -162,7 +162,7 @@ struct ExactlyOnceSender {
                 }
             } catch {
                 rollBack(connection)
-                switch StatementEffect(of: error) {
+                switch StatementFailure(of: error) {
                 case .unknown:
                     losses += 1
                     mayBeCommitted = mayBeCommitted || current.canCommit
@@ -241,7 +241,7 @@ struct ExactlyOnceSender {
                 laneConnection.drop(PostgresError(.timedOut, "a read took longer than its deadline"))
                 return .allExpired
             } catch {
-                switch StatementEffect(of: error) {
+                switch StatementFailure(of: error) {
                 case .unknown, .unavailableServer, .receiptLost: laneConnection.drop(error)
                 case .outdatedSession where !hasRenewedSession:
                     hasRenewedSession = true

@@ -14,7 +14,7 @@ struct ChangeStatement {
 
     /// - Returns: whether the change's key had made it before, so that this request changed nothing; and the reply to
     ///   the commit. A change that was made before under this number is not made again.
-    /// - Throws: `StatementEffect.receiptLost` if the lane's receipt is not at this number nor at the one before.
+    /// - Throws: `StatementFailure.receiptLost` if the lane's receipt is not at this number nor at the one before.
     func execute(
         _ attempt: ExactlyOnceSender.Attempt,
         deadline: ContinuousClock.Instant
@@ -31,7 +31,7 @@ struct ChangeStatement {
             try attempt.requireRepetition()
             answers = try connection.query(EmbeddedSQL.readReceiptAnswer, receipt, deadline: deadline)
             guard answers.rowCount == 1 else {
-                throw PostgresError(.server(StatementEffect.receiptUnknown), "the lane's receipt is at another number")
+                throw PostgresError(.server(StatementFailure.receiptUnknown), "the lane's receipt is at another number")
             }
         }
         let commit = try connection.query("commit", deadline: deadline)

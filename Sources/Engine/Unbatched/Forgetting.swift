@@ -60,7 +60,7 @@ final class Forgetting: Sendable {
                 }
                 return commit.isUnreplicated ? .failed(.unknown) : .made
             } catch {
-                switch StatementEffect(of: error) {
+                switch StatementFailure(of: error) {
                 case .unknown: return .failed(canBeCommitted ? .unknown : EngineError(withoutSession: error))
                 case .unavailableServer: return .failed(EngineError(withoutSession: error))
                 case .rolledBack where attempts < Forgetting.attemptsMaximum && ContinuousClock.now < deadline:

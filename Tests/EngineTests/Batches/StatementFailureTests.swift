@@ -5,13 +5,13 @@ import Testing
 @testable import Engine
 
 @Suite("The effect of a statement that failed")
-struct StatementEffectTests {
+struct StatementFailureTests {
     @Test(
         "is unknown when the server did not answer",
         arguments: [PostgresError.Kind.connectionLost, .connectFailed, .timedOut, .misuse]
     )
     func unknown(kind: PostgresError.Kind) {
-        #expect(StatementEffect(of: PostgresError(kind, "")) == .unknown)
+        #expect(StatementFailure(of: PostgresError(kind, "")) == .unknown)
     }
 
     @Test(
@@ -19,7 +19,7 @@ struct StatementEffectTests {
         arguments: ["40P01", "40001"]
     )
     func rolledBack(state: String) {
-        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .rolledBack)
+        #expect(StatementFailure(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .rolledBack)
     }
 
     @Test(
@@ -27,7 +27,7 @@ struct StatementEffectTests {
         arguments: ["25006", "08006", "08001", "57P01", "57P03", "25001"]
     )
     func unavailableServer(state: String) {
-        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .unavailableServer)
+        #expect(StatementFailure(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .unavailableServer)
     }
 
     @Test(
@@ -38,19 +38,19 @@ struct StatementEffectTests {
         ]
     )
     func movingTables(state: String, message: String) {
-        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), message)) == .unavailableServer)
-        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), "another")) == .refused)
+        #expect(StatementFailure(of: PostgresError(.server(SQLState(rawValue: state)), message)) == .unavailableServer)
+        #expect(StatementFailure(of: PostgresError(.server(SQLState(rawValue: state)), "another")) == .refused)
     }
 
     @Test("is none when a row that Citus has copied to another server exists there")
     func forwardedDuplicate() {
         let message = "duplicate key value violates unique constraint \"message_keys_pkey_102051\""
-        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: "XX000")), message)) == .rolledBack)
+        #expect(StatementFailure(of: PostgresError(.server(SQLState(rawValue: "XX000")), message)) == .rolledBack)
     }
 
     @Test("is none when the session's statements are older than what they use, and a new session may execute them")
     func outdatedSession() {
-        #expect(StatementEffect(of: PostgresError(.server(.featureNotSupported), "")) == .outdatedSession)
+        #expect(StatementFailure(of: PostgresError(.server(.featureNotSupported), "")) == .outdatedSession)
     }
 
     @Test(
@@ -58,6 +58,6 @@ struct StatementEffectTests {
         arguments: ["22003", "23514", "P0001", "55P03", "57014", "53100", "42P01", "XX000"]
     )
     func refused(state: String) {
-        #expect(StatementEffect(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .refused)
+        #expect(StatementFailure(of: PostgresError(.server(SQLState(rawValue: state)), "")) == .refused)
     }
 }

@@ -1,7 +1,7 @@
 import Postgres
 
 /// What follows from the failure of a statement.
-enum StatementEffect {
+enum StatementFailure {
     /// It was executed or not: the server did not answer.
     case unknown
     /// It had no effect; the same statement can succeed.
@@ -28,7 +28,7 @@ enum StatementEffect {
             case .server(.deadlockDetected), .server(.serializationFailure), .server(.uniqueViolation): .rolledBack
             case .server(.readOnlySQLTransaction): .unavailableServer
             case .server(.featureNotSupported): .outdatedSession
-            case .server(StatementEffect.receiptUnknown): .receiptLost
+            case .server(StatementFailure.receiptUnknown): .receiptLost
             case .server(.outdatedBuckets): .outdatedBuckets
             case .server(let state) where state.isAboutForwarding || error.isAboutMovingTables: .unavailableServer
             case .server where error.isForwardedDuplicate: .rolledBack
