@@ -87,7 +87,7 @@ struct ExactlyOnceSender {
     func executeOnce<Value>(
         _ kind: StatementKind?,
         in bucket: Bucket,
-        _ requests: some PendingRequests,
+        _ requests: some Expirable,
         attempt: (inout Attempt) throws(PostgresError) -> AttemptResult<Value>
     ) -> Reply<Value> {
         guard !requests.someExpired else { return .someExpired }
@@ -222,7 +222,7 @@ struct ExactlyOnceSender {
     ///   - afterEffect: the requests took effect before; those whose deadline passes are answered `unknown`.
     ///   - attempt: executes the statements. Nil: the deadline of every request has passed meanwhile.
     func read<Value>(
-        _ requests: some PendingRequests,
+        _ requests: some Expirable,
         in bucket: Bucket,
         afterEffect: Bool,
         attempt: (Connection) throws(PostgresError) -> Value?
@@ -274,7 +274,7 @@ struct ExactlyOnceSender {
 
     /// The connection, as soon as there is one with the lane's receipt in the bucket; nil when the deadline of every
     /// request passes first.
-    private func awaitConnection(_ requests: some PendingRequests, _ bucket: Bucket, wasSent: Bool) -> Connection? {
+    private func awaitConnection(_ requests: some Expirable, _ bucket: Bucket, wasSent: Bool) -> Connection? {
         laneConnection.advance()
         if let connection = laneConnection.connection(withReceiptIn: bucket) { return connection }
         while true {
@@ -293,7 +293,7 @@ struct ExactlyOnceSender {
     }
 
     /// Lets this time pass before the next attempt, but no deadline.
-    private func pause(_ duration: Duration, _ requests: some PendingRequests) {
+    private func pause(_ duration: Duration, _ requests: some Expirable) {
         let end = ContinuousClock.now + duration
         waitForConnection(until: min(end, requests.nextDeadline?.instant ?? end))
     }
@@ -301,7 +301,7 @@ struct ExactlyOnceSender {
     /// The result of the statement under way; nil when the deadline of every request passes first.
     func awaitResult(
         _ connection: Connection,
-        _ requests: some PendingRequests,
+        _ requests: some Expirable,
         _ error: EngineError
     ) throws(PostgresError) -> QueryResult? {
         try awaitResults(connection, requests, error)?.first
@@ -312,7 +312,7 @@ struct ExactlyOnceSender {
     /// - Parameter error: the answer to requests whose deadline passes.
     func awaitResults(
         _ connection: Connection,
-        _ requests: some PendingRequests,
+        _ requests: some Expirable,
         _ error: EngineError
     ) throws(PostgresError) -> [QueryResult]? {
         var deadline = requests.nextDeadline?.instant
@@ -333,7 +333,7 @@ struct ExactlyOnceSender {
         of statement: PreparedQuery,
         _ connection: Connection,
         _ bucket: Bucket,
-        _ requests: some PendingRequests,
+        _ requests: some Expirable,
         _ lateError: EngineError
     ) throws(PostgresError) -> QueryResult? {
         do throws(PostgresError) {
@@ -352,7 +352,7 @@ struct ExactlyOnceSender {
     private func awaitReplication(
         _ connection: Connection,
         _ bucket: Bucket,
-        _ requests: some PendingRequests,
+        _ requests: some Expirable,
         _ error: EngineError
     ) throws(PostgresError) -> Bool {
         let sentAt = ContinuousClock.now
@@ -374,7 +374,7 @@ struct ExactlyOnceSender {
     private func confirmPrimary(
         _ connection: Connection,
         _ bucket: Bucket,
-        _ requests: some PendingRequests,
+        _ requests: some Expirable,
         _ error: EngineError
     ) throws(PostgresError) -> Bool {
         guard laneConnection.mustConfirmPrimary(at: .now) else { return true }

@@ -17,7 +17,7 @@ struct OutcomeDelivery {
     }
 
     /// Answers all requests that have not expired.
-    func fail(_ requests: some PendingRequests, _ error: EngineError) {
+    func fail(_ requests: some Expirable, _ error: EngineError) {
         var completions: [Completion] = []
         requests.fail(error, into: &completions)
         deliverFailures(completions, error)
@@ -26,7 +26,7 @@ struct OutcomeDelivery {
     /// Answers the requests whose deadline has passed.
     ///
     /// - Returns: the next deadline; nil when all have expired.
-    func expire(_ requests: some PendingRequests, _ error: EngineError) -> ContinuousClock.Instant? {
+    func expire(_ requests: some Expirable, _ error: EngineError) -> ContinuousClock.Instant? {
         var completions: [Completion] = []
         let error = laneConnection.judged(error)
         requests.expire(at: Deadline(.now), error, into: &completions)

@@ -15,7 +15,7 @@ struct ExactlyOnceSenderTests {
         case pause
     }
 
-    private final class Requests: PendingRequests {
+    private final class Requests: Expirable {
         var deadline = Deadline(.now + waitLimit)
         private(set) var failure: EngineError?
 
