@@ -24,27 +24,27 @@ package final class LineServer: LinePort, CustomStringConvertible {
     private let port = Mutex<OpenPort?>(nil)
     private let logger: Logger
 
-    package init(_ parts: ServiceParts) {
-        let configuration = parts.configuration
+    package init(_ dependencies: ServiceDependencies) {
+        let configuration = dependencies.configuration
         self.configuration = configuration
-        engine = parts.engine
-        tls = parts.tls
-        access = parts.access
-        connectionCounter = parts.connectionCounter
-        draining = parts.draining
-        logger = parts.logger
+        engine = dependencies.engine
+        tls = dependencies.tls
+        access = dependencies.access
+        connectionCounter = dependencies.connectionCounter
+        draining = dependencies.draining
+        logger = dependencies.logger
         eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
-        parts.watchedEventLoops.add(eventLoops)
-        groups = zip(eventLoops.makeIterator(), parts.metrics.loops).map { eventLoop, loopMetrics in
+        dependencies.watchedEventLoops.add(eventLoops)
+        groups = zip(eventLoops.makeIterator(), dependencies.metrics.loops).map { eventLoop, loopMetrics in
             ConnectionGroup(
                 eventLoop: eventLoop,
-                engine: parts.engine,
-                access: parts.access,
-                connectionCounter: parts.connectionCounter,
-                serverInfo: parts.info,
+                engine: dependencies.engine,
+                access: dependencies.access,
+                connectionCounter: dependencies.connectionCounter,
+                serverInfo: dependencies.info,
                 metrics: loopMetrics,
                 limits: configuration.connectionLimits,
-                logger: parts.logger
+                logger: dependencies.logger
             )
         }
     }

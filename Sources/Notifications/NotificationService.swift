@@ -31,14 +31,18 @@ package struct NotificationService: Service, CustomStringConvertible {
         let isFailing = Atomic(false)
     }
 
-    /// - Parameter parts: of a service whose settings have a URL for notifications.
-    package init(_ parts: ServiceParts, _ configuration: NotificationConfiguration, _ signer: NotificationSigner) {
-        outbox = NotificationOutbox(parts.engine.configuration, logger: parts.logger)
+    /// - Parameter dependencies: those of a service whose settings have a URL for notifications.
+    package init(
+        _ dependencies: ServiceDependencies,
+        _ configuration: NotificationConfiguration,
+        _ signer: NotificationSigner
+    ) {
+        outbox = NotificationOutbox(dependencies.engine.configuration, logger: dependencies.logger)
         self.configuration = configuration
         self.signer = signer
-        crossedUsers = parts.engine.crossedUsers ?? CrossedUsers()
-        metrics = parts.notificationMetrics ?? NotificationMetrics()
-        logger = parts.logger
+        crossedUsers = dependencies.engine.crossedUsers ?? CrossedUsers()
+        metrics = dependencies.notificationMetrics ?? NotificationMetrics()
+        logger = dependencies.logger
     }
 
     /// Reads the file of secrets.

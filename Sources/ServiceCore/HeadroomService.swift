@@ -12,13 +12,13 @@ public struct HeadroomService: Sendable {
     ///
     /// - Parameter whenOpen: to be called once, with the address that was opened; nil if none was.
     package typealias HTTPServerMaker =
-        @Sendable (ServiceParts, _ whenOpen: @escaping @Sendable (ListenAddress?) -> Void) throws -> any Service
+        @Sendable (ServiceDependencies, _ whenOpen: @escaping @Sendable (ListenAddress?) -> Void) throws -> any Service
 
     /// Makes the port of the line protocol.
-    package typealias LineServerMaker = @Sendable (ServiceParts) -> any LinePort
+    package typealias LineServerMaker = @Sendable (ServiceDependencies) -> any LinePort
 
     /// Makes what sends notifications; runs until graceful shutdown.
-    package typealias NotifierMaker = @Sendable (ServiceParts) -> any Service
+    package typealias NotifierMaker = @Sendable (ServiceDependencies) -> any Service
 
     private let configuration: ServerConfiguration
     private let lineServer: LineServerMaker
@@ -133,7 +133,7 @@ public struct HeadroomService: Sendable {
                 metadata: ["user-namespace": "\(namespace)"]
             )
         }
-        let parts = ServiceParts(
+        let dependencies = ServiceDependencies(
             configuration,
             placements: try await schema.placements(),
             database: database,
@@ -142,67 +142,69 @@ public struct HeadroomService: Sendable {
             tracing: tracing,
             logger: logger
         )
-        let server = lineServer(parts)
+        let server = lineServer(dependencies)
         // Signals are trapped before the port is open: a peer that sees it open may end the service at once.
         let terminationSignals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let listen = try await server.bind()
         let (httpAddresses, httpOpened) = AsyncStream.makeStream(of: ListenAddress?.self)
-        let announcement = ReadyAnnouncement(parts.engine, httpAddresses: httpAddresses) { http in
+        let announcement = ReadyAnnouncement(dependencies.engine, httpAddresses: httpAddresses) { http in
             whenReady(Ready(listen: listen, http: http, speaksTLS: tls != nil, psqlCommand: psqlCommand))
             reloading?.becomeReady()
             manager?.ready()
         }
-        var services = databaseServices(parts, privateServer: privateServer)
+        var services = databaseServices(dependencies, privateServer: privateServer)
         // Stops after the line protocol, so that /readyz reports the drain meanwhile, and before the engine, which it
         // uses.
         if let httpServer {
-            services.append(try httpServer(parts) { httpOpened.yield($0) })
+            services.append(try httpServer(dependencies) { httpOpened.yield($0) })
         } else {
             httpOpened.yield(nil)
         }
-        services += [server, drainDelay(parts), announcement]
+        services += [server, drainDelay(dependencies), announcement]
         if let reloading { services.append(reloading) }
-        if let watchdog = watchdog(parts) { services.append(watchdog) }
-        try await run(services, until: terminationSignals, parts.draining)
+        if let watchdog = watchdog(dependencies) { services.append(watchdog) }
+        try await run(services, until: terminationSignals, dependencies.draining)
     }
 
     /// Those that stop after the ports.
-    private func databaseServices(_ parts: ServiceParts, privateServer: PrivateServer?) -> [any Service] {
+    private func databaseServices(_ dependencies: ServiceDependencies, privateServer: PrivateServer?) -> [any Service] {
         let housekeeper = Housekeeper(
-            database: parts.database,
+            database: dependencies.database,
             keepDays: configuration.keysKeepDays,
             logger: logger
         )
-        let activity = ActivityRecorder(database: parts.database, logger: logger) { parts.engine.activity }
+        let activity = ActivityRecorder(database: dependencies.database, logger: logger) {
+            dependencies.engine.activity
+        }
         // Stops after all that makes spans.
         var services: [any Service] = tracing.map { [$0.exporter] } ?? []
         services += [
             HousekeeperService(housekeeper: housekeeper, activity: activity),
-            MonitorService(monitor: parts.monitor, servers: parts.serverWatch),
+            MonitorService(monitor: dependencies.monitor, servers: dependencies.serverWatch),
         ]
         // Stops after the engine, and records its last messages.
-        if let notifier { services.append(notifier(parts)) }
-        services.append(EngineService(engine: parts.engine))
+        if let notifier { services.append(notifier(dependencies)) }
+        services.append(EngineService(engine: dependencies.engine))
         guard let privateServer else { return services }
-        return [PrivateServerService(server: privateServer, engine: parts.engine, logger: logger)] + services
+        return [PrivateServerService(server: privateServer, engine: dependencies.engine, logger: logger)] + services
     }
 
-    private func drainDelay(_ parts: ServiceParts) -> DrainDelayService {
+    private func drainDelay(_ dependencies: ServiceDependencies) -> DrainDelayService {
         DrainDelayService(
             delay: configuration.drainDelay,
-            draining: parts.draining,
+            draining: dependencies.draining,
             manager: manager,
             logger: logger
         )
     }
 
-    private func watchdog(_ parts: ServiceParts) -> WatchdogService? {
+    private func watchdog(_ dependencies: ServiceDependencies) -> WatchdogService? {
         guard let manager, let timeout = manager.watchdogTimeout else { return nil }
         return WatchdogService(
             timeout: timeout,
             manager: manager,
-            eventLoops: parts.watchedEventLoops,
-            engine: parts.engine
+            eventLoops: dependencies.watchedEventLoops,
+            engine: dependencies.engine
         )
     }
 

@@ -23,7 +23,7 @@ struct LingeringTests {
     {
         let flags = ["connections-maximum": "\(connectionsMaximum)"]
         let configuration = try ServerConfiguration(SettingsReader(flags: flags, environment: [:]))
-        let parts = ServiceParts(
+        let dependencies = ServiceDependencies(
             configuration,
             database: DatabaseTopology(""),
             access: AccessControl(.off, connectionsPerTokenMaximum: 1, logger: .silent),
@@ -33,11 +33,11 @@ struct LingeringTests {
         let eventLoop = EmbeddedEventLoop()
         let group = ConnectionGroup(
             eventLoop: eventLoop,
-            engine: parts.engine,
-            access: parts.access,
-            connectionCounter: parts.connectionCounter,
-            serverInfo: parts.info,
-            metrics: parts.metrics.loops[0],
+            engine: dependencies.engine,
+            access: dependencies.access,
+            connectionCounter: dependencies.connectionCounter,
+            serverInfo: dependencies.info,
+            metrics: dependencies.metrics.loops[0],
             limits: configuration.connectionLimits,
             logger: .silent
         )

@@ -25,7 +25,7 @@ struct BillingRoutes: RouteProvider {
         bodies = BodyDecoder(dependencies.configuration)
         requestGuard = dependencies.requestGuard
         requestTimeout = dependencies.configuration.requestTimeout
-        namespace = dependencies.parts.configuration.userNamespace
+        namespace = dependencies.service.configuration.userNamespace
     }
 
     func add(to router: Router<HTTPContext>) {

@@ -18,12 +18,12 @@ struct CommandRoutes: RouteProvider {
 
     init(_ dependencies: HTTPServerDependencies) {
         engine = dependencies.engine
-        words = dependencies.parts.engine.words
+        words = dependencies.service.engine.words
         requestGuard = dependencies.requestGuard
         bodies = BodyDecoder(dependencies.configuration)
-        metrics = dependencies.parts.metrics.http
-        allowsWhenUnavailable = dependencies.parts.configuration.allowsWhenUnavailable
-        namespace = dependencies.parts.configuration.userNamespace
+        metrics = dependencies.service.metrics.http
+        allowsWhenUnavailable = dependencies.service.configuration.allowsWhenUnavailable
+        namespace = dependencies.service.configuration.userNamespace
     }
 
     func add(to router: Router<HTTPContext>) {

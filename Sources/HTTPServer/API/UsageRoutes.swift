@@ -16,10 +16,10 @@ struct UsageRoutes: RouteProvider {
 
     init(_ dependencies: HTTPServerDependencies) {
         engine = dependencies.engine
-        words = dependencies.parts.engine.words
+        words = dependencies.service.engine.words
         requestGuard = dependencies.requestGuard
         requestTimeout = dependencies.configuration.requestTimeout
-        namespace = dependencies.parts.configuration.userNamespace
+        namespace = dependencies.service.configuration.userNamespace
     }
 
     func add(to router: Router<HTTPContext>) {

@@ -6,7 +6,7 @@ import Usage
 
 /// The pages under /dashboard.
 struct DashboardRoutes: RouteProvider {
-    private let parts: ServiceParts
+    private let service: ServiceDependencies
     private let figures: DashboardFigures
     private let pages: PageLibrary
     private let authenticator: ViewerAuthenticator
@@ -21,11 +21,11 @@ struct DashboardRoutes: RouteProvider {
 
     /// - Throws: if a template is malformed.
     init(_ dependencies: HTTPServerDependencies) throws {
-        parts = dependencies.parts
-        namespace = dependencies.parts.configuration.userNamespace
+        service = dependencies.service
+        namespace = dependencies.service.configuration.userNamespace
         figures = DashboardFigures(dependencies)
         pages = try PageLibrary()
-        authenticator = ViewerAuthenticator(access: parts.access, isSecure: parts.configuration.httpHasTLS)
+        authenticator = ViewerAuthenticator(access: service.access, isSecure: service.configuration.httpHasTLS)
         hostCheck = dependencies.hostCheck
         let forms = FormDecoder(bodies: BodyDecoder(dependencies.configuration), authenticator: authenticator)
         signIn = SignInHandler(authenticator: authenticator, forms: forms, pages: pages)
@@ -54,7 +54,7 @@ struct DashboardRoutes: RouteProvider {
         for asset in Asset.all {
             group.get(RouterPath(asset.path)) { request, _ in asset.body.response(to: request) }
         }
-        let pages = group.add(middleware: AuthenticationMiddleware(access: parts.access))
+        let pages = group.add(middleware: AuthenticationMiddleware(access: service.access))
             .add(middleware: ProblemPageMiddleware(page: problemPage))
             .add(middleware: hostCheck)
         pages.get("sign-in", use: signIn.show)
@@ -144,16 +144,16 @@ struct DashboardRoutes: RouteProvider {
         guard authenticator.viewer(request, context).canView else {
             throw Problem(ReplyError.authenticationRequired)
         }
-        let (authenticator, parts, figures) = (authenticator, parts, figures)
+        let (authenticator, service, figures) = (authenticator, service, figures)
         @Sendable func endReason() -> String? {
-            if parts.draining.isSet { return "This instance is shutting down; reload the page in a moment." }
+            if service.draining.isSet { return "This instance is shutting down; reload the page in a moment." }
             var context = context
             // A bearer token's present permissions, which may have changed since the stream was opened.
             if let identity = context.identity {
-                let present = parts.access.policy.identity(ofToken: identity.tokenID)
+                let present = service.access.policy.identity(ofToken: identity.tokenID)
                 context.permissions = present?.permissions ?? .anonymous
             } else {
-                context.permissions = parts.access.policy.permissionsWithoutToken
+                context.permissions = service.access.policy.permissionsWithoutToken
             }
             let canView = authenticator.viewer(request, context).canView
             return canView ? nil : "You are signed out. Reload the page to sign in."
@@ -181,13 +181,13 @@ struct DashboardRoutes: RouteProvider {
 
     /// Without a command if the port is not known in advance (0).
     private var firstSteps: FirstSteps {
-        let listen = parts.configuration.listen
+        let listen = service.configuration.listen
         guard listen.port != 0 else { return FirstSteps(command: nil) }
         return FirstSteps(
             command: listen.askCommand(
                 "CONSUME 7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11",
-                speaksTLS: parts.tls != nil,
-                requiresToken: parts.access.isRequired
+                speaksTLS: service.tls != nil,
+                requiresToken: service.access.isRequired
             )
         )
     }

@@ -80,17 +80,17 @@ struct Readiness: Encodable, Equatable {
         return warnings
     }
 
-    init(_ parts: ServiceParts) {
+    init(_ dependencies: ServiceDependencies) {
         self.init(
             Observations(
-                lanesConnected: parts.engine.snapshot.lanesConnected,
-                databaseAnswers: parts.monitor.databaseAnswers,
-                databaseProblem: parts.monitor.problem,
-                replication: parts.monitor.status.replication,
-                supersededPrimaries: parts.serverWatch.supersededPrimaries,
-                schemaVersion: parts.monitor.status.schemaVersion,
-                tokensProblem: parts.access.tokensProblem,
-                isDraining: parts.draining.isSet
+                lanesConnected: dependencies.engine.snapshot.lanesConnected,
+                databaseAnswers: dependencies.monitor.databaseAnswers,
+                databaseProblem: dependencies.monitor.problem,
+                replication: dependencies.monitor.status.replication,
+                supersededPrimaries: dependencies.serverWatch.supersededPrimaries,
+                schemaVersion: dependencies.monitor.status.schemaVersion,
+                tokensProblem: dependencies.access.tokensProblem,
+                isDraining: dependencies.draining.isSet
             )
         )
     }

@@ -7,11 +7,11 @@ import Usage
 
 /// `GET /metrics`, for Prometheus, with the permission of `INFO`.
 struct MetricsRoutes: RouteProvider {
-    private let parts: ServiceParts
+    private let service: ServiceDependencies
     private let dependencies: HTTPServerDependencies
 
     init(_ dependencies: HTTPServerDependencies) {
-        parts = dependencies.parts
+        service = dependencies.service
         self.dependencies = dependencies
     }
 
@@ -29,8 +29,8 @@ struct MetricsRoutes: RouteProvider {
 
     var text: String {
         var encoder = PrometheusEncoder()
-        encoder.write(.buildInfo, [([parts.info.version], 1)])
-        encoder.write(.draining, .init(parts.draining.isSet))
+        encoder.write(.buildInfo, [([service.info.version], 1)])
+        encoder.write(.draining, .init(service.draining.isSet))
         writeLineProtocol(to: &encoder)
         writeEngine(to: &encoder)
         writeDatabase(to: &encoder)
@@ -43,7 +43,7 @@ struct MetricsRoutes: RouteProvider {
             }
         )
         writeNotifications(to: &encoder)
-        if let spans = parts.tracing?.metrics {
+        if let spans = service.tracing?.metrics {
             encoder.write(.spans, SpanMetrics.Outcome.allCases.map { ([$0.rawValue], .init(spans[$0])) })
         }
         ProcessMetrics()?.write(to: &encoder)
@@ -51,23 +51,23 @@ struct MetricsRoutes: RouteProvider {
     }
 
     private func writeLineProtocol(to encoder: inout PrometheusEncoder) {
-        let connections = parts.connectionCounter.snapshot
+        let connections = service.connectionCounter.snapshot
         encoder.write(.connections, .init(connections.current))
         encoder.write(.connectionsAccepted, .init(connections.total))
         encoder.write(.connectionsRefused, .init(connections.refused))
-        let byName = parts.access.connectionsByName.sorted { $0.key < $1.key }.prefix(ServerInfo.tokenNamesMaximum)
+        let byName = service.access.connectionsByName.sorted { $0.key < $1.key }.prefix(ServerInfo.tokenNamesMaximum)
         encoder.write(.tokenConnections, byName.map { ([$0.key], .init($0.value)) })
         encoder.write(
             .authentications,
             [
-                (["accepted"], .init(parts.access.authenticated)),
-                (["refused"], .init(parts.access.authenticationFailures)),
+                (["accepted"], .init(service.access.authenticated)),
+                (["refused"], .init(service.access.authenticationFailures)),
             ]
         )
-        encoder.write(.tokensAge, .init(parts.access.tokensAge.components.seconds))
-        encoder.write(.tokensRefused, .init(parts.access.tokensRefused))
-        if let tls = parts.tls { encoder.write(.handshakesFailed, .init(tls.handshakesFailed)) }
-        let snapshot = parts.metrics.snapshot()
+        encoder.write(.tokensAge, .init(service.access.tokensAge.components.seconds))
+        encoder.write(.tokensRefused, .init(service.access.tokensRefused))
+        if let tls = service.tls { encoder.write(.handshakesFailed, .init(tls.handshakesFailed)) }
+        let snapshot = service.metrics.snapshot()
         encoder.write(
             .requests,
             Verb.allCases.map { ([$0.rawValue.lowercased()], .init(snapshot.requests($0))) }
@@ -87,7 +87,7 @@ struct MetricsRoutes: RouteProvider {
     }
 
     private func writeEngine(to encoder: inout PrometheusEncoder) {
-        let (snapshot, metrics) = (parts.engine.snapshot, parts.engine.metrics)
+        let (snapshot, metrics) = (service.engine.snapshot, service.engine.metrics)
         encoder.write(.lanes, .init(snapshot.lanes))
         encoder.write(.lanesConnected, .init(snapshot.lanesConnected))
         encoder.write(.nodeLanes, snapshot.nodes.map { ([$0.address], .init($0.lanesConnected)) })
@@ -104,7 +104,7 @@ struct MetricsRoutes: RouteProvider {
     }
 
     private func writeNotifications(to encoder: inout PrometheusEncoder) {
-        guard let metrics = parts.notificationMetrics else { return }
+        guard let metrics = service.notificationMetrics else { return }
         encoder.write(.notificationsDelivered, .init(metrics.delivered))
         encoder.write(.notificationAttemptsFailed, .init(metrics.failedAttempts))
         encoder.write(.notificationsHeldUp, .init(metrics.isHeldUp ? 1 : 0))
@@ -114,13 +114,13 @@ struct MetricsRoutes: RouteProvider {
     }
 
     private func writeDatabase(to encoder: inout PrometheusEncoder) {
-        let status = parts.monitor.status
+        let status = service.monitor.status
         encoder.write(.renewalsAwaited, status.awaitedRenewals.map { [([], .init($0))] } ?? [])
         encoder.write(.databaseUp, .init(status.serverVersion != nil))
         encoder.write(.databaseInfo, status.serverVersion.map { [([$0], 1)] } ?? [])
         encoder.write(.schemaVersion, status.schemaVersion.map { [([], .init($0))] } ?? [])
         encoder.write(.timeline, status.timeline.map { [([], .init(UInt64($0)))] } ?? [])
-        encoder.write(.supersededPrimaries, .init(parts.serverWatch.supersededPrimaries))
+        encoder.write(.supersededPrimaries, .init(service.serverWatch.supersededPrimaries))
         encoder.write(.replication, status.replication.map { [([$0.rawValue], 1)] } ?? [])
         encoder.write(
             .replicationLag,

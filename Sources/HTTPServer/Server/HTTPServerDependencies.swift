@@ -10,7 +10,7 @@ protocol RouteProvider {
 
 /// The dependencies that routes share, and the list of all routes.
 struct HTTPServerDependencies: Sendable {
-    let parts: ServiceParts
+    let service: ServiceDependencies
     let configuration: HTTPConfiguration
     let engine: EngineClient
     /// For store events, which change rows.
@@ -25,39 +25,39 @@ struct HTTPServerDependencies: Sendable {
     let logger: Logger
 
     init(
-        _ parts: ServiceParts,
+        _ service: ServiceDependencies,
         configuration: HTTPConfiguration,
         webhookEndpoints: WebhookEndpoints,
         logger: Logger
     ) {
-        self.parts = parts
+        self.service = service
         self.configuration = configuration
         self.webhookEndpoints = webhookEndpoints
         self.logger = logger
-        health = HealthResponder(metrics: metrics, draining: parts.draining) { Readiness(parts) }
-        engine = EngineClient(parts.engine)
+        health = HealthResponder(metrics: metrics, draining: service.draining) { Readiness(service) }
+        engine = EngineClient(service.engine)
         webhookSessions = SessionPool(
             name: "webhooks",
-            parts.engine.configuration,
+            service.engine.configuration,
             sessions: configuration.billingSessions,
             readOnly: false,
             logger: logger
         )
-        pageSessions = SessionPool(name: "pages", parts.engine.configuration, readOnly: true, logger: logger)
+        pageSessions = SessionPool(name: "pages", service.engine.configuration, readOnly: true, logger: logger)
     }
 
     var pools: [SessionPool] { [webhookSessions, pageSessions] }
 
     var requestGuard: RequestGuard {
         RequestGuard(
-            access: parts.access,
+            access: service.access,
             hostCheck: hostCheck,
             otherSite: OtherSiteMiddleware(origins: configuration.origins)
         )
     }
 
     var hostCheck: HostCheckMiddleware {
-        HostCheckMiddleware(access: parts.access, check: HostCheck(configuredHost: configuration.address.host))
+        HostCheckMiddleware(access: service.access, check: HostCheck(configuredHost: configuration.address.host))
     }
 
     func router() throws -> Router<HTTPContext> {
@@ -67,7 +67,7 @@ struct HTTPServerDependencies: Sendable {
         for routes in routes { routes.add(to: paths) }
         let router = Router(context: HTTPContext.self, options: .autoGenerateHeadEndpoints)
         router.add(middleware: RequestCountingMiddleware(metrics: metrics))
-        if let tracing = parts.tracing {
+        if let tracing = service.tracing {
             router.add(middleware: RequestTracingMiddleware(tracing.tracer, sampledPercent: tracing.sampledPercent))
         }
         let methods = AllowedMethods(paths.routes)

@@ -17,7 +17,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
     /// to drain.
     private static let drainTimeoutMinimum = Duration.milliseconds(500)
 
-    private let parts: ServiceParts
+    private let service: ServiceDependencies
     private let configuration: HTTPConfiguration
     private let webhookEndpoints: WebhookEndpoints
     private let whenOpen: @Sendable (ListenAddress?) -> Void
@@ -25,12 +25,12 @@ package struct HTTPServerService: Service, CustomStringConvertible {
 
     /// For `HeadroomService`, which does not depend on this module.
     package static func maker(webhookEndpoints: WebhookEndpoints) -> HeadroomService.HTTPServerMaker {
-        { parts, whenOpen in
-            guard let configuration = parts.configuration.http else {
+        { service, whenOpen in
+            guard let configuration = service.configuration.http else {
                 preconditionFailure("called only with the setting http")
             }
             return HTTPServerService(
-                parts,
+                service,
                 configuration: configuration,
                 webhookEndpoints: webhookEndpoints,
                 whenOpen: whenOpen
@@ -39,16 +39,16 @@ package struct HTTPServerService: Service, CustomStringConvertible {
     }
 
     init(
-        _ parts: ServiceParts,
+        _ service: ServiceDependencies,
         configuration: HTTPConfiguration,
         webhookEndpoints: WebhookEndpoints,
         whenOpen: @escaping @Sendable (ListenAddress?) -> Void
     ) {
-        self.parts = parts
+        self.service = service
         self.configuration = configuration
         self.webhookEndpoints = webhookEndpoints
         self.whenOpen = whenOpen
-        var logger = parts.logger
+        var logger = service.logger
         // Hummingbird logs each start and each broken connection at level info.
         if logger.logLevel == .info { logger.logLevel = .notice }
         self.logger = logger
@@ -56,7 +56,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
 
     package func run() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        parts.watchedEventLoops.add(group)
+        service.watchedEventLoops.add(group)
         do {
             try await serve(on: group)
         } catch {
@@ -68,7 +68,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
 
     private func serve(on group: MultiThreadedEventLoopGroup) async throws {
         let dependencies = HTTPServerDependencies(
-            parts,
+            service,
             configuration: configuration,
             webhookEndpoints: webhookEndpoints,
             logger: logger
@@ -95,7 +95,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
     private func runBounded(_ port: HTTPPort) async throws {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await port.run() }
-            tasks.addTask { [draining = parts.draining] in
+            tasks.addTask { [draining = service.draining] in
                 try await gracefulShutdown()
                 let earliest = ContinuousClock.now + HTTPServerService.drainTimeoutMinimum
                 try await Task.sleep(until: max(earliest, draining.deadline ?? earliest), clock: .continuous)
@@ -117,7 +117,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
             configuration: configuration,
             transport: HTTPTransport(
                 dispatcher.dispatch,
-                tls: parts.configuration.httpHasTLS ? parts.tls : nil,
+                tls: service.configuration.httpHasTLS ? service.tls : nil,
                 limiter: limiter,
                 health: dependencies.health,
                 logger: logger
@@ -137,9 +137,9 @@ package struct HTTPServerService: Service, CustomStringConvertible {
                 newcomers: configuration.newcomersMaximum
             ),
             RequestTimeoutStateMachine.Limits(
-                firstHead: parts.configuration.firstRequestTimeout,
-                head: parts.configuration.incompleteRequestTimeout,
-                output: parts.configuration.outputTimeout,
+                firstHead: service.configuration.firstRequestTimeout,
+                head: service.configuration.incompleteRequestTimeout,
+                output: service.configuration.outputTimeout,
                 idle: TimeAmount(configuration.idleTimeout)
             ),
             metrics: metrics,

@@ -28,7 +28,7 @@ struct WebhookRoutes: RouteProvider {
         bodies = BodyDecoder(dependencies.configuration)
         requestTimeout = dependencies.configuration.requestTimeout
         // With the service's own logger, which has the configured level.
-        recorder = WebhookRecorder(counters: dependencies.webhookCounters, logger: dependencies.parts.logger)
+        recorder = WebhookRecorder(counters: dependencies.webhookCounters, logger: dependencies.service.logger)
     }
 
     func add(to router: Router<HTTPContext>) {

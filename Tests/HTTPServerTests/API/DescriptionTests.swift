@@ -27,7 +27,7 @@ struct DescriptionTests {
     private func routes() throws -> [Router<HTTPContext>.RouteDescription] {
         let configuration = try ServerConfiguration(SettingsReader(flags: [:], environment: [:]))
         let logger = Logger.silent
-        let parts = ServiceParts(
+        let service = ServiceDependencies(
             configuration,
             database: DatabaseTopology(""),
             access: AccessControl(.off, connectionsPerTokenMaximum: 1, logger: logger),
@@ -35,7 +35,7 @@ struct DescriptionTests {
             logger: logger
         )
         let dependencies = HTTPServerDependencies(
-            parts,
+            service,
             configuration: try #require(configuration.http),
             webhookEndpoints: try WebhookEndpoints(configuration.webhooks),
             logger: logger

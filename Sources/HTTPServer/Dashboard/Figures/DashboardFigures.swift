@@ -21,7 +21,7 @@ struct DashboardFigures: Sendable {
     /// continues.
     private static let waitTimeout = Duration.milliseconds(1_500)
 
-    private let parts: ServiceParts
+    private let service: ServiceDependencies
     private let engine: EngineClient
     /// The words of sentences on pages.
     let words: CurrentWords
@@ -34,11 +34,11 @@ struct DashboardFigures: Sendable {
     private let lists: FigureCache<UserListQuery, [PeriodUsage]>
 
     init(_ dependencies: HTTPServerDependencies) {
-        parts = dependencies.parts
+        service = dependencies.service
         let (engine, sessions) = (dependencies.engine, dependencies.pageSessions)
         let timeout = dependencies.configuration.requestTimeout
         self.engine = engine
-        words = parts.engine.words
+        words = service.engine.words
         self.sessions = sessions
         requestTimeout = timeout
         periods = FigureCache(capacity: 1) { _ in
@@ -80,10 +80,10 @@ struct DashboardFigures: Sendable {
     /// Lists of users in the cache: some thousand rows each at most.
     private static let listsMaximum = 16
 
-    var live: LiveFigures { LiveFigures(info: parts.info.lines()) }
+    var live: LiveFigures { LiveFigures(info: service.info.lines()) }
 
     /// Nothing is loaded then: each caller would only wait for a timeout.
-    private var isDatabaseAway: Bool { parts.engine.snapshot.lanesConnected == 0 }
+    private var isDatabaseAway: Bool { service.engine.snapshot.lanesConnected == 0 }
 
     /// - Parameter period: `BillingPeriod.open` by default.
     /// - Returns: nil if there is no such period.
@@ -221,7 +221,7 @@ struct DashboardFigures: Sendable {
     func readWords() async -> Bool {
         guard !isDatabaseAway else { return false }
         let deadline = ContinuousClock.now + requestTimeout
-        let (words, timeout, logger) = (words, requestTimeout, parts.logger)
+        let (words, timeout, logger) = (words, requestTimeout, service.logger)
         let result = await DashboardFigures.query(in: sessions, by: deadline) { connection throws(PostgresError) in
             try words.refresh(over: connection, timeout: timeout, logger)
         }

@@ -4,8 +4,8 @@ import Logging
 import Postgres
 import Synchronization
 
-/// The parts that the ports of the service share: engine, access control and counters.
-package struct ServiceParts: Sendable {
+/// What the parts of the service share: the engine, access control, counters.
+package struct ServiceDependencies: Sendable {
     package let configuration: ServerConfiguration
     package let database: DatabaseTopology
     package let engine: BatchingEngine
