@@ -66,16 +66,16 @@ package struct BillingLedger {
         _ event: BillingEvent,
         isReplay: Bool
     ) throws(PostgresError) -> (answer: String, isRejected: Bool) {
-        let document = try lockAndRead(event, isReplay: isReplay)
+        let customer = try lockAndRead(event, isReplay: isReplay)
         if let author { try connection.setActor(author, deadline: deadline) }
-        if let answer = document.answer {
+        if let answer = customer.answer {
             // An earlier delivery may have been committed without a standby, and answered with an error.
             try requireReplicated(try connection.query("commit", deadline: deadline))
             return (answer.text, false)
         }
-        let change = try change(by: event, document)
+        let change = try change(by: event, customer)
         // A replay must not turn an event that succeeded into a failed one.
-        if isReplay, let before = document.before, before != "failed", change.event.outcome == "failed" {
+        if isReplay, let before = customer.before, before != "failed", change.event.outcome == "failed" {
             try connection.execute("rollback", deadline: deadline)
             return ("", true)
         }
@@ -83,17 +83,17 @@ package struct BillingLedger {
     }
 
     /// What an event changes, which is not recorded yet.
-    func change(by event: BillingEvent, _ document: CustomerDocument) throws(PostgresError) -> CustomerChange {
-        guard let now = document.now else {
+    func change(by event: BillingEvent, _ customer: RecordedCustomer) throws(PostgresError) -> CustomerChange {
+        guard let now = customer.now else {
             throw PostgresError(.misuse, "headroom.lock_and_read_customer returned no time")
         }
-        var recorded = event.recorded(by: document.mapping, receivedAt: document.receivedAt ?? now)
-        recorded.appliedAt = document.appliedAt
-        if recorded.problem == nil, let plan = document.unknownPlan(in: recorded.effects) {
+        var recorded = event.recorded(by: customer.mapping, receivedAt: customer.receivedAt ?? now)
+        recorded.appliedAt = customer.appliedAt
+        if recorded.problem == nil, let plan = customer.unknownPlan(in: recorded.effects) {
             recorded.problem = .malformed("there is no plan '\(plan)'; select plan from headroom.plans lists them")
         }
-        let state = CustomerReducer.reduce(document.history(with: recorded), at: now)
-        return CustomerChange(event, recorded, state, document)
+        let state = CustomerReducer.reduce(customer.history(with: recorded), at: now)
+        return CustomerChange(event, recorded, state, customer)
     }
 
     /// Writes a change and commits.
@@ -126,7 +126,7 @@ package struct BillingLedger {
         _ event: BillingEvent,
         isReplay: Bool,
         isFirst: Bool = true
-    ) throws(PostgresError) -> CustomerDocument {
+    ) throws(PostgresError) -> RecordedCustomer {
         let (names, users) = (event.customerNames, event.users.map(\.description))
         let (products, entitlements) = (event.products, event.entitlements)
         var parameters = Parameters()
@@ -143,7 +143,7 @@ package struct BillingLedger {
             } else {
                 try connection.query(EmbeddedSQL.lockAndReadCustomer, parameters, deadline: deadline)
             }
-        return try CustomerDocument(json: try rows.firstRow.text("customer"))
+        return try RecordedCustomer(json: try rows.firstRow.text("customer"))
     }
 }
 

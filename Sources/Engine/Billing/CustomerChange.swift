@@ -100,7 +100,7 @@ struct CustomerChange: Encodable {
     var purchases: [Purchase]?
     var transfers: [Transfer]?
     /// Transfers that raised counts and, as is known now, should not have.
-    var revertedTransfers: [CustomerDocument.Transfer]?
+    var revertedTransfers: [RecordedCustomer.Transfer]?
 
     enum CodingKeys: String, CodingKey {
         case event, results, locks, users, purchases, transfers
@@ -110,14 +110,14 @@ struct CustomerChange: Encodable {
     /// - Parameters:
     ///   - incoming: the event; `recorded` is its recorded form.
     ///   - state: reduced from the customer's events, including this one.
-    ///   - document: the present rows of the customer.
-    init(_ incoming: BillingEvent, _ recorded: RecordedEvent, _ state: CustomerState, _ document: CustomerDocument) {
-        let known = Set((document.users ?? []).map(\.user))
+    ///   - customer: the present rows of the customer.
+    init(_ incoming: BillingEvent, _ recorded: RecordedEvent, _ state: CustomerState, _ customer: RecordedCustomer) {
+        let known = Set((customer.users ?? []).map(\.user))
         let result = Result(recorded.key, state.results[recorded.key], known)
         event = Event(
             source: recorded.key.source,
             id: recorded.key.id,
-            customer: document.customer,
+            customer: customer.id,
             type: incoming.type,
             at: incoming.at,
             environment: recorded.environment,
@@ -129,29 +129,29 @@ struct CustomerChange: Encodable {
             missingPrerequisite: result.missingPrerequisite,
             unmappedProduct: result.unmappedProduct?.text,
             problem: result.problem,
-            before: document.before
+            before: customer.before
         )
-        let results = (document.events ?? []).filter { $0.key != recorded.key }.compactMap { event -> Result? in
+        let results = (customer.events ?? []).filter { $0.key != recorded.key }.compactMap { event -> Result? in
             let result = Result(event.key, state.results[event.key], known)
             return result == Result(event) ? nil : result
         }
         self.results = results.isEmpty ? nil : results
-        let users = (document.users ?? []).compactMap { User(changing: $0, state) }.sorted { $0.user < $1.user }
+        let users = (customer.users ?? []).compactMap { User(changing: $0, state) }.sorted { $0.user < $1.user }
         self.users = users.isEmpty ? nil : users
-        purchases = CustomerChange.purchases(state, document)
-        transfers = CustomerChange.transfers(state, document)
-        revertedTransfers = CustomerChange.revertedTransfers(state, document)
+        purchases = CustomerChange.purchases(state, customer)
+        transfers = CustomerChange.transfers(state, customer)
+        revertedTransfers = CustomerChange.revertedTransfers(state, customer)
         let locks =
             users.map(\.user) + (transfers ?? []).flatMap { [$0.giver, $0.receiver] }
             + (revertedTransfers ?? []).map(\.receiver) + (purchases ?? []).map(\.user)
         self.locks = locks.isEmpty ? nil : Set(locks).sorted()
     }
 
-    private static func purchases(_ state: CustomerState, _ document: CustomerDocument) -> [Purchase]? {
-        let written = Set((document.purchases ?? []).map(\.state))
+    private static func purchases(_ state: CustomerState, _ customer: RecordedCustomer) -> [Purchase]? {
+        let written = Set((customer.purchases ?? []).map(\.state))
         let changed = state.purchases.filter { purchase in
             !written.contains(
-                CustomerDocument.Purchase.State(
+                RecordedCustomer.Purchase.State(
                     source: purchase.source,
                     transaction: purchase.transaction,
                     isRefunded: purchase.isRefunded
@@ -171,9 +171,9 @@ struct CustomerChange: Encodable {
         }
     }
 
-    private static func transfers(_ state: CustomerState, _ document: CustomerDocument) -> [Transfer]? {
-        let made = Set(document.transfers ?? [])
-        let new = state.transfers.filter { !$0.plans.isEmpty && !made.contains(CustomerDocument.Transfer($0)) }.map {
+    private static func transfers(_ state: CustomerState, _ customer: RecordedCustomer) -> [Transfer]? {
+        let made = Set(customer.transfers ?? [])
+        let new = state.transfers.filter { !$0.plans.isEmpty && !made.contains(RecordedCustomer.Transfer($0)) }.map {
             Transfer(
                 source: $0.event.source,
                 event: $0.event.id,
@@ -187,10 +187,10 @@ struct CustomerChange: Encodable {
 
     private static func revertedTransfers(
         _ state: CustomerState,
-        _ document: CustomerDocument
-    ) -> [CustomerDocument.Transfer]? {
-        let standing = Set(state.transfers.filter { !$0.keepsOwnCount }.map { CustomerDocument.Transfer($0) })
-        let reverted = (document.transfers ?? []).filter { !standing.contains($0) }
+        _ customer: RecordedCustomer
+    ) -> [RecordedCustomer.Transfer]? {
+        let standing = Set(state.transfers.filter { !$0.keepsOwnCount }.map { RecordedCustomer.Transfer($0) })
+        let reverted = (customer.transfers ?? []).filter { !standing.contains($0) }
         return reverted.isEmpty ? nil : reverted
     }
 
@@ -221,7 +221,7 @@ extension CustomerChange.Result {
         problem = result?.problem?.text(source: key.source)
     }
 
-    fileprivate init(_ event: CustomerDocument.Event) {
+    fileprivate init(_ event: RecordedCustomer.Event) {
         source = event.source
         id = event.id
         outcome = event.outcome
@@ -234,7 +234,7 @@ extension CustomerChange.Result {
 
 extension CustomerChange.User {
     /// Nil if the user's rows need no change.
-    fileprivate init?(changing row: CustomerDocument.User, _ state: CustomerState) {
+    fileprivate init?(changing row: RecordedCustomer.User, _ state: CustomerState) {
         guard let id = UserID(row.user), let derived = state.users[id] else { return nil }
         let present = row.subscriptions ?? []
         let wanted = (state.subscriptions[id] ?? []).compactMap { SubscriptionRow($0, of: id) }
@@ -257,7 +257,7 @@ extension CustomerChange.User {
     }
 }
 
-extension CustomerDocument.Transfer {
+extension RecordedCustomer.Transfer {
     fileprivate init(_ transfer: UsageTransfer) {
         self.init(
             source: transfer.event.source,

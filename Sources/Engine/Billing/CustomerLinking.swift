@@ -67,11 +67,11 @@ extension BillingLedger {
 
     /// - Parameter isNew: recorded in this transaction. If the user is the owner already, it is dropped.
     private func finish(_ recorded: CustomerLink, isNew: Bool) throws(PostgresError) -> CustomerLinkResult {
-        let document = try lockAndRead(recorded.event, isReplay: true, isFirst: false)
-        guard document.answer == nil, let user = UserID(recorded.user) else {
+        let customer = try lockAndRead(recorded.event, isReplay: true, isFirst: false)
+        guard customer.answer == nil, let user = UserID(recorded.user) else {
             return try undo(.refused("its user was forgotten"))
         }
-        let events = document.recordedEvents
+        let events = customer.recordedEvents
         let finding = recorded.finding(in: events)
         if let refusal = finding.refusal(of: user) { return try undo(.refused(refusal)) }
         if isNew, finding.presentOwner == user {
@@ -79,7 +79,7 @@ extension BillingLedger {
         }
         var link = recorded
         link.digests = finding.digests
-        let change = try change(by: link.event, document)
+        let change = try change(by: link.event, customer)
         if let problem = change.event.problem { return try undo(.refused(problem)) }
         let links = Set(events.lazy.filter(\.isLink).map(\.key))
         let changed = (change.results ?? []).filter { result in

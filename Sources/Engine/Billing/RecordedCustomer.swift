@@ -5,7 +5,7 @@ import Usage
 
 /// A customer as `headroom.lock_and_read_customer` returns it: the recorded events, and the present rows that follow
 /// from them.
-struct CustomerDocument: Decodable {
+struct RecordedCustomer: Decodable {
     struct Event: Decodable {
         var source: String
         var id: String
@@ -124,7 +124,7 @@ struct CustomerDocument: Decodable {
     /// The answer, if the event was applied before. All other fields are then nil.
     var answer: JSONValue?
     var now: Instant?
-    var customer: Int64?
+    var id: Int64?
     /// The event's outcome of an earlier attempt.
     var before: String?
     var receivedAt: Instant?
@@ -139,7 +139,8 @@ struct CustomerDocument: Decodable {
     var entitlements: [MappingRow]?
 
     enum CodingKeys: String, CodingKey {
-        case answer, now, customer, before
+        case answer, now, before
+        case id = "customer"
         case receivedAt = "received_at"
         case appliedAt = "applied_at"
         case events, users, purchases, transfers, plans
@@ -150,7 +151,7 @@ struct CustomerDocument: Decodable {
     /// - Throws: when a row holds an invalid value, for instance an infinite instant.
     init(json: String) throws(PostgresError) {
         do {
-            self = try JSONDecoder().decode(CustomerDocument.self, from: Data(json.utf8))
+            self = try JSONDecoder().decode(RecordedCustomer.self, from: Data(json.utf8))
         } catch {
             throw PostgresError(
                 .server(.invalidStoredValue),
@@ -161,7 +162,7 @@ struct CustomerDocument: Decodable {
     }
 }
 
-extension CustomerDocument {
+extension RecordedCustomer {
     var mapping: ProductMapping {
         func targets(_ rows: [MappingRow]?, _ name: KeyPath<MappingRow, String?>) -> [ExactText: ProductMapping.Target]
         {
@@ -202,7 +203,7 @@ extension CustomerDocument {
     }
 }
 
-extension CustomerDocument.Event {
+extension RecordedCustomer.Event {
     fileprivate var recorded: RecordedEvent {
         // Reduce again: the missing user may be known now, or the time may have come.
         let stored: BillingProblem? =
@@ -224,7 +225,7 @@ extension CustomerDocument.Event {
     }
 }
 
-extension CustomerDocument.User {
+extension RecordedCustomer.User {
     fileprivate var record: UserRecord {
         var trial: UserRecord.Trial?
         if let trialStartedAt, let trialEndsAt {
@@ -248,13 +249,13 @@ extension CustomerDocument.User {
     }
 }
 
-extension CustomerDocument.MappingRow {
+extension RecordedCustomer.MappingRow {
     fileprivate var target: ProductMapping.Target {
         ProductMapping.Target(plan: plan, trialPlan: trialPlan, introPlan: introPlan, messages: messages, days: days)
     }
 }
 
-extension CustomerDocument.PlanRow {
+extension RecordedCustomer.PlanRow {
     fileprivate var planCycle: Plan.Cycle {
         switch cycle {
         case "monthly": .monthly
