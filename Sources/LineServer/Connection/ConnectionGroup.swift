@@ -75,8 +75,7 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
 
     // MARK: Connections
 
-    /// Adds a connection; returns its number in the group.
-    ///
+    /// - Returns: the id of the connection in this group.
     /// - Throws: the error for the peer when there are too many connections.
     func connect(_ connection: ConnectionHandler, from network: PeerNetwork?) throws(ReplyError) -> Int {
         switch connectionCounter.add(
@@ -90,8 +89,8 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
         }
     }
 
-    func disconnect(_ number: Int, from network: PeerNetwork?) {
-        if connections.remove(number) { connectionCounter.remove(from: network) }
+    func disconnect(_ connectionID: Int, from network: PeerNetwork?) {
+        if connections.remove(connectionID) { connectionCounter.remove(from: network) }
     }
 
     private func apply(_ policy: AccessPolicy) {

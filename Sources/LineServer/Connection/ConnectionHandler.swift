@@ -15,8 +15,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
-    /// The connection's number in the group; nil before it is admitted, and where it is refused.
-    private var numberInGroup: Int?
+    /// The id of the connection in its group; nil before the group admits it, and if it refuses it. Clients see another
+    /// one, which is unique in the service.
+    private var connectionID: Int?
     private var network: PeerNetwork?
     private let group: ConnectionGroup
     private var limits: ConnectionLimits
@@ -55,7 +56,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         network = context.remoteAddress.flatMap(PeerNetwork.init)
         machine.opened(peer: context.remoteAddress, own: context.localAddress)
         do throws(ReplyError) {
-            numberInGroup = try group.connect(self, from: network)
+            connectionID = try group.connect(self, from: network)
         } catch {
             refuse(context, error)
             return
@@ -86,7 +87,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// Closes the connection; a refused one has lingered already, and need not do so again for TLS.
     private func close(_ context: ChannelHandlerContext) {
-        if numberInGroup == nil { context.triggerUserOutboundEvent(CloseImmediately(), promise: nil) }
+        if connectionID == nil { context.triggerUserOutboundEvent(CloseImmediately(), promise: nil) }
         context.close(promise: nil)
     }
 
@@ -97,9 +98,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         received = nil
         self.context = nil
         if let identity = machine.identity { group.access.release(identity) }
-        if let numberInGroup {
-            if hasSubscribed { group.unsubscribeAll(connection: numberInGroup) }
-            group.disconnect(numberInGroup, from: network)
+        if let connectionID {
+            if hasSubscribed { group.unsubscribeAll(connection: connectionID) }
+            group.disconnect(connectionID, from: network)
         } else if input.isDiscarding {
             group.connectionCounter.endRefusal()
         }
@@ -162,12 +163,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// - Returns: how many there were.
     @discardableResult
     private func decode(atMost limit: Int) -> Int {
-        guard var buffer = received, let numberInGroup else {
+        guard var buffer = received, let connectionID else {
             endInput()
             return 0
         }
         received = nil
-        let count = decode(&buffer, atMost: limit, from: numberInGroup, &decoder, &machine)
+        let count = decode(&buffer, atMost: limit, from: connectionID, &decoder, &machine)
         if count > 0 { timeouts.requestsReceived(at: .now()) }
         if buffer.readableBytes > 0 {
             buffer.discardReadBytes()
@@ -191,7 +192,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func decode(
         _ buffer: inout ByteBuffer,
         atMost limit: Int,
-        from numberInGroup: Int,
+        from connectionID: Int,
         _ decoder: inout RequestDecoder,
         _ machine: inout ConnectionStateMachine
     ) -> Int {
@@ -202,14 +203,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
             switch machine.receive(request, group.dependencies, wasArray: decoder.wasArray) {
             case .replied: break
             case .submit(let user, let operation, let slot):
-                group.stage(user, operation, connection: numberInGroup, slot: slot)
+                group.stage(user, operation, connection: connectionID, slot: slot)
             case .read(let query, let slot):
-                group.read(query, connection: numberInGroup, slot: slot)
+                group.read(query, connection: connectionID, slot: slot)
             case .subscribe(let users, let slot):
                 hasSubscribed = true
-                group.subscribe(users, connection: numberInGroup, slot: slot)
+                group.subscribe(users, connection: connectionID, slot: slot)
             case .unsubscribe(let users):
-                group.unsubscribe(users, connection: numberInGroup)
+                group.unsubscribe(users, connection: connectionID)
             case .authenticate(let credentials, let hello):
                 let result = group.access.authenticate(
                     credentials,
