@@ -9,13 +9,13 @@ struct Batch {
     /// All requests of one user.
     struct UserRequests: Equatable {
         var user: UserID
-        /// The user's requests, as positions in `requests`.
+        /// The positions of the user's requests in `requests`.
         var range: Range<Int>
-        /// Messages of all `consume` requests; the counting statement adds this sum.
+        /// The sum of the messages of all `consume` requests, which the counting statement adds.
         var messages = 0
-        /// How many of the requests are `consume`.
+        /// The number of `consume` requests.
         var consumes = 0
-        /// The request with a key, where there is one.
+        /// The last request with a key; nil if there is none.
         var keyed: Keyed?
         /// Whether there are several keys, which only the slow path executes.
         var needsSlowPath = false
@@ -31,23 +31,23 @@ struct Batch {
 
         var verb: Verb
         var key: MessageKey
-        /// Of a `consume` or a `reserve`; of a `commit` unless it counts all that is held.
+        /// The messages of a `consume`, `reserve` or `commit`; nil for a `release`, and a `commit` of all that is held.
         var messages: Int?
-        /// Messages of the user's `consume` requests up to and including this one.
+        /// The messages of the user's `consume` requests up to and including this one.
         var messagesSoFar: Int
-        /// How long a `reserve` holds.
+        /// The seconds for which a `reserve` holds its messages.
         var holdSeconds = 0
     }
 
-    /// Sorted by user, and by arrival within a user.
+    /// The requests, sorted by user, and those of one user by arrival.
     private(set) var requests: [BatchedRequest]
     private(set) var groups: [UserRequests] = []
-    /// Answered before their execution ended, because their deadline passed.
+    /// Whether a request was answered before its execution ended, because its deadline had passed.
     private var isExpired: [Bool]
     private var expiredCount = 0
 
     init(_ arrived: [BatchedRequest]) {
-        // Sorting positions keeps arrival order within a user without a stable sort of the larger requests.
+        // Sorting positions keeps the order of arrival within a user, and moves each large request only once.
         let order = arrived.indices.sorted { lhs, rhs in
             arrived[lhs].user != arrived[rhs].user ? arrived[lhs].user < arrived[rhs].user : lhs < rhs
         }
@@ -72,8 +72,8 @@ struct Batch {
     /// Answers the requests of a group that does not need the slow path.
     ///
     /// - Parameters:
-    ///   - snapshot: the user's before the first request, and afterwards the one after the last.
-    ///   - keyMessages: what the key of a `commit` or a `release` held.
+    ///   - snapshot: the user's snapshot before the first request, which becomes the one after the last.
+    ///   - keyMessages: the messages that the key of a `commit` or a `release` held.
     func answer(
         _ group: UserRequests,
         from snapshot: inout UsageSnapshot,
@@ -104,7 +104,7 @@ struct Batch {
 
     /// Adds the outcome of the request at `index`, unless it has expired.
     ///
-    /// - Parameter outcome: consumed, because a copy costs as much as the answer itself.
+    /// - Parameter outcome: a consumed argument, because a copy costs as much as the answer itself.
     func complete(_ index: Int, _ outcome: consuming Outcome, into completions: inout [Completion]) {
         guard !isExpired[index] else { return }
         completions.append(Completion(returnAddress: requests[index].returnAddress, outcome: outcome))
@@ -134,8 +134,8 @@ struct Batch {
         }
     }
 
-    /// Whether a request of these groups has expired. One that was answered "nothing was counted" must not be sent any
-    /// more.
+    /// Whether a request of these groups has expired. It was answered "nothing was counted", so its statement must not
+    /// be sent any more.
     func hasExpired(_ groups: some Sequence<UserRequests>) -> Bool {
         guard expiredCount > 0 else { return false }
         return groups.contains { $0.range.contains { isExpired[$0] } }
@@ -188,8 +188,7 @@ extension Batch.UserRequests {
     /// Whether a request counts, holds or gives back messages.
     var changesUsage: Bool { consumes > 0 || keyed != nil }
 
-    /// Whether nothing but a `commit` or a `release` changes the usage, which a user without messages left may send
-    /// too.
+    /// Whether only a `commit` or a `release` changes the usage. A user without messages left may send these too.
     var onlySettlesHolds: Bool {
         guard consumes == 0, let keyed else { return false }
         return keyed.verb == .commit || keyed.verb == .release

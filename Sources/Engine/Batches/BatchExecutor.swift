@@ -1,10 +1,10 @@
 import Usage
 
-/// Executes a lane's batches: chooses the path of each user, and passes on what a path leaves.
+/// Executes a lane's batches: it chooses the path of each user, and gives the next path what one leaves unanswered.
 ///
 /// - The **fast path** counts with one statement that touches one row per user and joins nothing (`CountPath`).
 /// - The **read path** is for users with nothing to count, or with nothing left when last seen (`ReadPath`).
-/// - The **slow path** is for users that the other two found no usable row of, for holds and for repeated keys
+/// - The **slow path** is for users without a usable row, for repeated keys, and for several keys of one user
 ///   (`SlowPath`).
 struct BatchExecutor {
     private let laneConnection: LaneConnection
@@ -12,7 +12,7 @@ struct BatchExecutor {
     private let readPath: ReadPath
     private let slowPath: SlowPath
     private var users: UserCache
-    /// Requests of the present batch that had no effect, because another session has locked their users' rows.
+    /// The requests of the present batch that had no effect, because another session has locked their users' rows.
     private var locked: [BatchedRequest] = []
 
     private enum Path {
@@ -31,10 +31,10 @@ struct BatchExecutor {
         )
     }
 
-    /// Answers every request, in one batch for each bucket.
+    /// Executes the requests, in one batch for each bucket, and answers them.
     ///
-    /// - Returns: those that it does not answer. They had no effect, because another session has locked their users'
-    ///   rows. Each user's are in their order.
+    /// - Returns: the requests that are not answered and had no effect, because another session has locked their users'
+    ///   rows. Those of one user are in their order.
     mutating func execute(_ requests: [BatchedRequest]) -> [BatchedRequest] {
         executeAll(requests)
         guard !locked.isEmpty else { return [] }
@@ -50,7 +50,7 @@ struct BatchExecutor {
         }
     }
 
-    /// Each path delivers its answers before the next, slower one begins.
+    /// Executes one batch. Each path delivers its answers before the next, slower one begins.
     private mutating func execute(_ pending: PendingBatch) {
         var toCount: [Batch.UserRequests] = []
         var toRead: [Batch.UserRequests] = []
@@ -82,7 +82,7 @@ struct BatchExecutor {
         if group.needsSlowPath { return .slow }
         if !group.changesUsage { return .read }
         if !users.isExhausted(group.user) || group.onlySettlesHolds { return .count }
-        // The key may have been used while messages were left: then the answer is that of its first use.
+        // The key may have been used while messages were left. The answer is that of its first use then.
         return group.keyed != nil ? .slow : .read
     }
 

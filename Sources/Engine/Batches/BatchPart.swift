@@ -2,7 +2,7 @@
 /// answered by another.
 final class PendingBatch {
     fileprivate(set) var batch: Batch
-    /// Of all its users, in the map with this revision.
+    /// The bucket of all users, by the map of buckets with the revision below.
     fileprivate let bucket: Bucket
     fileprivate let bucketsRevision: Int32
 
@@ -15,14 +15,14 @@ final class PendingBatch {
     func part(_ groups: [Batch.UserRequests]) -> BatchPart { BatchPart(groups: groups[...], pending: self) }
 }
 
-/// The users of a batch that one statement executes.
+/// Some users of a batch, whom one statement executes.
 struct BatchPart: Expirable {
     let groups: ArraySlice<Batch.UserRequests>
     fileprivate let pending: PendingBatch
 
-    /// All of it, as it is now.
+    /// The whole batch, as it is now.
     var batch: Batch { pending.batch }
-    /// Of all users, in the map with this revision.
+    /// The bucket of all users, by the map of buckets with the revision below.
     var bucket: Bucket { pending.bucket }
     var bucketsRevision: Int32 { pending.bucketsRevision }
     var nextDeadline: Deadline? { pending.batch.nextDeadline(groups) }
@@ -38,16 +38,16 @@ struct BatchPart: Expirable {
         pending.batch.fail(groups, error, into: &completions)
     }
 
-    /// Some of this part's users.
+    /// Makes a part with some of this part's users.
     func part(_ groups: ArraySlice<Batch.UserRequests>) -> BatchPart { BatchPart(groups: groups, pending: pending) }
     func part(_ groups: [Batch.UserRequests]) -> BatchPart { part(groups[...]) }
 
-    /// Another batch, of some of this one's requests.
+    /// Makes a batch of its own, of some of this part's requests.
     func pending(_ batch: Batch) -> BatchPart {
         PendingBatch(batch, in: bucket, bucketsRevision: bucketsRevision).part(batch.groups)
     }
 
-    /// Its parts by the buckets of a map.
+    /// Divides the part by the buckets that the users have in another map.
     func divided(by map: BucketMap) -> [(bucket: Bucket, part: BatchPart)] {
         guard map.revision != bucketsRevision else { return [(bucket, self)] }
         return Dictionary(grouping: groups) { map.bucket(of: $0.user) }.sorted { $0.key < $1.key }
@@ -55,14 +55,14 @@ struct BatchPart: Expirable {
     }
 }
 
-/// What a path leaves of its part of a batch.
+/// What a path leaves unanswered of its part of a batch.
 struct UnansweredUsers {
-    /// The users that the next path is to execute.
+    /// The users whom the next path executes.
     var forNextPath: [Batch.UserRequests] = []
-    /// Requests that are to be executed as batches of their own: their statement was not executed, because others in it
-    /// had expired, or because users have moved to other buckets.
+    /// The requests that the lane executes in a new batch. Their statement was not executed, because others in it had
+    /// expired, or because users have moved to other buckets.
     var forNewBatch: [BatchedRequest] = []
-    /// Requests that had no effect, because another session has locked their users' rows.
+    /// The requests that had no effect, because another session has locked their users' rows.
     var locked: [BatchedRequest] = []
 
     static func + (lhs: UnansweredUsers, rhs: UnansweredUsers) -> UnansweredUsers {

@@ -42,18 +42,18 @@ struct CountPath {
         }
     }
 
-    /// Where the row of a user that is not cached is looked for.
+    /// The billing periods in which the row of an uncached user is looked for.
     private func usualPeriods(_ users: UserCache) -> [BillingPeriod] {
         laneConnection.catalog.usualPeriods(on: users.today)
     }
 
     private enum Reply {
         case result(QueryResult)
-        /// Counted by a connection that was lost; from the receipt.
+        /// A lost connection has counted. The counts come from the receipt.
         case counted([CountedUser])
     }
 
-    /// One attempt. The statement begins and commits its own transaction.
+    /// Makes one attempt. The statement begins and commits its own transaction.
     private func send(
         _ statement: CountBatchStatement,
         _ part: BatchPart,
@@ -88,7 +88,7 @@ struct CountPath {
 
     // MARK: Answers
 
-    /// Answers with what the statement has returned.
+    /// Answers with the result of the statement.
     ///
     /// - Returns: the users that were not counted.
     private func answerCounted(
@@ -120,7 +120,7 @@ struct CountPath {
                         entitlements[index] = try learnEntitlement(rows, row, of: group.user, period, &users)
                         holds[index] = try rows.holds(row)
                     } catch {
-                        // Counted, and not to be counted again.
+                        // The user's requests are counted, so the next path must not count them again.
                         invalidValues.record(error)
                         unreadable.insert(group.user)
                         entitlements[index] = nil
@@ -135,8 +135,8 @@ struct CountPath {
             }
             users.observe(counted.observedAt)
         } catch {
-            // Counted, but it cannot be read which users were. A client that sends a message again with its key gets
-            // the message's own answer.
+            // The batch is counted, but the result does not show which users were. A client that sends a message again
+            // with its key gets the message's own answer.
             invalidValues.record(error, as: "what a batch has counted cannot be read")
             delivery.deliver(completions)
             delivery.fail(part.part(groups.filter { !unreadable.contains($0.user) }), .unknown)
@@ -151,7 +151,7 @@ struct CountPath {
         return unreadable.isEmpty ? uncounted : uncounted.filter { !unreadable.contains($0.user) }
     }
 
-    /// The entitlement in a row that was returned because it was not cached.
+    /// Decodes the entitlement in a row, which the statement returns for an uncached user, and caches it.
     private func learnEntitlement(
         _ rows: CountBatchStatement.UserRows,
         _ row: Int,
@@ -162,7 +162,7 @@ struct CountPath {
         let planRevision = rows.entitlements.planRevision(row)
         laneConnection.refreshCatalog(ifOlderThan: planRevision)
         let entitlement = try rows.entitlements.entitlement(row, laneConnection.catalog, period)
-        // With plans of another revision than the row's, it serves this answer only.
+        // An entitlement with plans of another revision than the row's is not cached: it serves this answer only.
         if let version = try rows.version(row), laneConnection.catalog.revision == planRevision {
             users.learn(user, entitlement, version: version)
         }
@@ -172,7 +172,7 @@ struct CountPath {
     // MARK: Answers after a lost reply
 
     /// Answers a part that was counted, but whose reply was lost with the connection. The receipt has the count of each
-    /// user. The row of a key has the `held` and `limit` of its first use. Everything else is read now.
+    /// user, and the row of a key the `held` and `limit` of its first use. Everything else is read now.
     ///
     /// - Returns: the users that were not counted.
     private func answerFromReceipt(
@@ -185,7 +185,7 @@ struct CountPath {
         var counted: [Batch.UserRequests] = []
         var rows: [UserID: (period: BillingPeriod, counted: CountedUser)] = [:]
         for user in counts.sorted(by: { $0.index < $1.index }) {
-            // Out of range only if the receipt was edited by hand.
+            // An index is out of range only if the receipt was edited by hand.
             guard groups.indices.contains(groups.startIndex + user.index),
                 let period = try? statement.periods.period(user.periodOrdinal)
             else { continue }
@@ -220,13 +220,13 @@ struct CountPath {
 }
 
 extension UsageSnapshot {
-    /// Shows the held messages and the limit of a key's answer.
+    /// Takes the held messages and the limit from the answer of a key.
     fileprivate mutating func show(_ allowances: Allowances) {
         (held, limit) = (allowances.period.held, allowances.period.limit)
         windowHeld = allowances.window?.held ?? 0
     }
 
-    /// Raises limits so that `messages` fit: they were allowed when they were counted, even if an operator has changed
+    /// Raises limits so that `messages` fit. They were allowed when they were counted, even if an operator has changed
     /// the plan since.
     private mutating func allow(_ messages: Int) {
         denialReason = nil
@@ -236,11 +236,11 @@ extension UsageSnapshot {
         if let window, window.limit < windowTaken + messages { self.window?.limit = windowTaken + messages }
     }
 
-    /// The snapshot before a user's requests, which were counted before this one was read.
+    /// Computes the snapshot before a user's requests from this one, which was read after they were counted.
     ///
     /// - Parameters:
     ///   - counted: the user's counts after the requests, in `period`.
-    ///   - key: the first use of the group's key, where it is known.
+    /// - key: the first use of the group's key; nil if there is none.
     fileprivate func snapshot(
         before group: Batch.UserRequests,
         _ counted: CountedUser,

@@ -4,24 +4,24 @@ import Usage
 
 /// Sends a lane's statements so that each takes effect once, however often the connection breaks.
 ///
-/// Each counting statement has a number. In its own transaction it advances the lane's receipt in the bucket that it
-/// counts in from the previous number to its own, and counts only if it did. After a connection loss the same number is
-/// sent again. If the lost transaction was committed, the statement does nothing, and the receipt has its counts; if it
-/// is still running on the server, the second waits for the receipt's row lock; if it starts later, it does nothing.
-/// Reading the receipt instead of sending again would be wrong: the lost transaction might commit afterwards.
+/// Each counting statement has a number. In its own transaction it advances the lane's receipt in its bucket from the
+/// previous number to its own, and counts only if it did. After a lost connection, the same number is sent again. If
+/// the lost transaction was committed, the statement does nothing, and the receipt has its counts; if it is still
+/// running on the server, the second waits for the receipt's row lock; if it starts later, it does nothing. Reading the
+/// receipt instead of sending again would be wrong: the lost transaction might commit afterwards.
 struct ExactlyOnceSender {
     enum Reply<Value> {
         case value(Value)
         /// Every request was answered, because its deadline passed or its outcome cannot be found out.
         case allExpired
-        /// The deadline of some requests passed before anything was written. Nothing was executed; the others are to be
-        /// executed without them.
+        /// The deadline of some requests passed before anything was written. Nothing was executed. The caller executes
+        /// the others without them.
         case someExpired
         /// The database refused the transaction, which had no effect.
         case rejected(PostgresError)
     }
 
-    /// What an attempt to execute a transaction needs.
+    /// One attempt to execute a transaction, and what it needs.
     struct Attempt {
         let connection: Connection
         let bucket: Bucket
@@ -29,15 +29,16 @@ struct ExactlyOnceSender {
         let number: Int64
         /// Whether an earlier attempt may have been committed over a connection that was then lost.
         let isRepetition: Bool
-        /// Whether what was sent so far may be committed. False while a transaction has only locked and read: if its
-        /// connection is lost then, it is certainly rolled back.
+        /// Whether what was sent so far may be committed. It is false while a transaction has only locked and read: if
+        /// its connection is lost then, it is certainly rolled back.
         var canCommit = true
         /// The answer to requests whose deadline passes before anything is written.
         var lateError: EngineError { isRepetition ? .unknown : .late }
 
-        /// Must be called when the receipt shows that the attempt's number was executed before.
+        /// Checks that an earlier attempt can have used the number. Call it when the receipt shows that one did.
         ///
-        /// - Throws: if none can have done so. The answers of the receipt belong to other requests then.
+        /// - Throws: `receiptUnknown` if there was no earlier attempt. The answers of the receipt belong to other
+        ///   requests then.
         func requireRepetition() throws(PostgresError) {
             guard !isRepetition else { return }
             throw PostgresError(.server(StatementFailure.receiptUnknown), "the lane's receipt is of another batch")
@@ -45,45 +46,44 @@ struct ExactlyOnceSender {
     }
 
     enum AttemptResult<Value> {
-        /// By this attempt, or by an earlier one. `isUnreplicated`: no standby has confirmed the commit.
+        /// This attempt or an earlier one was committed. `isUnreplicated`: no standby has confirmed the commit.
         case committed(Value, isUnreplicated: Bool)
-        /// The transaction was rolled back. Only of an attempt that is no repetition.
+        /// The transaction was rolled back. An attempt that repeats another must not return this.
         case rolledBack(Value)
         case allExpired
-        /// The transaction was rolled back.
+        /// The deadline of some requests passed, and the transaction was rolled back.
         case someExpired
     }
 
-    /// As `Reply`, of statements that change nothing.
+    /// The reply to statements that change nothing; otherwise as `Reply`.
     enum ReadReply<Value> {
         case value(Value)
         case allExpired
-        /// Only of requests that took effect before: the database does not know the lane's receipt any more, so their
-        /// effect may be lost, too.
+        /// The requests took effect before, but the database has lost the lane's receipt, and maybe their effect.
         case effectLost
         case rejected(PostgresError)
     }
 
-    /// How often a statement that was rolled back is sent again. Usually another session was first, which happens once
-    /// or twice. But a trigger of an application may raise the same errors for a user always.
+    /// The most times that a statement is sent again after a rollback. Usually another session was first, which happens
+    /// once or twice, but a trigger of an application may raise the same errors for a user always.
     private static let rollbacksMaximum = 20
 
     let laneConnection: LaneConnection
     let delivery: OutcomeDelivery
     let logger: Logger
-    /// Sleeps until the lane is woken, and until this instant at most.
+    /// Sleeps until the lane is woken, at most until this instant.
     let sleep: (ContinuousClock.Instant) -> Void
 
     var metrics: LaneMetrics { delivery.metrics }
 
-    /// Executes a transaction once. Requests whose deadline passes meanwhile are answered `unknown`; or, if nothing was
-    /// written for certain, `late` or with `laneConnection.failure`.
+    /// Executes a transaction once. A request whose deadline passes meanwhile is answered `unknown`. If certainly
+    /// nothing was written, it is answered `late`, or with `laneConnection.failure` while there is no connection.
     ///
     /// - Parameters:
-    ///   - kind: whose duration is measured; nil for none.
-    ///   - bucket: of the receipt.
-    ///   - attempt: executes the transaction, in which the receipt advances to the attempt's number. It changes
-    ///     nothing of the attempt but `canCommit`.
+    ///   - kind: the kind of statement whose duration is measured; nil for none.
+    ///   - bucket: the bucket of the receipt.
+    ///   - attempt: executes the transaction, in which the receipt advances to the attempt's number. It changes nothing
+    ///     of the attempt but `canCommit`.
     func executeOnce<Value>(
         _ kind: StatementKind?,
         in bucket: Bucket,
@@ -94,16 +94,16 @@ struct ExactlyOnceSender {
         var receipt: ReceiptID?
         var number: Int64 = 0
         var losses = 0
-        // By an attempt whose connection was lost. From then on no request may be answered "nothing was counted", and
-        // none is left out.
+        // Whether an attempt whose connection was lost may be committed. From then on no request may be answered
+        // "nothing was counted", and none is left out.
         var mayBeCommitted = false
         var rollbacks = 0
         var hasRenewedSession = false
         while true {
             guard let connection = awaitConnection(requests, bucket, wasSent: mayBeCommitted) else {
                 if losses > 0 {
-                    // Also if nothing was committed: the lost session may still hold the receipt's lock, without which
-                    // no new session gets ready.
+                    // The receipt is abandoned even if nothing was committed: the lost session may still hold its lock,
+                    // and a new session gets ready only with that lock.
                     laneConnection.abandon(in: bucket)
                 } else if let receipt, laneConnection.receipt(in: bucket) == receipt {
                     laneConnection.takeBack(number, in: bucket)
@@ -112,7 +112,7 @@ struct ExactlyOnceSender {
             }
             guard let open = laneConnection.receipt(in: bucket) else { continue }
             if open != receipt {
-                // The database has lost the receipt: what became of an earlier attempt cannot be found out any more.
+                // The database has lost the receipt, so the outcome of an earlier attempt cannot be found out.
                 guard !mayBeCommitted else {
                     delivery.fail(requests, .unknown)
                     return .allExpired
@@ -135,7 +135,7 @@ struct ExactlyOnceSender {
                 switch try attempt(&current) {
                 case .committed(let value, let isUnreplicated):
                     if let kind { record(kind, sentAt: sentAt) }
-                    // After a loss it is unknown whether the lost commit reached the standby.
+                    // After a loss, nobody knows whether the lost commit reached the standby.
                     if isUnreplicated || mayBeCommitted {
                         guard try awaitReplication(connection, bucket, requests, .unknown) else {
                             laneConnection.abandon(in: bucket)
@@ -177,9 +177,8 @@ struct ExactlyOnceSender {
                 case .rolledBack where rollbacks < ExactlyOnceSender.rollbacksMaximum || losses > 0,
                     .refused where losses > 0, .outdatedSession where losses > 0:
                     rollbacks += 1
-                    // The number is free for the next attempt. A refusal after a loss is most likely because the lost
-                    // transaction still holds the receipt. Only the next attempts show what becomes of it, and an
-                    // attempt at once would fail too.
+                    // The next attempt uses the same number. A refusal after a loss most likely means that the lost
+                    // transaction still holds the receipt. Until that transaction ends, each attempt fails.
                     if losses > 0 { pause(.milliseconds(50), requests) }
                     logger.debug("statement rolled back, sent again", metadata: ["error": "\(error)"])
                     guard delivery.expire(requests, current.lateError) != nil else {
@@ -198,7 +197,7 @@ struct ExactlyOnceSender {
         }
     }
 
-    /// The reply to a statement arrives now.
+    /// Measures a statement whose reply arrives now.
     private func record(_ kind: StatementKind, sentAt: ContinuousClock.Instant) {
         metrics.record(kind, sentAt: sentAt)
         delivery.trace?.executed(kind, sentAt: sentAt)
@@ -218,9 +217,9 @@ struct ExactlyOnceSender {
     /// Executes statements that change nothing, again after each loss.
     ///
     /// - Parameters:
-    ///   - bucket: of a receipt of the lane; where the requests took effect if they did.
-    ///   - afterEffect: the requests took effect before; those whose deadline passes are answered `unknown`.
-    ///   - attempt: executes the statements. Nil: the deadline of every request has passed meanwhile.
+    ///   - bucket: a bucket in which the lane has a receipt; if the requests took effect, the bucket in which they did.
+    ///   - afterEffect: the requests took effect before, so they are answered `unknown` if their deadline passes.
+    ///   - attempt: executes the statements; returns nil if the deadline of every request passes first.
     func read<Value>(
         _ requests: some Expirable,
         in bucket: Bucket,
@@ -254,7 +253,7 @@ struct ExactlyOnceSender {
         }
     }
 
-    /// As `read`, for one prepared statement about a part of a batch.
+    /// Reads with one prepared statement about a part of a batch; otherwise as `read`.
     func readBatch(
         _ query: PreparedQuery,
         _ part: BatchPart,
@@ -272,33 +271,32 @@ struct ExactlyOnceSender {
 
     // MARK: Waiting
 
-    /// The connection, as soon as there is one with the lane's receipt in the bucket; nil when the deadline of every
-    /// request passes first.
+    /// Waits for a connection with the lane's receipt in the bucket; nil if the deadline of every request passes first.
     private func awaitConnection(_ requests: some Expirable, _ bucket: Bucket, wasSent: Bool) -> Connection? {
         laneConnection.advance()
         if let connection = laneConnection.connection(withReceiptIn: bucket) { return connection }
         while true {
             let late = laneConnection.connection == nil ? laneConnection.failure : .late
             guard let deadline = delivery.expire(requests, wasSent ? .unknown : late) else { return nil }
-            // Only now: if the connection opens at the deadline, nothing is sent over it in vain.
+            // This comes after the check of deadlines, so that nothing is sent in vain over a late connection.
             if let connection = laneConnection.openReceipt(in: bucket, until: deadline) { return connection }
             waitForConnection(until: deadline)
             laneConnection.advance()
         }
     }
 
-    /// Gives the lane's connection time to reconnect, until `deadline` at most.
+    /// Gives the lane's connection time to reconnect, at most until `deadline`.
     private func waitForConnection(until deadline: ContinuousClock.Instant) {
         sleep(min(deadline, laneConnection.retryAt ?? deadline))
     }
 
-    /// Lets this time pass before the next attempt, but no deadline.
+    /// Waits this long before the next attempt, but not past a deadline.
     private func pause(_ duration: Duration, _ requests: some Expirable) {
         let end = ContinuousClock.now + duration
         waitForConnection(until: min(end, requests.nextDeadline?.instant ?? end))
     }
 
-    /// The result of the statement under way; nil when the deadline of every request passes first.
+    /// Waits for the result of the statement under way; nil if the deadline of every request passes first.
     func awaitResult(
         _ connection: Connection,
         _ requests: some Expirable,
@@ -307,7 +305,7 @@ struct ExactlyOnceSender {
         try awaitResults(connection, requests, error)?.first
     }
 
-    /// The results of the pipeline under way; nil when the deadline of every request passes first.
+    /// Waits for the results of the pipeline under way; nil if the deadline of every request passes first.
     ///
     /// - Parameter error: the answer to requests whose deadline passes.
     func awaitResults(
@@ -325,8 +323,8 @@ struct ExactlyOnceSender {
 
     // MARK: Receipts
 
-    /// The result of a statement about the lane's receipt in a bucket; nil when all requests have been answered
-    /// meanwhile. An error here is no refusal of the requests, whose effect has to be found out again.
+    /// Executes a statement about the lane's receipt in a bucket; nil if all requests have been answered meanwhile. Its
+    /// errors are thrown as a lost connection: they refuse no request, whose effect has to be found out again.
     ///
     /// - Parameter lateError: the answer to requests whose deadline passes.
     func awaitResult(
@@ -347,8 +345,8 @@ struct ExactlyOnceSender {
         }
     }
 
-    /// A commit that succeeded with the warning that it was not replicated is durable once a later commit of the same
-    /// database is, which waits for all before it. False when every request has been answered meanwhile.
+    /// Makes a commit durable that succeeded with the warning that it was not replicated. It is durable once a later
+    /// commit of the same database is, which waits for all before it. False if all requests have been answered.
     private func awaitReplication(
         _ connection: Connection,
         _ bucket: Bucket,
@@ -359,7 +357,7 @@ struct ExactlyOnceSender {
         guard let touched = try awaitResult(of: ReceiptStatement.touch, connection, bucket, requests, error) else {
             return false
         }
-        // Without the receipt nothing was written, so the commit has waited for no standby.
+        // A statement that finds no receipt writes nothing, so its commit has waited for no standby.
         guard touched.rowCount == 1 else { throw PostgresError(.connectionLost, "the lane's receipt is lost") }
         guard touched.isUnreplicated else {
             laneConnection.confirmPrimary(sentAt: sentAt)
@@ -370,7 +368,7 @@ struct ExactlyOnceSender {
     }
 
     /// Makes sure that an answer which needed no commit does not come from a server that was superseded long ago. False
-    /// when every request has been answered meanwhile.
+    /// if every request has been answered meanwhile.
     private func confirmPrimary(
         _ connection: Connection,
         _ bucket: Bucket,

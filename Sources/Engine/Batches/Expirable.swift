@@ -1,17 +1,17 @@
-/// Requests that one statement executes. Each is answered once: with its outcome, or with an error if its deadline
-/// passes first. It has expired then.
+/// Requests of one statement that expire at their deadlines. Each is answered once: with its outcome, or with an error
+/// if its deadline passes first.
 protocol Expirable {
-    /// The earliest deadline of those that have not expired; nil when all have.
+    /// The earliest deadline of the requests that have not expired; nil when all have.
     var nextDeadline: Deadline? { get }
-    /// Whether some have expired. One that was answered "nothing was counted" must not be sent any more.
+    /// Whether some have expired. These were answered "nothing was counted", so their statement must not be sent.
     var someExpired: Bool { get }
-    /// Fails those whose deadline has passed.
+    /// Fails the requests whose deadline has passed.
     func expire(at now: Deadline, _ error: EngineError, into completions: inout [Completion])
-    /// Fails those that have not expired.
+    /// Fails the requests that have not expired.
     func fail(_ error: EngineError, into completions: inout [Completion])
 }
 
-/// A request that is executed alone.
+/// A request that a lane executes alone, between two batches.
 final class PendingUnbatchedRequest: Expirable {
     let request: UnbatchedRequest
     private var hasExpired = false
@@ -21,7 +21,7 @@ final class PendingUnbatchedRequest: Expirable {
     }
 
     var nextDeadline: Deadline? { hasExpired ? nil : request.deadline }
-    /// There are no others that could be sent without it.
+    /// False, because the statement has no other requests that could be executed without the expired one.
     var someExpired: Bool { false }
 
     func expire(at now: Deadline, _ error: EngineError, into completions: inout [Completion]) {

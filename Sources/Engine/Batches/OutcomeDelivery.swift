@@ -3,12 +3,13 @@ struct OutcomeDelivery {
     let laneConnection: LaneConnection
     let mailboxes: MailboxRegistry
     let metrics: LaneMetrics
-    /// Nil where no notifications are sent.
+    /// The users to notify; nil if the service sends no notifications.
     var crossedUsers: CrossedUsers?
-    /// Nil where nothing is traced.
+    /// The trace of the batch; nil if the service traces nothing.
     var trace: LaneTrace?
 
-    /// Between two statements of the lane: answers are written with words at least as new as what they say.
+    /// Delivers outcomes, between two statements of the lane: it reads words at least as new as the answers, if
+    /// necessary.
     func deliver(_ completions: [Completion]) {
         laneConnection.refreshWords()
         crossedUsers?.add(completions)

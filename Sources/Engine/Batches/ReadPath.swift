@@ -25,8 +25,7 @@ struct ReadPath {
         manageURL = configuration.manageURL
     }
 
-    /// Answers the users with nothing to count. Leaves those to the slow path whose messages are to be counted after
-    /// all.
+    /// Answers the users who have nothing to count, and leaves users with an allowed message to the slow path.
     func read(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
         readSnapshots(part, afterEffect: false, &users) { group, snapshot, isStale, batch, users, completions in
             guard batch.isDeniedThroughout(group, at: snapshot) else { return false }
@@ -55,10 +54,10 @@ struct ReadPath {
         _ completions: inout [Completion]
     ) -> Bool
 
-    /// Reads the snapshot of each user and answers with it. Leaves the users for which `answer` returned false. Users
-    /// who have moved to other buckets since they were grouped are read there.
+    /// Reads the snapshot of each user and answers with it. Leaves the users for whom `answer` returns false. Users who
+    /// have moved to other buckets since they were grouped are read there.
     ///
-    /// - Parameter afterEffect: the requests were executed before, so a failure is answered `unknown`.
+    /// - Parameter afterEffect: whether the requests were executed before, so that a failure is answered `unknown`.
     @discardableResult
     func readSnapshots(
         _ part: BatchPart,
@@ -81,8 +80,8 @@ struct ReadPath {
     }
 
     /// - Parameters:
-    ///   - bucket: in which all users are looked for.
-    ///   - map: by which they are in this bucket.
+    ///   - bucket: the bucket in which all users are looked for.
+    ///   - map: the map by which they are in this bucket.
     private func readSnapshots(
         _ part: BatchPart,
         in bucket: Bucket,
@@ -115,7 +114,7 @@ struct ReadPath {
                 case .unchanged:
                     return answerEach(result, part, afterEffect: afterEffect, &users, answer)
                 case .changed:
-                    // Users may have been looked for where they are not any more.
+                    // The statement may have looked for users in a bucket that they have left.
                     laneConnection.refreshBuckets(seen: map.revision)
                     guard delivery.expire(part, afterEffect ? .unknown : .late) != nil else { return UnansweredUsers() }
                     return readSnapshots(part, afterEffect: afterEffect, &users, answer: answer)
@@ -142,14 +141,14 @@ struct ReadPath {
 
     private enum MapState {
         case unchanged
-        /// Or it may have.
+        /// The map has changed, or nobody knows.
         case changed
-        /// As `ExactlyOnceSender.ReadReply`.
+        /// The lane's receipt is lost; see `ExactlyOnceSender.ReadReply`.
         case effectLost
     }
 
-    /// Whether the map has changed since it was read. A statement sees one map, but the functions that it calls may
-    /// have been planned with a newer one (docs/decisions/0040-buckets-and-lanes.md).
+    /// Finds out whether the map has changed since it was read. A statement sees one map, but the functions that it
+    /// calls may have been planned with a newer one (docs/decisions/0040-buckets-and-lanes.md).
     private func state(of map: BucketMap, _ part: BatchPart, afterEffect: Bool) -> MapState {
         let reply = sender.read(part, in: part.bucket, afterEffect: afterEffect) { connection throws(PostgresError) in
             try connection.currentBuckets(deadline: part.nextDeadline?.instant ?? .now)
@@ -194,8 +193,7 @@ struct ReadPath {
 
     /// Reads what the first use of each key returned, for answers to requests that were executed before.
     ///
-    /// - Returns: empty if no user has a key, or if the deadlines of those with a key have passed; nil if it is not
-    ///   known.
+    /// - Returns: nothing for users without a key, or whose deadlines have passed; nil if the keys cannot be read.
     func readKeys(_ part: BatchPart) -> [UserID: UsedKey]? {
         let keyed = part.part(part.groups.filter { $0.keyed != nil })
         guard !keyed.groups.isEmpty else { return [:] }
@@ -205,7 +203,7 @@ struct ReadPath {
             guard let read = readKeys(part, in: bucket) else { return nil }
             keys.merge(read) { $1 }
         }
-        // The statement does not tell by which map it has found the keys.
+        // The statement does not return by which map it has found the keys.
         switch state(of: map, keyed, afterEffect: true) {
         case .unchanged:
             return keys
@@ -217,7 +215,7 @@ struct ReadPath {
         }
     }
 
-    /// As `readKeys(_:)`, of users with a key who are all in one bucket.
+    /// Reads the keys of users who are all in one bucket, each with a key; otherwise as `readKeys(_:)`.
     private func readKeys(_ part: BatchPart, in bucket: Bucket) -> [UserID: UsedKey]? {
         let keyed = part.groups
         let first = keyed.startIndex
@@ -235,7 +233,7 @@ struct ReadPath {
                 do throws(PostgresError) {
                     values[keyed[first + (try row.int32("ordinal")) - 1].user] = try UsedKey(row)
                 } catch {
-                    // The values of the usage row are used instead.
+                    // The answer has the values of the usage row instead.
                     invalidValues.record(error)
                 }
             }
@@ -253,8 +251,7 @@ struct ReadPath {
     // MARK: Details of subscriptions
 
     /// Delivers the completions of a path whose statement returns no renewals, prices and addresses. `USAGE` shows
-    /// them: answers about the subscription of a store are delivered after a second statement has read them. The others
-    /// are not delayed.
+    /// them, so a second statement reads them for answers about the subscription of a store. Others are not delayed.
     ///
     /// Details may be newer than the rest of their answer, never older.
     func deliverWithDetails(_ completions: [Completion], of part: BatchPart, _ users: inout UserCache) {
@@ -277,7 +274,7 @@ struct ReadPath {
         guard !waiting.isEmpty else { return }
         let usages = Batch(part.batch.requests.filter { waiting[$0.returnAddress] != nil })
         let usagesPart = part.pending(usages)
-        // The messages are counted, but these requests count nothing.
+        // The messages are counted already; the requests of this part count nothing.
         readSnapshots(usagesPart, afterEffect: false, &users) { group, now, _, usages, _, completions in
             for index in group.range {
                 guard var answer = waiting[usages.requests[index].returnAddress] else { continue }

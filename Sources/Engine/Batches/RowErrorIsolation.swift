@@ -1,7 +1,7 @@
 import Postgres
 
-/// One bad row must not fail the other rows of a batch: when the database refuses a statement, this finds the users
-/// that caused the error and executes the others again.
+/// Isolates the users who cause an error: when the database refuses the statement of a batch, it fails their requests
+/// and executes the others again. One bad row must not fail the other rows of a batch.
 struct RowErrorIsolation {
     let errors: DatabaseErrors
     private let laneConnection: LaneConnection
@@ -17,7 +17,7 @@ struct RowErrorIsolation {
 
     typealias ExecuteAgain = (BatchPart) -> UnansweredUsers
 
-    /// Returns what `executeAgain` leaves of the users that did not cause the error, and requests of locked users.
+    /// Executes the users again who did not cause the error. Returns what that leaves, and requests of locked users.
     func isolate(_ part: BatchPart, _ error: PostgresError, _ executeAgain: ExecuteAgain) -> UnansweredUsers {
         if error.kind == .server(.lockNotAvailable) { delivery.metrics.add(1, to: .lockTimeouts) }
         switch error.kind {
@@ -33,12 +33,12 @@ struct RowErrorIsolation {
         }
     }
 
-    /// As `isolate`, of a statement that waits for no row's lock.
+    /// Isolates after an error of a statement that waits for no row's lock; otherwise as `isolate`.
     func isolateRead(_ part: BatchPart, _ error: PostgresError, _ executeAgain: ExecuteAgain) -> UnansweredUsers {
         let groups = part.groups
         switch error.kind {
         case .server(.outdatedBuckets):
-            // The lane groups the requests anew.
+            // The lane groups the requests by the new map.
             laneConnection.refreshBuckets(seen: part.bucketsRevision)
             return UnansweredUsers(forNewBatch: part.unexpired)
         case .server where groups.count > 1 && (error.isAboutOneRow || error.sqlState?.isClass("40") == true):
@@ -55,7 +55,7 @@ struct RowErrorIsolation {
         return executeAgain(part.part(groups[..<middle])) + executeAgain(part.part(groups[middle...]))
     }
 
-    /// Another session, such as an operator's psql, holds rows locked for longer than a batch may wait. Leaves their
+    /// Another session, such as an operator's psql, keeps rows locked for longer than a batch may wait. Leaves their
     /// users, and executes the others again.
     private func isolateLocked(
         _ part: BatchPart,
@@ -65,12 +65,13 @@ struct RowErrorIsolation {
         guard let locked = locks.locked(among: part.groups.map(\.user)),
             !locked.isEmpty || error.kind == .server(.lockNotAvailable)
         else {
-            // The database is in trouble, or slow.
+            // No lock explains the error: the database is in trouble, or slow.
             delivery.fail(part, errors.engineError(for: error))
             return UnansweredUsers()
         }
         guard !locked.isEmpty else {
-            // No row that can be seen is locked, but one that is being inserted, a plan, or the whole table.
+            // Something is locked that `RowLocks` doesn't see: a row that is being inserted, a plan, or the whole
+            // table.
             guard part.groups.count > 1 else { return UnansweredUsers(locked: part.unexpired) }
             var unanswered = UnansweredUsers()
             laneConnection.waitBriefly { unanswered = executeHalves(part, executeAgain) }

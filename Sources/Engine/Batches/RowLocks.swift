@@ -7,11 +7,11 @@ struct RowLocks {
     let laneConnection: LaneConnection
     let logger: Logger
 
-    /// The users with a locked row, found without waiting for the lock. Nil if it cannot be found out.
+    /// The users with a locked row, found without waiting for the lock; nil if the database doesn't answer.
     func locked(among users: [UserID]) -> Set<UserID>? {
         if laneConnection.waitsBriefly { return find(users) }
         var locked: Set<UserID>?
-        // The whole table may be locked by another session.
+        // The wait is brief, because another session may have locked the whole table.
         laneConnection.waitBriefly { locked = find(users) }
         return locked
     }
@@ -32,7 +32,7 @@ struct RowLocks {
         parameters.append(int16: bucket)
         parameters.appendUUIDs(count: users.count) { (users[$0].high, users[$0].low) }
         do throws(PostgresError) {
-            // It waits for no row's lock, so a slow answer means that the database is in trouble.
+            // The statement waits for no row's lock, so a slow answer means that the database is in trouble.
             let deadline = ContinuousClock.now + .milliseconds(250)
             let result = try connection.query(EmbeddedSQL.readLockedUsers, parameters, deadline: deadline)
             let ordinal = try result.column("ordinal")

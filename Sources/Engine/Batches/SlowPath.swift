@@ -4,8 +4,8 @@ import Usage
 /// The slow path: one transaction in two round trips. The first locks the users and reads what decides their requests,
 /// Swift decides each request in its order (`UserTransaction`), and the second writes what has changed and commits.
 struct SlowPath {
-    /// The most users in one transaction. Each costs the database several times what a counted one does, and is locked
-    /// meanwhile.
+    /// The most users in one transaction. Each costs the database several times what a counted one does, and its rows
+    /// stay locked until the transaction ends.
     private static let usersMaximum = 128
 
     private let sender: ExactlyOnceSender
@@ -33,7 +33,7 @@ struct SlowPath {
 
     /// Decides and answers the requests of all users.
     ///
-    /// - Returns: with no users for a next path.
+    /// - Returns: the requests for a new batch, and the locked ones. There is no next path.
     func decide(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
         var unanswered = UnansweredUsers()
         var groups = part.groups
@@ -44,7 +44,7 @@ struct SlowPath {
         return unanswered
     }
 
-    /// In one transaction, except where new users and known ones meet.
+    /// Executes the users in one transaction, or in two if some of them are new and others are not.
     private func decideTogether(_ part: BatchPart, _ users: inout UserCache) -> UnansweredUsers {
         let statement = LockUsersStatement(part, unknownUsersPolicy)
         let reply = sender.executeOnce(.slowPath, in: part.bucket, part) { attempt throws(PostgresError) in
@@ -68,16 +68,16 @@ struct SlowPath {
     }
 
     private enum Execution {
-        /// Of each request, in the order of the groups; nil if an earlier attempt was committed, and what it has stored
-        /// cannot be read.
+        /// The result of each request, in the order of the groups. Nil if an earlier attempt was committed, and its
+        /// stored results cannot be read.
         case results([SlowPathResult]?)
-        /// Nothing was executed: these users have no subscriber yet, and are to be executed apart. A session that waits
+        /// Nothing was executed. These users have no subscriber row yet, and are executed apart: a session that waits
         /// for another one to create a subscriber must not hold locks of other users
         /// (docs/decisions/0003-lock-order.md).
         case hasNewUsers(Set<UserID>)
     }
 
-    /// One attempt.
+    /// Makes one attempt.
     private func transact(
         _ statement: LockUsersStatement,
         _ part: BatchPart,
@@ -127,7 +127,7 @@ struct SlowPath {
         return .committed(.results(results), isUnreplicated: committed.isUnreplicated)
     }
 
-    /// The users as they were read, with the past periods of their keys.
+    /// Makes the users of the transaction, as they were read, with the past periods of their keys.
     private func userTransactions(
         _ statement: LockUsersStatement,
         _ read: [QueryResult],
@@ -153,7 +153,7 @@ struct SlowPath {
             }
         }
         if hasPastPeriods {
-            // Another instance may have settled a hold in its period's last moment, before these rows were locked.
+            // Before these rows were locked, another instance may have settled a hold in the last moment of its period.
             keys = try statement.usedKeysAgain(over: connection, deadline: deadline)
         }
         return zip(groups, lockedUsers).map { group, locked in
@@ -192,7 +192,7 @@ struct SlowPath {
             messages += result.messagesCounted
             guard let answer = result.answer else { continue }
             if case .blocked(let reason) = answer.status, request.operation.countsOrHolds { metrics.addBlocked(reason) }
-            // A commit may be about a past period.
+            // A commit may count in a past period, whose snapshot must not be cached.
             if !answer.isRepeated, !request.operation.isCommit { users.learn(request.user, answer.snapshot) }
         }
         metrics.add(messages, to: .messages)

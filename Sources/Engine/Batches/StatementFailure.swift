@@ -1,8 +1,8 @@
 import Postgres
 
-/// What follows from the failure of a statement.
+/// The failure of a statement, by what it means for the statement's effect and for a next attempt.
 enum StatementFailure {
-    /// It was executed or not: the server did not answer.
+    /// The server did not answer, so the statement may have been executed.
     case unknown
     /// It had no effect; the same statement can succeed.
     case rolledBack
@@ -14,7 +14,7 @@ enum StatementFailure {
     case outdatedSession
     /// It had no effect; the database has no receipt of the lane, or one with another number.
     case receiptLost
-    /// It had no effect, and never will: users may have moved to other buckets since they were grouped.
+    /// It had no effect and never will have: users may have moved to other buckets since they were grouped.
     case outdatedBuckets
     /// It had no effect; the same statement would most likely fail again at once.
     case refused
@@ -23,8 +23,7 @@ enum StatementFailure {
         self =
             switch error.kind {
             case .connectionLost, .connectFailed, .timedOut, .misuse: .unknown
-            // Not unique: another session used the same new key at the same moment, and is committed by the next
-            // attempt.
+            // After a unique violation, the next attempt finds the key that another session used at the same moment.
             case .server(.deadlockDetected), .server(.serializationFailure), .server(.uniqueViolation): .rolledBack
             case .server(.readOnlySQLTransaction): .unavailableServer
             case .server(.featureNotSupported): .outdatedSession
@@ -36,18 +35,18 @@ enum StatementFailure {
             }
     }
 
-    /// Raised by headroom.lock_receipt, and thrown by `ChangeStatement`.
+    /// The error of `headroom.lock_receipt`, which `ChangeStatement` throws too.
     static let receiptUnknown = SQLState(rawValue: "HR001")
 }
 
 extension PostgresError {
-    /// Of Citus: the statement was planned while a table became one of Citus, or a shard was split.
+    /// Whether Citus planned the statement while it distributed a table or split a shard.
     fileprivate var isAboutMovingTables: Bool {
         message.hasPrefix("could not find valid entry for shard")
             || message.hasPrefix("the partition column of table") && message.hasSuffix("should have a value")
     }
 
-    /// A unique violation of rows that Citus has copied to another server, which has lost its code.
+    /// Whether this is a unique violation on another server, whose code Citus has lost.
     fileprivate var isForwardedDuplicate: Bool {
         kind == .server(SQLState(rawValue: "XX000"))
             && message.hasPrefix("duplicate key value violates unique constraint")
@@ -55,14 +54,15 @@ extension PostgresError {
 }
 
 extension SQLState {
-    /// Of an error about forwarding: the other server cannot be reached (class 08) or shuts down (57P01 to 57P03), or
-    /// the transaction acts as several users (25001), which Citus executes on its own server alone. It rolls back the
-    /// transaction. If COMMIT had been sent before, Citus warns, too (`Warning.isAboutLostCommit`).
+    /// Whether Citus could not forward the statement. The other server cannot be reached (class 08) or shuts down
+    /// (57P01 to 57P03), or the transaction acts as several users (25001), which Citus executes on its own server
+    /// alone. It rolls back the transaction. If COMMIT had been sent before, Citus also warns
+    /// (`Warning.isAboutLostCommit`).
     fileprivate var isAboutForwarding: Bool {
         isClass("08") || ["57P01", "57P02", "57P03", "25001"].contains(rawValue)
     }
 
-    /// Ours: a batch was grouped by an earlier map of buckets. Raised by the functions that lock a receipt.
+    /// The error of the functions that lock a receipt: the batch was grouped by an earlier map of buckets.
     static let outdatedBuckets = SQLState(rawValue: "HR012")
 }
 
