@@ -1,11 +1,11 @@
 import DequeModule
 
-/// A queue for each connection with requests that wait for a lane. No I/O; part of `LaneQueue`.
+/// A queue for each connection with requests that wait for a lane. It does no I/O; it is a part of `LaneQueue`.
 ///
 /// Batches are filled from the connections in turn, one request of each: a connection with one request waits for one
 /// batch, however many requests another has. This is deficit round robin with requests for bytes, because the time of a
 /// batch hardly depends on the requests in it. Requests of one connection keep their order, so those of one user on it
-/// do; between connections there is no order to keep, since both requests are under way.
+/// do. Between connections there is no order to keep: neither request waits for the answer to the other.
 struct FairQueue {
     private struct Connection: Hashable {
         var mailbox: Int
@@ -31,20 +31,20 @@ struct FairQueue {
     private var queues: [Queue] = []
     private var freeQueues: [Int] = []
     private var queueOfConnection: [Connection: Int] = [:]
-    /// Queues in the order of their turns: those whose first request is batched, and those whose first is not. In
+    /// The queues in the order of their turns: those whose first request is batched, and those whose first is not. In
     /// one list, a queue that is skipped for now would lose its turn to those behind it again and again.
     private var batchedTurns: Deque<Int> = []
     private var unbatchedTurns: Deque<Int> = []
     private static let none = -1
-    /// Nodes whose memory is kept while the queue is empty.
+    /// The number of nodes whose memory is kept while the queue is empty.
     private static let spareNodes = 4_096
 
     private(set) var count = 0
-    /// Connections with waiting requests.
+    /// The number of connections with waiting requests.
     var connectionCount: Int { batchedTurns.count + unbatchedTurns.count }
     var isEmpty: Bool { count == 0 }
 
-    /// How many requests of this request's connection wait.
+    /// The number of waiting requests of this request's connection.
     func count(ofConnectionOf request: Request) -> Int {
         queueOfConnection[FairQueue.connection(request)].map { queues[$0].count } ?? 0
     }
@@ -71,7 +71,7 @@ struct FairQueue {
         insert(node, into: queue)
     }
 
-    /// Before those with later deadlines. Only a request that another lane has handed over may be older than others.
+    /// Inserts a node before those with later deadlines. Only a request that another lane has handed over may be older.
     private mutating func insert(_ node: Int, into queue: Int) {
         let deadline = nodes[node].request.deadline
         var (previous, next) = (FairQueue.none, queues[queue].first)
@@ -87,7 +87,7 @@ struct FairQueue {
         scheduleTurn(number)
     }
 
-    /// Moves batched requests into the batch, in turn, until it has `limit`.
+    /// Moves batched requests into the batch, one of each queue in turn, until it has `limit`.
     mutating func fill(_ batch: inout [BatchedRequest], upTo limit: Int) {
         while batch.count < limit, let queue = batchedTurns.popFirst() {
             if let request = BatchedRequest(nodes[queues[queue].first].request) {
@@ -99,7 +99,7 @@ struct FairQueue {
         if count == 0 { releaseMemory() }
     }
 
-    /// The next unbatched request that is the first of its queue.
+    /// Removes the next unbatched request that is the first of its queue.
     mutating func takeUnbatched() -> UnbatchedRequest? {
         var taken: UnbatchedRequest?
         while taken == nil, let queue = unbatchedTurns.popFirst() {
@@ -152,7 +152,7 @@ struct FairQueue {
         nodes[queues[queue].first].request.deadline
     }
 
-    /// Of a queue that is in neither list of turns.
+    /// Removes the first request. The queue must be in neither list of turns.
     private mutating func removeFirst(of queue: Int) {
         let node = queues[queue].first
         count -= 1
@@ -161,7 +161,7 @@ struct FairQueue {
         freeNodes.append(node)
     }
 
-    /// Appends the queue to the list of turns that its first request belongs to; an empty queue is removed.
+    /// Appends the queue to the list of turns that fits its first request. An empty queue is removed.
     private mutating func scheduleTurn(_ queue: Int) {
         guard queues[queue].count > 0 else {
             queueOfConnection[queues[queue].connection] = nil
@@ -174,7 +174,7 @@ struct FairQueue {
         }
     }
 
-    /// Gives back what only a large backlog needed.
+    /// Releases the memory that only a large backlog needed.
     private mutating func releaseMemory() {
         let isLarge = nodes.count > FairQueue.spareNodes
         nodes.removeAll(keepingCapacity: !isLarge)

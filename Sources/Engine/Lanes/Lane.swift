@@ -61,7 +61,7 @@ final class Lane: Sendable {
         self.logger = logger
     }
 
-    /// Accepts requests, from any thread. The caller answers those that it refuses, and passes on the others.
+    /// Accepts requests, from any thread. The caller answers those that are refused, and passes on the forwarded ones.
     func enqueue(_ requests: [Request]) -> LaneQueue.Enqueued {
         let enqueued = queue.withLock { $0.enqueue(requests) }
         if enqueued.action == .wakeLane { wake.wake() }
@@ -74,7 +74,7 @@ final class Lane: Sendable {
         queue.withLock { $0.expect(units) }
     }
 
-    /// - Parameter transfer: is called in the moment from which this lane forwards requests, with its queue locked.
+    /// - Parameter transfer: called with the queue locked, at the moment from which this lane forwards requests.
     func handOver(to lanes: [Int?], _ transfer: () -> Void) -> LaneQueue.HandOver {
         queue.withLock { queue in
             let handOver = queue.handOver(to: lanes)
@@ -83,12 +83,12 @@ final class Lane: Sendable {
         }
     }
 
-    /// Ends handing over before it is done. These requests, which were to be passed on, stay in this lane.
+    /// Ends a hand-over before it is done. The requests, which were to be passed on, stay in this lane.
     func keep(_ requests: [Request]) {
         queue.withLock { $0.keep(requests) }
     }
 
-    /// Takes over requests that another lane has accepted. False if this lane has finished.
+    /// Takes over requests that another lane has accepted. Returns false if this lane has finished.
     func takeOver(_ requests: [Request]) -> Bool {
         let action = queue.withLock { $0.takeOver(requests) }
         if action == .wakeLane { wake.wake() }
@@ -101,17 +101,17 @@ final class Lane: Sendable {
 
     // MARK: The thread
 
-    /// Requests that wait, also for locked rows.
+    /// The number of waiting requests, with those that wait for locked rows.
     var queueDepth: Int { queue.withLock { $0.count + $0.lockedCount } }
     var currentGauges: Gauges { gauges.withLock { $0 } }
 
-    /// Accepts nothing more; `run` returns when every accepted request is answered.
+    /// Lets the lane accept nothing more; `run` returns when every accepted request is answered.
     func close() {
         _ = queue.withLock { $0.close() }
         wake.wake()
     }
 
-    /// The lane's thread.
+    /// Runs the lane; its thread calls this.
     func run(_ router: LaneRouter) {
         let laneConnection = LaneConnection(
             options: configuration.sessionOptions("lane"),
@@ -154,8 +154,8 @@ final class Lane: Sendable {
         var users = LaneUsers(router)
         while true {
             expireWaiting(laneConnection, trace)
-            // Before, so that it connects with the receipts of its own buckets alone; after, by the map that it has
-            // read.
+            // The lane follows before it connects, so that it opens only the receipts of its own buckets, and
+            // afterwards once more, by the map that it has read.
             follow(router, &users, laneConnection)
             laneConnection.advance()
             follow(router, &users, laneConnection)
@@ -168,7 +168,7 @@ final class Lane: Sendable {
                 refuseWhenDown(laneConnection)
                 if queue.withLock({ $0.finishIfDrained() }) { break }
                 let deadlines = [queue.withLock { $0.nextDeadline }?.instant, laneConnection.retryAt].compactMap(\.self)
-                // A request that arrives now does not wake the lane; its deadline is not before this.
+                // A request that arrives now does not wake the lane; its deadline is this instant or a later one.
                 let latest = ContinuousClock.now + configuration.requestTimeout
                 let end = deadlines.reduce(latest, min)
                 _ = wake.sleep(orUntilReadable: laneConnection.lateSocket, until: end)
@@ -184,7 +184,7 @@ final class Lane: Sendable {
                 continue
             }
             if queue.withLock({ $0.finishIfDrained() }) { break }
-            // An idle connection is readable only when it is closing: find out now, not with the next request.
+            // An idle connection is readable only when it is closing. The lane finds that out before the next request.
             if wake.sleep(orUntilReadable: connection.socket, until: queue.withLock { $0.nextLook }) {
                 checkIdle(connection, laneConnection)
             }
@@ -192,7 +192,7 @@ final class Lane: Sendable {
         laneConnection.close()
     }
 
-    /// What executes a lane's work.
+    /// The parts that execute a lane's work.
     private struct LaneWork {
         var batches: BatchExecutor
         let unbatched: UnbatchedExecutor
@@ -218,13 +218,13 @@ final class Lane: Sendable {
         case .apart(let next):
             laneConnection.waitBriefly { execute(next, &work, laneConnection) }
         case .look(let users):
-            // If it fails, they are looked at again.
+            // If the look fails, the rows count as locked, so that they are looked at again.
             let locked = work.locks.locked(among: users) ?? Set(users)
             queue.withLock { $0.note(users, stillLocked: locked) }
         }
     }
 
-    /// By what a lane knows its users.
+    /// The map and the routes by which a lane finds its users.
     private struct LaneUsers {
         var map = BucketMap.undivided
         var reader: LaneRoutesReader
@@ -232,7 +232,7 @@ final class Lane: Sendable {
         init(_ router: LaneRouter) { reader = LaneRoutesReader(router) }
     }
 
-    /// Groups the requests by the newest map, and hands over what does not belong to the lane any more.
+    /// Groups the requests by the newest map, and hands over the users who belong to other lanes now.
     private func follow(_ router: LaneRouter, _ users: inout LaneUsers, _ laneConnection: LaneConnection) {
         let isOutdated = buckets.isOutdated(users.map)
         if isOutdated {
@@ -244,13 +244,13 @@ final class Lane: Sendable {
         laneConnection.keepReceipts(of: users.reader.routes.buckets(ofLane: index, by: users.map))
     }
 
-    /// What the lane executes next; nil if nothing waits.
+    /// Takes the work that the lane executes next; nil if nothing waits.
     func takeWork() -> LaneQueue.Work? {
         queue.withLock { $0.take(atMost: configuration.batchMaximum) }
     }
 
-    /// All requests have the same time limit, so the deadline of one shows when it arrived. The first has waited
-    /// longest, except for those of connections that others took turns with.
+    /// Records how long the first request has waited. All requests have the same time limit, so its deadline shows when
+    /// it arrived. It has waited longest, unless other connections had turns before its own.
     private func record(_ requests: [BatchedRequest]) {
         guard let first = requests.first else { return }
         metrics.batchSizes.record(UInt64(requests.count))
@@ -270,7 +270,7 @@ final class Lane: Sendable {
         let (expired, locked) = queue.withLock { ($0.expire(at: now), $0.expireLocked(at: now)) }
         if !locked.isEmpty { failLocked(locked, trace) }
         guard !expired.isEmpty else { return }
-        // With a connection they waited for the batches before them.
+        // While there is a connection, requests wait only for the batches before them.
         let error = laneConnection.connection == nil ? laneConnection.failure : .late
         trace?.expired(expired.count, error)
         mailboxes.deliver(expired.map { Completion(returnAddress: $0, outcome: .failure(error)) })
@@ -283,7 +283,7 @@ final class Lane: Sendable {
         mailboxes.deliver(completions)
     }
 
-    /// A short outage is waited for. After one as long as a request may take, new requests are refused at once.
+    /// Refuses new requests at once after an outage as long as a request may take. During a shorter one, they wait.
     private func refuseWhenDown(_ laneConnection: LaneConnection) {
         guard let since = laneConnection.downSince, ContinuousClock.now - since > configuration.requestTimeout else {
             return

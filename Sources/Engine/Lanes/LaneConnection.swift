@@ -2,13 +2,13 @@ import Logging
 import Postgres
 import Usage
 
-/// A lane's connection to the database. Reconnects after a loss, and keeps the plans and the lane's receipts. Used by
-/// the lane's thread alone.
+/// A lane's connection to the database. It reconnects after a loss, and keeps the plans and the lane's receipts. Only
+/// the lane's thread uses it.
 final class LaneConnection {
     private let session: ReconnectingSession<Setup>
     private var options: ConnectionOptions
     private let placements: CurrentPlacements
-    /// Of the placements by which the lane has its home.
+    /// The generation of the placements in which the lane has looked up its home.
     private var placementsGeneration = -1
     private var lease: PrimaryLease
     private let logger: Logger
@@ -17,16 +17,16 @@ final class LaneConnection {
     private let currentBuckets: CurrentBuckets
     private let lane: Int
     private let requestTimeout: Duration
-    /// The revision of the words that the newest statement has seen, where it is another than that of `words`.
+    /// The revision of the words that the newest statement has seen; nil if `words` has it.
     private var outdatedWords: Int32?
-    /// The database's clock when the connection was opened. Nil once `takeObservedInstant` has returned it.
+    /// The database's clock when the connection was opened; nil once `takeObservedInstant` has returned it.
     private var observedInstant: Instant?
 
     /// The lane's receipt in each bucket that it has used. While there is a connection, the database has them.
     private var receipts: [Bucket: LaneReceipt] = [:]
 
     private struct Setup {
-        /// With the number of the newest statement that was committed.
+        /// The receipts, each with the number of the newest statement that was committed.
         var receipts: [Bucket: LaneReceipt]
         var catalog: PlanCatalog
         var observedAt: Instant
@@ -65,7 +65,7 @@ final class LaneConnection {
     /// When to call `advance` again. Nil while the connection is open, and while it is being opened: the thread is
     /// woken when that ends.
     var retryAt: ContinuousClock.Instant? { session.retryAt }
-    /// Call `advance` also when it is readable; -1 for none.
+    /// A socket; call `advance` also when it is readable. -1: there is none.
     var lateSocket: Int32 { session.lateSocket }
     /// When the database became unavailable; nil while it is available.
     var downSince: ContinuousClock.Instant? { session.downSince }
@@ -75,8 +75,8 @@ final class LaneConnection {
         judged(session.isLate ? .late : session.lastFailure.map { EngineError(withoutSession: $0) } ?? .unreachable)
     }
 
-    /// As `error`, of a request whose deadline has passed; says so if the database answers no session of the process.
-    /// In a distributed database that is the coordinator.
+    /// The error for a request whose deadline has passed: `error`, or one which says that the database (in a
+    /// distributed database, the coordinator) answers no session of the process.
     func judged(_ error: EngineError) -> EngineError {
         guard error == .late || error == .unknown, placements.database.silence.isSilent else { return error }
         return error == .late ? .unreachable : .unanswered
@@ -87,7 +87,7 @@ final class LaneConnection {
         return observedInstant
     }
 
-    /// Opens the connection when it is time, in the background. Never waits.
+    /// Opens the connection when it is time, in the background. It never waits.
     func advance() {
         moveHome()
         let (database, receipts) = (options.database, receipts)
@@ -123,7 +123,8 @@ final class LaneConnection {
         refreshWords(seen: nil)
     }
 
-    /// Of sessions on the coordinator, for changes of tables that are there alone; nil if the lane's session is there.
+    /// The options of sessions on the coordinator, for changes of tables that are there alone; nil if the lane's
+    /// session is there.
     var coordinatorOptions: ConnectionOptions? {
         guard options.database !== placements.database else { return nil }
         var options = options
@@ -131,7 +132,7 @@ final class LaneConnection {
         return options
     }
 
-    /// Closes the session if the lane's buckets are at another server by now.
+    /// Closes the session if the lane's buckets have moved to another server.
     private func moveHome() {
         let generation = placements.generation
         guard generation != placementsGeneration else { return }
@@ -152,15 +153,17 @@ final class LaneConnection {
     ) throws(PostgresError) -> Setup {
         try connection.requireDurableCommits(deadline: deadline)
         var opened = receipts
-        // A first one, because opening it shows that the server takes writes. The others are opened when they are used.
+        // One receipt is opened now, because that shows that the server takes writes. The others are opened when they
+        // are used.
         if opened.isEmpty { opened[first] = .new() }
         try open(&opened, over: connection, deadline: deadline)
         let plans = try connection.query(EmbeddedSQL.readPlans, deadline: deadline)
         return Setup(receipts: opened, catalog: try PlanCatalog(plans), observedAt: observedAt)
     }
 
-    /// - Returns: the server's clock.
-    /// - Throws: if another instance has noted on the server that it was superseded.
+    /// Reads the server's clock, and what it knows of its timeline.
+    ///
+    /// - Throws: `superseded` if another instance has noted on the server that it was superseded.
     private static func readServer(
         _ connection: Connection,
         _ database: DatabaseTopology,
@@ -186,13 +189,15 @@ final class LaneConnection {
 
     // MARK: The primary
 
-    /// Whether an answer that needed no commit may be delivered only after one, because the server may have been
-    /// superseded meanwhile.
+    /// Whether an answer that needed no commit must wait for a commit, because the server may have been superseded
+    /// since the last one.
     func mustConfirmPrimary(at now: ContinuousClock.Instant) -> Bool {
         options.database.waitsForStandby && !lease.isValid(at: now)
     }
 
-    /// - Parameter sentAt: when a commit was sent that succeeded without the warning that no standby has confirmed it.
+    /// Notes that the server was the primary.
+    ///
+    /// - Parameter sentAt: when a commit was sent that a standby has confirmed, as far as no warning was returned.
     func confirmPrimary(sentAt: ContinuousClock.Instant) {
         lease.confirm(sentAt: sentAt)
     }
@@ -201,20 +206,20 @@ final class LaneConnection {
 
     /// Whether statements wait only briefly for a lock.
     private(set) var waitsBriefly = false
-    /// Of the session. Also after `waitBriefly`, if the session was late then.
+    /// Whether the session has the brief timeout. It keeps it after `waitBriefly` if the session was late then.
     private var hasBriefLockTimeout = false
     private var briefWaits = 0
-    /// Together they take as long as one that is not brief.
+    /// The most brief waits in a row. Together they take as long as one that is not brief.
     private static let briefWaitsMaximum = 10
 
-    /// Whether so few brief waits were in vain that another may follow.
+    /// Counts a brief wait that was in vain. Returns whether another may follow.
     func mayWaitAgain() -> Bool {
         briefWaits += 1
         return briefWaits < LaneConnection.briefWaitsMaximum
     }
 
-    /// Executes `work` with statements that wait only briefly for a lock. If the connection is lost meanwhile, those
-    /// over the next one wait as usual.
+    /// Executes `work` with statements that wait only briefly for a lock. If the connection is lost meanwhile, the
+    /// statements over the next one wait as usual.
     func waitBriefly(_ work: () -> Void) {
         hasBriefLockTimeout = true
         setLockTimeout(LaneSettings.briefLockTimeout(requestTimeout))
@@ -232,7 +237,7 @@ final class LaneConnection {
     private func setLockTimeout(_ timeout: Duration) {
         guard let connection else { return }
         do throws(PostgresError) {
-            // At least 1, because 0 is no timeout.
+            // The timeout is at least 1 ms, because 0 turns it off.
             let milliseconds = max(1, timeout.milliseconds)
             try connection.execute("set lock_timeout = \(milliseconds)", deadline: .now + requestTimeout / 4)
         } catch {
@@ -249,13 +254,13 @@ final class LaneConnection {
 
     // MARK: Receipts
 
-    /// The key of the lane's receipt in a bucket; nil if none is open.
+    /// The id of the lane's receipt in a bucket; nil if none is open.
     func receipt(in bucket: Bucket) -> ReceiptID? { receipts[bucket]?.id }
 
-    /// The connection, if it has the lane's receipt in a bucket.
+    /// The connection; nil unless the lane's receipt in a bucket is open.
     func connection(withReceiptIn bucket: Bucket) -> Connection? { receipts[bucket] == nil ? nil : connection }
 
-    /// As `connection(withReceiptIn:)`. Opens the receipt if there is none yet.
+    /// The connection, after opening the lane's receipt in a bucket if necessary; nil if that fails.
     func openReceipt(in bucket: Bucket, until deadline: ContinuousClock.Instant) -> Connection? {
         guard let connection, receipts[bucket] == nil else { return connection }
         var opened: [Bucket: LaneReceipt] = [bucket: .new()]
@@ -269,13 +274,13 @@ final class LaneConnection {
         }
     }
 
-    /// Opens receipts with one round trip, and learns their numbers.
+    /// Opens receipts in one round trip, and reads their numbers.
     private static func open(
         _ receipts: inout [Bucket: LaneReceipt],
         over connection: Connection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
-        // In this order, because opening also deletes receipts of ended processes, which locks them.
+        // Receipts are opened in one order, because opening deletes receipts of ended processes, which locks them.
         let ordered = receipts.sorted { $0.key < $1.key }
         try connection.sendPipeline { pipeline throws(PostgresError) in
             for (bucket, receipt) in ordered {
@@ -290,8 +295,8 @@ final class LaneConnection {
         for ((bucket, _), result) in zip(ordered, results) { receipts[bucket]?.number = try result.int64(0, 0) }
     }
 
-    /// Forgets the receipts of buckets that other lanes have now, so that reconnecting depends on no other server.
-    /// Between two batches: then no statement's outcome is unknown.
+    /// Forgets the receipts of buckets that other lanes have now, so that reconnecting depends on no other server. Call
+    /// this between two batches, when no statement's outcome is unknown.
     func keepReceipts(of buckets: Set<Bucket>) {
         receipts = receipts.filter { buckets.contains($0.key) }
     }
@@ -308,7 +313,7 @@ final class LaneConnection {
         receipts[bucket]?.number = number - 1
     }
 
-    /// Gives up a receipt, because the database does not have the lane's newest statements. It was restored from a
+    /// Gives up a receipt, because the database does not have the lane's newest statements: it was restored from a
     /// backup, a standby without them was promoted, or the receipt was pruned while the lane was idle for days.
     func loseReceipt(in bucket: Bucket) {
         guard session.connection != nil else { return }
@@ -330,10 +335,10 @@ final class LaneConnection {
 
     // MARK: What answers are computed with
 
-    /// The newest map of buckets.
+    /// The newest map of buckets that the process has read.
     var buckets: BucketMap { currentBuckets.current }
 
-    /// Reads the map, because a statement found the one outdated that had this revision. Without success, the
+    /// Reads the map of buckets, because a statement found the one with this revision outdated. If that fails, the
     /// connection is dropped.
     func refreshBuckets(seen revision: Int32) {
         guard let connection, buckets.revision == revision else { return }
@@ -347,26 +352,26 @@ final class LaneConnection {
         }
     }
 
-    /// Reads the plans again if a usage row was written with another revision of them. Nil for a row without one.
+    /// Reads the plans again if a usage row was written with another revision of them. A row without one has nil.
     func refreshCatalog(ifOlderThan revision: Int32?) {
         guard let revision, catalog.revision != revision, let connection else { return }
-        // Answers of committed messages wait for it.
+        // The wait is short, because answers to committed messages wait for it.
         let deadline = ContinuousClock.now + .milliseconds(500)
         do throws(PostgresError) {
             catalog = try PlanCatalog(connection.query(EmbeddedSQL.readPlans, deadline: deadline))
         } catch {
-            // The counts of this batch are committed and correct. Only its answers show the plans as they were before.
+            // The counts of this batch are committed and correct. Only its answers show earlier plans.
             logger.warning("plans could not be read", metadata: ["error": "\(error)"])
             drop(error)
         }
     }
 
-    /// Remembers that answers which are computed now need words of this revision.
+    /// Notes that the answers which are computed now need words of this revision.
     func noteWords(_ revision: Int32?) {
         if let revision, words.isOutdated(revision) { outdatedWords = revision }
     }
 
-    /// Reads the words that answers to be delivered now need.
+    /// Reads the words that the next answers need, if `noteWords` has noted some.
     func refreshWords() {
         guard let seen = outdatedWords else { return }
         outdatedWords = nil
@@ -376,7 +381,7 @@ final class LaneConnection {
     private func refreshWords(seen: Int32?) {
         guard let connection else { return }
         do throws(PostgresError) {
-            // Answers of committed messages wait for it.
+            // The wait is short, because answers to committed messages wait for it.
             try words.refresh(seen: seen, over: connection, timeout: .milliseconds(500), logger)
         } catch {
             logger.warning("words could not be read; answers have the last ones", metadata: ["error": "\(error)"])
@@ -389,21 +394,21 @@ final class LaneConnection {
     }
 }
 
-/// The row by which a lane finds out, after a lost connection, what became of its newest statement in a bucket.
+/// A row by which the lane finds out, after a lost connection, what became of its newest statement in a bucket.
 struct LaneReceipt: Sendable {
     let id: ReceiptID
-    /// Of the newest statement that was sent to change something: a batch, or one change such as SETPLAN.
+    /// The number of the newest statement that was sent to change something: a batch, or one change such as SETPLAN.
     var number: Int64
 
-    /// With a name that no process has used.
+    /// Makes a receipt with a new random id.
     static func new() -> LaneReceipt { LaneReceipt(id: .random(), number: 0) }
 
-    /// Whether the database may have this number: the newest statement was committed or not. With any other number, the
-    /// row is not this receipt as the lane has left it.
+    /// Whether the database may have this number: that of the newest statement, or the one before if it was not
+    /// committed. A row with any other number is not as the lane has left it.
     func mayHave(_ number: Int64) -> Bool { (self.number - 1...self.number).contains(number) }
 }
 
-/// The key of a lane's receipt.
+/// The id of a lane's receipt.
 struct ReceiptID: Equatable, Sendable {
     var high: UInt64
     var low: UInt64

@@ -1,19 +1,19 @@
 import Usage
 
-/// The requests that wait for one lane. No I/O: the lane and the event loops share it under a lock, and act on what it
-/// returns outside of the lock.
+/// The requests that wait for one lane. It does no I/O: the lane and the event loops share it under a lock, and act on
+/// what it returns after they release the lock.
 ///
 /// Each bucket has a queue of its own (`BucketQueue`), because a batch is about one bucket, and the buckets take turns
 /// (`BucketTurns`). A request that would wait too long is refused at once; connections with many waiting requests are
 /// refused first. These limits hold for all buckets together. Requests of users whose rows are locked wait apart
 /// (`LockedUsers`), and take turns with all others.
 struct LaneQueue {
-    /// What the lane executes next.
+    /// The work that the lane executes next.
     enum Work: Equatable {
         /// Requests that one statement executes together.
         case batch([BatchedRequest])
         case unbatched(UnbatchedRequest)
-        /// Work that may wait only briefly for a lock.
+        /// Work whose statements wait only briefly for a lock.
         indirect case apart(Work)
         /// The lane finds out whether the rows of these users are still locked.
         case look([UserID])
@@ -22,42 +22,42 @@ struct LaneQueue {
     private enum State: Equatable {
         /// Requests are accepted. Can transition to: refusing, closed.
         case open
-        /// There has been no connection for longer than a request may wait; requests are refused with this error at
+        /// There has been no connection for longer than a request may wait. Requests are refused with this error at
         /// once instead of after their deadline. Can transition to: open, closed.
         case refusing(EngineError)
-        /// Nothing is accepted any more; waiting requests are still executed. Can transition to: finished.
+        /// Requests are refused; waiting ones are still executed. Can transition to: finished.
         case closed
         /// The lane has executed everything, and its thread ends. Final.
         case finished
     }
 
     private var map: BucketMap
-    /// By the bucket's ordinal.
+    /// The queue of each bucket, by the bucket's ordinal.
     private var queues: [BucketQueue]
     private var turns = BucketTurns()
-    /// Requests that wait, without those of `lockedUsers`.
+    /// The number of waiting requests, without those of `lockedUsers`.
     private(set) var count = 0
     private var lockedUsers: LockedUsers
     private var lastWasApart = false
-    /// Which lane each unit of users was handed over to; nil for those of this lane. Empty if none ever was.
+    /// The lane that each unit of users was handed over to; nil for a unit of this lane. Empty if there never was one.
     private var forwards: [Int?] = []
-    /// The units of users that are leaving, and their requests that have arrived since the queue was searched for them.
+    /// The units of users that are leaving, and their requests that have arrived since their queues were searched.
     private var leaving: (lanes: [Int?], requests: [Request])?
     private var rate: DrainRate
     /// Beyond this many waiting requests, only connections below their share may add more.
     private var countBeforeShares: Int
     private var state = State.open
-    /// The lane found no work and sleeps until it is woken.
+    /// Whether the lane found no work, and sleeps until it is woken.
     private var laneSleeps = false
     private let capacity: Int
     private let batchMaximum: Int
     private let waitMaximumSeconds: Double
 
     /// - Parameters:
-    ///   - capacity: how many requests may wait; further ones are refused as overload.
-    ///   - batchMaximum: requests in one batch at most.
-    ///   - waitMaximum: requests that would wait longer are refused as overload.
-    ///   - requestTimeout: between a request's arrival and its deadline.
+    ///   - capacity: the most requests that may wait; further ones are refused as overload.
+    ///   - batchMaximum: the most requests in one batch.
+    ///   - waitMaximum: the longest wait; a request that would wait longer is refused as overload.
+    ///   - requestTimeout: the time between a request's arrival and its deadline.
     init(
         capacity: Int,
         batchMaximum: Int = 512,
@@ -75,7 +75,7 @@ struct LaneQueue {
         countBeforeShares = LaneQueue.countBeforeShares(capacity)
     }
 
-    /// The rest of the capacity is for connections with few waiting requests.
+    /// The count from which only connections below their share may add requests. The rest of the capacity is for them.
     private static func countBeforeShares(_ capacity: Int) -> Int { capacity - capacity / 128 }
 
     // MARK: Requests arrive
@@ -85,12 +85,12 @@ struct LaneQueue {
         case wakeLane
     }
 
-    /// What the caller does once it has released the lock.
+    /// What the caller has to do after it releases the lock.
     struct Enqueued {
         var action = EnqueueAction.none
-        /// Requests that may not wait, and why.
+        /// The requests that may not wait, and the reason.
         var refused: ([Request], EngineError)?
-        /// Requests of users that belong to another lane by now.
+        /// The requests of users who belong to another lane by now, by that lane.
         var forwarded: [Int: [Request]] = [:]
     }
 
@@ -137,7 +137,7 @@ struct LaneQueue {
         if queues[bucket].append(request) { turns.append(bucket) }
     }
 
-    /// Apart, because it is rare. False if the request's user does not leave.
+    /// Keeps the request of a user who leaves the lane; returns false for others. Not inlined, because it is rare.
     @inline(never)
     private mutating func appendLeaving(_ request: Request) -> Bool {
         guard leaving?.lanes[LaneRoutes.unit(of: request.user)] != nil else { return false }
@@ -155,8 +155,8 @@ struct LaneQueue {
         count < countBeforeShares || (count < capacity && isBelowShare(request))
     }
 
-    /// Whether the request's connection has fewer waiting requests than an equal share of all. The requests of a
-    /// connection in each bucket are judged by themselves.
+    /// Whether the request's connection has fewer waiting requests than an equal share of all. A connection's requests
+    /// in different buckets are counted separately.
     private func isBelowShare(_ request: Request) -> Bool {
         let own = queues[map.ordinal(of: request.user)].count(ofConnectionOf: request)
         let connections = turns.buckets.reduce(0) { $0 + queues[$1].connectionCount }
@@ -171,7 +171,7 @@ struct LaneQueue {
 
     // MARK: The lane executes them
 
-    /// The next work, or nil, after which the lane sleeps until it is woken, and until `nextLook` at most.
+    /// Takes the next work. After nil, the lane sleeps until it is woken, at most until `nextLook`.
     mutating func take(atMost limit: Int, at now: ContinuousClock.Instant = .now) -> Work? {
         lockedUsers.isEmpty ? takeNext(atMost: limit, at: now) : takeInTurn(atMost: limit, at: now)
     }
@@ -191,7 +191,7 @@ struct LaneQueue {
         return work
     }
 
-    /// The work without requests of users whose rows are locked, which wait. Nil if nothing is left.
+    /// Removes the requests of users whose rows are locked from the work, and lets them wait; nil if nothing is left.
     private mutating func withoutLockedUsers(_ work: Work) -> Work? {
         switch work {
         case .batch(let requests):
@@ -219,14 +219,14 @@ struct LaneQueue {
         let requests = if case .batch(let batch) = work { batch.count } else { 1 }
         count -= requests
         rate.begin(requests, leavesSome: leavesSome, at: now)
-        // At least a full batch may wait: smaller batches cost the same each, so fewer requests would be served.
+        // At least a full batch may wait: a smaller batch takes as long, so fewer requests would be served.
         countBeforeShares = LaneQueue.countBeforeShares(capacity)
         if let executed = rate.executed(withinSeconds: waitMaximumSeconds) {
             countBeforeShares = min(countBeforeShares, max(batchMaximum, executed))
         }
     }
 
-    /// The lane is idle or disconnected: its rate is unknown from now on.
+    /// Forgets the rate, because the lane is idle or disconnected.
     mutating func rest() {
         rate.reset()
         countBeforeShares = LaneQueue.countBeforeShares(capacity)
@@ -234,9 +234,10 @@ struct LaneQueue {
 
     // MARK: Locked users
 
-    /// Requests that had no effect, because a session has locked their users' rows. They wait, and so do later ones.
+    /// Lets requests wait that had no effect, because a session has locked their users' rows. Later ones of these users
+    /// wait, too.
     ///
-    /// - Parameter reason: the answer to those whose deadline passes.
+    /// - Parameter reason: the answer to requests whose deadline passes.
     mutating func addLocked(_ requests: [Request], _ reason: EngineError, at now: ContinuousClock.Instant = .now) {
         lockedUsers.add(requests, reason, at: now)
     }
@@ -245,17 +246,19 @@ struct LaneQueue {
         lockedUsers.note(seen, stillLocked: stillLocked, at: now)
     }
 
-    /// When a lane without other work looks at locked rows, or a request's deadline passes; nil if none wait.
+    /// When a lane without other work looks at locked rows, or a request's deadline passes; nil if none waits.
     var nextLook: ContinuousClock.Instant? {
         [lockedUsers.nextInstant, lockedUsers.nextDeadline?.instant].compactMap(\.self).min()
     }
 
-    /// How many requests of locked users wait.
+    /// The number of requests that wait for locked rows.
     var lockedCount: Int { lockedUsers.count }
 
     // MARK: Deadlines
 
-    /// Removes the requests whose deadline has passed, and returns where their outcomes are delivered.
+    /// Removes the requests whose deadline has passed.
+    ///
+    /// - Returns: the addresses to which their outcomes are delivered.
     mutating func expire(at now: Deadline) -> [ReturnAddress] {
         var expired: [ReturnAddress] = []
         for bucket in Array(turns.buckets) {
@@ -266,7 +269,7 @@ struct LaneQueue {
         return expired
     }
 
-    /// As `expire`, of requests that wait for a lock, with those that may not.
+    /// Removes the requests whose deadline has passed among those that wait for a lock, and those that may not wait.
     mutating func expireLocked(at now: Deadline) -> [LockedUsers.Waiting] {
         lockedUsers.isEmpty ? [] : lockedUsers.expire(at: now)
     }
@@ -297,19 +300,19 @@ struct LaneQueue {
     }
 
     enum HandOver: Equatable {
-        /// These go to their new lanes first.
+        /// Waiting requests, which go to their new lanes first.
         case waiting([Request])
-        /// None waits any more. The lane forwards from now on.
+        /// No request waits any more. The lane forwards new ones from now on.
         case done
-        /// The lane executes what it has, and takes nothing new.
+        /// The lane is closed: it executes what it has, and takes nothing new.
         case closed
     }
 
     /// Takes the waiting requests of units of users that leave the lane. The first call searches the queues of their
-    /// buckets; those that arrive from then on are kept apart, so that further calls cost as much as what they return.
-    /// The caller calls it until it returns `done` or `closed`, or calls `keep`.
+    /// buckets. Requests that arrive later are kept apart, so that a further call costs as much as what it returns.
+    /// Call this until it returns `done` or `closed`, or call `keep`.
     ///
-    /// - Parameter lanes: where each unit goes; nil for those that stay. The same with each call.
+    /// - Parameter lanes: the lane to which each unit goes; nil for a unit that stays. The same with each call.
     mutating func handOver(to lanes: [Int?]) -> HandOver {
         guard isOpen else {
             keep([])
@@ -328,7 +331,7 @@ struct LaneQueue {
     }
 
     private mutating func removeLeaving(to lanes: [Int?]) -> [Request] {
-        // Those of locked users have arrived before the others.
+        // Requests of locked users have arrived before the others.
         var requests = lockedUsers.remove { lanes[LaneRoutes.unit(of: $0)] != nil }
         count += requests.count
         let buckets = Set(lanes.indices.filter { lanes[$0] != nil }.flatMap { map.ordinals(ofUnit: $0) })
@@ -339,8 +342,8 @@ struct LaneQueue {
         return requests
     }
 
-    /// The requests of these units stay in the lane after all: those that were passed on in vain, and those that have
-    /// arrived since.
+    /// Keeps the units of users that were to leave, with these requests, which were passed on in vain, and those that
+    /// have arrived since.
     mutating func keep(_ requests: [Request]) {
         let kept = requests + (leaving?.requests ?? [])
         count -= leaving?.requests.count ?? 0
@@ -348,8 +351,8 @@ struct LaneQueue {
         for request in kept { append(request) }
     }
 
-    /// These units of users come back, or come for the first time. Not before the lane that had them forwards requests:
-    /// one that comes late, by routes of long ago, would overtake those that still wait there.
+    /// Accepts these units of users from now on. Call it once the lane that had them forwards requests: a request that
+    /// comes late, by earlier routes, would else overtake those that still wait there.
     mutating func expect(_ units: [Int]) {
         guard !forwards.isEmpty else { return }
         for unit in units { forwards[unit] = nil }
@@ -364,7 +367,7 @@ struct LaneQueue {
 
     // MARK: State
 
-    /// - Parameter error: the answer until `reopen`; replaces an earlier one.
+    /// - Parameter error: the answer until `reopen`; it replaces an earlier one.
     mutating func refuse(with error: EngineError) {
         if isOpen { state = .refusing(error) }
     }
@@ -381,7 +384,7 @@ struct LaneQueue {
         return laneSleeps ? .wakeLane : .none
     }
 
-    /// Whether it is closed, and every accepted request has been taken. Nothing can be added from then on.
+    /// Finishes if the queue is closed and every accepted request has been taken. Nothing can be added from then on.
     mutating func finishIfDrained() -> Bool {
         if state == .closed, count == 0, !lockedUsers.hasRequests { state = .finished }
         return state == .finished

@@ -10,9 +10,9 @@ import Usage
 /// routes that it has read before them are executed in their order.
 final class LaneRouter: Sendable {
     private struct State {
-        /// By which requests are submitted.
+        /// The routes for new requests.
         var current: LaneRoutes
-        /// By which they will be once all lanes have handed over.
+        /// The routes for requests after all lanes have handed over.
         var target: LaneRoutes
         var lanes: [Lane] = []
         var map = BucketMap.undivided
@@ -20,7 +20,7 @@ final class LaneRouter: Sendable {
     }
 
     private let state: Mutex<State>
-    /// Changes with `current`, so that a reader can keep the routes.
+    /// A number that changes with `current`, so that a reader can keep the routes.
     fileprivate let generation = Atomic<Int>(0)
     /// Whether `target` may be another than `current`.
     private let isMoving = Atomic<Bool>(false)
@@ -35,19 +35,19 @@ final class LaneRouter: Sendable {
         state = Mutex(State(current: routes, target: routes))
     }
 
-    /// Before the first request.
+    /// Sets the lanes. Call it before the first request.
     func attach(_ lanes: [Lane]) {
         state.withLock { $0.lanes = lanes }
     }
 
     var current: LaneRoutes { state.withLock { $0.current } }
 
-    /// From any thread.
+    /// Sets the map of buckets. Callable from any thread.
     func follow(_ map: BucketMap) {
         follow { $0.map = map }
     }
 
-    /// From any thread. Also wakes the lanes whose server has changed.
+    /// Sets the placements, and wakes the lanes whose server has changed. Callable from any thread.
     func follow(_ placements: BucketPlacements) {
         follow { $0.placements = placements }
         wake(state.withLock { $0.lanes })
@@ -70,7 +70,7 @@ final class LaneRouter: Sendable {
         for lane in lanes { lane.wakeUp() }
     }
 
-    /// Hands over what does not belong to a lane any more. By the lane's own thread, between two batches.
+    /// Hands over the users who belong to other lanes now. The lane's own thread calls it between two batches.
     func handOver(from lane: Int) {
         guard isMoving.load(ordering: .acquiring) else { return }
         let (current, target, lanes) = state.withLock { ($0.current, $0.target, $0.lanes) }
@@ -82,15 +82,14 @@ final class LaneRouter: Sendable {
                 state.current.move(leaving, as: target)
                 generation.add(1, ordering: .releasing)
                 isMoving.store(state.current != state.target, ordering: .releasing)
-                // The target may have changed meanwhile. Then another lane has to hand over what it has got just now.
+                // The target may have changed meanwhile. Then another lane has to hand over what it has just received.
                 return state.current != state.target ? state.lanes : []
             }
         )
     }
 
-    /// Passes on the waiting requests of units of users that leave a lane, until none waits any more.
-    ///
-    /// - Returns: false if lanes are being closed; each then executes what it has.
+    /// Passes on the waiting requests of units of users that leave a lane, until none waits any more. Returns false if
+    /// lanes are being closed, each of which then executes what it has.
     private func passOn(_ leaving: [Int], from lane: Lane, to lanes: [Lane], by routes: LaneRoutes) -> Bool {
         var destinations = [Int?](repeating: nil, count: LaneRoutes.units)
         for unit in leaving { destinations[unit] = routes.lane(ofUnit: unit) }
@@ -105,7 +104,7 @@ final class LaneRouter: Sendable {
             case .done: return true
             case .closed: return false
             case .waiting(let requests):
-                // A lane that has finished takes nothing. This one has not finished, because its own thread is here.
+                // A lane that has finished takes nothing. This lane has not finished, because its own thread runs this.
                 let refused = Dictionary(grouping: requests) { routes.lane(of: $0.user) }
                     .filter { !lanes[$0].takeOver($1) }
                 guard refused.isEmpty else {
@@ -129,7 +128,7 @@ public struct LaneRoutesReader {
         routes = router.current
     }
 
-    /// Before the first of several requests that are submitted together.
+    /// Reads the routes before the first of several requests that are submitted together.
     ///
     /// - Returns: whether they have changed.
     @discardableResult

@@ -1,28 +1,28 @@
 import Usage
 
-/// Which lane executes the requests of each user.
+/// The lane of each user.
 ///
 /// Users are divided into units by the last bits of their hash. A unit belongs to one lane, so that a user's requests
 /// keep their order. The units of one slot have the same last bits. With as many buckets as lanes or more, a bucket
 /// belongs to one lane, which then fills its batches; with fewer, several lanes share a bucket. In a distributed
 /// database this holds for each server: the lanes that connect to it have its buckets.
 public struct LaneRoutes: Sendable, Equatable {
-    /// As many as there may be buckets.
+    /// The number of units, which is also the maximum of buckets.
     static let units = 1_024
 
-    /// By unit. Empty if there is one lane.
+    /// The lane of each unit; empty if there is one lane.
     private var lanes: [UInt16]
 
     /// - Parameters:
-    ///   - buckets: into how many buckets everybody is divided, a power of two.
-    ///   - laneCount: how many lanes there are.
+    ///   - buckets: the number of buckets into which all users are divided, a power of two.
+    ///   - laneCount: the number of lanes.
     init(buckets: Int, laneCount: Int) {
         self.init(homes: Array(repeating: 0, count: buckets), homeCount: 1, laneCount: laneCount)
     }
 
-    /// - Parameter placements: of the map's buckets. Buckets of a server without a lane are divided among all lanes.
+    /// - Parameter placements: those of the map's buckets. All lanes share the buckets of a server without a lane.
     init(_ map: BucketMap, _ placements: BucketPlacements, laneCount: Int) {
-        // Until then the lanes of all servers share all buckets.
+        // While users move, the lanes of all servers share all buckets.
         guard map.isSettled else {
             self.init(buckets: 1, laneCount: laneCount)
             return
@@ -39,7 +39,7 @@ public struct LaneRoutes: Sendable, Equatable {
         }
         let allLanes = Array(0..<laneCount)
         let lanesOfHome = Dictionary(grouping: allLanes) { $0 % homeCount }
-        // The number of each slot among those of its server, and how many there are.
+        // The number of each slot among those of its server, and the number of these slots.
         var counts: [Int?: Int] = [:]
         let numbers = homes.map { home in
             defer { counts[home, default: 0] += 1 }
@@ -50,13 +50,13 @@ public struct LaneRoutes: Sendable, Equatable {
             let lanes = homes[slot].flatMap { lanesOfHome[$0] } ?? allLanes
             let (number, count) = (numbers[slot], counts[homes[slot], default: 1])
             guard count < lanes.count else { return UInt16(lanes[number % lanes.count]) }
-            // Every `count`th of the lanes, beginning with that of this number, shares the slot.
+            // The lanes that share the slot are every `count`th, beginning with the one of this number.
             let sharing = (lanes.count - number + count - 1) / count
             return UInt16(lanes[number + unit / homes.count % sharing * count])
         }
     }
 
-    /// The buckets whose users a lane has, by a map that is settled.
+    /// The buckets of a lane's users, by a settled map.
     func buckets(ofLane lane: Int, by map: BucketMap) -> Set<Bucket> {
         guard !lanes.isEmpty else { return Set(map.buckets) }
         let units = lanes.indices.lazy.filter { Int(lanes[$0]) == lane }
@@ -75,7 +75,7 @@ public struct LaneRoutes: Sendable, Equatable {
         for unit in units { lanes[unit] = routes.lanes[unit] }
     }
 
-    /// The units that leave a lane for those of other routes.
+    /// The units that leave a lane if the routes change to others.
     func units(leaving lane: Int, for routes: LaneRoutes) -> [Int] {
         lanes.indices.filter { self.lane(ofUnit: $0) == lane && routes.lane(ofUnit: $0) != lane }
     }

@@ -1,8 +1,8 @@
 import DequeModule
 import Usage
 
-/// The users whose rows another session has locked, and their requests, which wait apart from those of all others. No
-/// I/O; part of `LaneQueue`.
+/// The users whose rows another session has locked, and their requests, which wait apart from those of all others. It
+/// does no I/O; it is a part of `LaneQueue`.
 ///
 /// A statement that needs a locked row waits until `lock_timeout`, and with it every user of the batch. So a lane
 /// remembers the users that have made a batch wait, and does not put them into a batch of others again. It looks at
@@ -11,49 +11,49 @@ import Usage
 /// forgotten.
 struct LockedUsers {
     private enum State {
-        /// The requests wait. The lane looks at the rows again at this instant. Can transition to: free.
+        /// The requests wait until the lane looks at the rows again, at this instant. Can transition to: free.
         case locked(until: ContinuousClock.Instant)
-        /// The rows were not locked when last seen. Can transition to: locked; forgotten at this instant.
+        /// The rows were not locked when last seen. Can transition to: locked; the user is forgotten at this instant.
         case free(until: ContinuousClock.Instant)
     }
 
     private struct User {
         var state: State
-        /// Between two looks; it doubles each time that the rows are locked.
+        /// The time between two looks. It doubles each time that the rows are locked.
         var interval: Duration
         /// The user's requests, in the order of arrival.
         var requests: Deque<Waiting> = []
     }
 
-    /// A request that waits, or has waited in vain.
+    /// A request that waits, or that was refused.
     struct Waiting: Equatable {
         var request: Request
-        /// The answer if its deadline passes.
+        /// The answer if the request is refused, or its deadline passes.
         var reason: EngineError
 
         var deadline: Deadline { request.deadline }
-        /// If it has waited in vain.
+        /// The completion that refuses the request.
         var completion: Completion {
             Completion(returnAddress: request.returnAddress, outcome: .failure(reason))
         }
     }
 
     private var users: [UserID: User] = [:]
-    /// Requests that wait.
+    /// The number of waiting requests.
     private(set) var count = 0
-    /// Requests that may not wait. `expire` returns them.
+    /// The requests that may not wait. `expire` returns them.
     private var refused: [Waiting] = []
     private let countMaximum: Int
     private let firstInterval: Duration
     private let longestInterval: Duration
     private let memory: Duration
 
-    /// More users than this are not remembered. Their requests fail.
+    /// The most users that are remembered. Requests of further users fail.
     private static let usersMaximum = 4_096
 
     /// - Parameters:
-    ///   - countMaximum: requests that may wait; further ones are refused.
-    ///   - requestTimeout: all times are parts or multiples of it.
+    ///   - countMaximum: the most requests that may wait; further ones are refused.
+    ///   - requestTimeout: the time of which all others here are parts or multiples.
     init(countMaximum: Int, requestTimeout: Duration) {
         self.countMaximum = countMaximum
         firstInterval = requestTimeout / 40
@@ -72,7 +72,7 @@ struct LockedUsers {
     /// - Returns: false if it waits, or is refused.
     mutating func allows(_ request: Request) -> Bool {
         guard let user = users[request.user] else { return true }
-        // A read waits for no lock, but does not overtake the user's earlier requests.
+        // A read waits for no lock, but it must not overtake the user's earlier requests.
         guard request.operation.mayWaitForLock || !user.requests.isEmpty else { return true }
         if count < countMaximum {
             users[request.user]?.requests.append(Waiting(request: request, reason: .busy))
@@ -83,10 +83,10 @@ struct LockedUsers {
         return false
     }
 
-    /// Requests that had no effect, because a session has locked their users' rows. Each user's are in their order,
-    /// and arrived before those that wait.
+    /// Adds requests that had no effect, because a session has locked their users' rows. Those of one user are in their
+    /// order, and arrived before those that wait.
     ///
-    /// - Parameter reason: the answer to those whose deadline passes.
+    /// - Parameter reason: the answer to requests whose deadline passes.
     mutating func add(_ locked: [Request], _ reason: EngineError, at now: ContinuousClock.Instant) {
         for request in locked.reversed() {
             if users[request.user] == nil {
@@ -113,8 +113,8 @@ struct LockedUsers {
 
     // MARK: The lane executes them
 
-    /// Users to look at, or requests of users that are free, those that have waited longest first. Nil if there is
-    /// nothing to do now.
+    /// Takes users to look at, or requests of users whose rows are free, those that have waited longest first. Nil if
+    /// there is nothing to do now.
     mutating func take(atMost limit: Int, at now: ContinuousClock.Instant) -> LaneQueue.Work? {
         var due: [UserID] = []
         var waiting: [(user: UserID, deadline: Deadline)] = []
@@ -149,7 +149,7 @@ struct LockedUsers {
         count -= 1
     }
 
-    /// The lane has looked at the rows of these users.
+    /// Notes what the lane has seen of the rows of these users.
     mutating func note(_ seen: [UserID], stillLocked locked: Set<UserID>, at now: ContinuousClock.Instant) {
         for user in seen {
             if locked.contains(user) {
@@ -160,7 +160,7 @@ struct LockedUsers {
         }
     }
 
-    /// When `take` has something to do next, if nothing else happens.
+    /// When `take` has something to do, if nothing else happens before.
     var nextInstant: ContinuousClock.Instant? {
         users.values.lazy.map { user in
             switch user.state {
@@ -171,9 +171,7 @@ struct LockedUsers {
 
     // MARK: Time and other lanes
 
-    /// Removes the requests whose deadline has passed.
-    ///
-    /// - Returns: these, and those that were refused.
+    /// Removes and returns the requests whose deadline has passed, and those that were refused.
     mutating func expire(at now: Deadline) -> [Waiting] {
         defer { refused = [] }
         for (user, entry) in users {
@@ -190,9 +188,7 @@ struct LockedUsers {
         refused.isEmpty ? users.values.lazy.compactMap { $0.requests.first?.deadline }.min() : Deadline(.now)
     }
 
-    /// Forgets users, who belong to another lane from now on.
-    ///
-    /// - Returns: their requests.
+    /// Forgets users who belong to another lane from now on, and returns their requests.
     mutating func remove(where leaves: (UserID) -> Bool) -> [Request] {
         var removed: [Request] = []
         for (user, entry) in users where leaves(user) {
@@ -205,7 +201,7 @@ struct LockedUsers {
 }
 
 extension EngineOperation {
-    /// Whether a session that has locked the user's rows can make it wait.
+    /// Whether a session that has locked the user's rows can make the operation wait.
     fileprivate var mayWaitForLock: Bool {
         switch self {
         case .batched(.check), .batched(.usage), .unbatched(.usageInPeriod), .unbatched(.history): false

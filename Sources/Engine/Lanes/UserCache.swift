@@ -3,33 +3,33 @@ import Usage
 /// A lane's cache of users: the period in which it expects a user's usage row, and the entitlement, which a counting
 /// statement then need not return.
 ///
-/// Only hints: the row decides. A statement that finds no usable row there leaves the user to the slow path, and one
-/// that finds another entitlement returns it, so a wrong or missing entry costs time but never a wrong answer.
+/// Entries are hints: the row decides. A statement that finds no usable row there leaves the user to the slow path, and
+/// one that finds another entitlement returns it, so a wrong or missing entry costs time but never a wrong answer.
 struct UserCache {
     struct Entry {
         var entitlement: Entitlement
-        /// The version that the row gave the entitlement; nil where it was read without one.
+        /// The version of the entitlement in the row; nil if it was read without one.
         var version: Int64?
     }
 
-    /// The day in UTC by the database's clock when last observed.
+    /// The day in UTC by the database's clock when it was last observed.
     private(set) var today: CivilDate {
         didSet { calendarMonth = BillingPeriod(year: today.year, month: today.month) }
     }
-    /// Where a user that is not cached is expected.
+    /// The period in which the row of an uncached user is expected.
     private var calendarMonth: BillingPeriod
-    /// Two generations, so that eviction needs no bookkeeping per user: when the recent one is full it becomes the
-    /// older one, and users that are not looked up while the next one fills are evicted.
+    /// Two generations of entries, so that eviction needs no bookkeeping per user: when the recent one is full it
+    /// becomes the older one, and users that are not looked up while the next one fills are evicted.
     private var recent: [UserID: Entry] = [:]
     private var older: [UserID: Entry] = [:]
-    /// Users that had nothing left when last seen. Reading them before counting saves a write that would fail.
+    /// The users who had nothing left when last seen. Reading them before counting saves a write that would fail.
     private var exhausted: Set<UserID> = []
     private let generationCapacity: Int
 
-    /// Users in the caches of all lanes together at most, about 250 bytes each.
+    /// The most users in the caches of all lanes together, about 250 bytes each.
     static let capacityOfAllLanes = 262_144
 
-    /// - Parameter capacity: users at most; at least half as many are cached.
+    /// - Parameter capacity: the most users; at least half as many are cached.
     init(today: CivilDate, capacity: Int = capacityOfAllLanes) {
         self.today = today
         calendarMonth = BillingPeriod(year: today.year, month: today.month)
@@ -51,9 +51,9 @@ struct UserCache {
         !exhausted.isEmpty && exhausted.contains(user)
     }
 
-    /// On a new day, an exhausted user may have an allowance again.
+    /// Forgets who is exhausted on a new day, on which an exhausted user may have an allowance again.
     ///
-    /// - Parameter now: by the database's clock.
+    /// - Parameter now: the present time by the database's clock.
     mutating func observe(_ now: Instant) {
         let date = now.date
         guard date != today else { return }
@@ -65,7 +65,7 @@ struct UserCache {
         insert(user, Entry(entitlement: entitlement, version: version))
     }
 
-    /// From a statement that returns no version.
+    /// Learns a snapshot that came without an entitlement version.
     mutating func learn(_ user: UserID, _ snapshot: UsageSnapshot) {
         observe(snapshot.observedAt)
         if entry(of: user)?.entitlement != snapshot.entitlement {

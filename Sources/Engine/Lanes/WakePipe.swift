@@ -16,7 +16,7 @@ final class WakePipe: Sendable {
 
     init() {
         var ends: [Int32] = [-1, -1]
-        // Fails only if the process has no file descriptors left when it starts.
+        // This fails only if the process has no file descriptors left when it starts.
         guard pipe(&ends) == 0 else {
             preconditionFailure("pipe() failed with errno \(errno); raise the limit of open files")
         }
@@ -33,13 +33,13 @@ final class WakePipe: Sendable {
         close(writeEnd)
     }
 
-    /// Ignores a failed write: a full pipe wakes the thread too.
+    /// Wakes the thread. A failed write is ignored: a full pipe wakes the thread too.
     func wake() {
         var byte: UInt8 = 1
         _ = write(writeEnd, &byte, 1)
     }
 
-    /// Sleeps until `wake`, until `socket` (-1 for none) is readable or broken, or until `deadline` (nil for none).
+    /// Sleeps until `wake`, until `socket` (-1: none) is readable or broken, or until `deadline` (nil: none).
     ///
     /// - Returns: whether the socket is readable or broken. An idle database connection is then closing.
     func sleep(orUntilReadable socket: Int32, until deadline: ContinuousClock.Instant?) -> Bool {
