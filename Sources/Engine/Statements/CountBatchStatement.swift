@@ -5,16 +5,16 @@ import Usage
 /// `headroom.count_batch` documents parameters and result.
 struct CountBatchStatement {
     static let plain = PreparedQuery(name: "count_batch", sql: EmbeddedSQL.countBatch)
-    /// For batches in which a request has a key.
+    /// The statement for batches in which a request has a key.
     static let keyed = PreparedQuery(name: "count_keyed_batch", sql: EmbeddedSQL.countKeyedBatch)
 
     let groups: ArraySlice<Batch.UserRequests>
-    /// What is cached of each group's user.
+    /// The cache's entry of each group's user; nil if the user is not cached.
     let cached: [UserCache.Entry?]
     let periods: PeriodOrdinals
     let hasKeys: Bool
 
-    /// - Parameter usual: the periods in which the row of a user that is not cached is looked for.
+    /// - Parameter usual: the periods in which the row of an uncached user is looked for.
     init(
         _ groups: ArraySlice<Batch.UserRequests>,
         cached: [UserCache.Entry?],
@@ -29,7 +29,7 @@ struct CountBatchStatement {
     var query: PreparedQuery { hasKeys ? CountBatchStatement.keyed : CountBatchStatement.plain }
 
     func parameters(in bucket: Bucket, _ bucketsRevision: Int32, lane: ReceiptID, number: Int64) -> Parameters {
-        // Locals, because a closure that captures self copies all of it.
+        // These are locals, because a closure that captures self copies all of it.
         let (groups, cached, periods, first) = (groups, cached, periods, groups.startIndex)
         var parameters = Parameters(capacity: 160 + groups.count * 64)
         parameters.append(int16: bucket)
@@ -57,20 +57,20 @@ struct CountBatchStatement {
         parameters.appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.holdSeconds ?? 0) }
     }
 
-    /// The counts of all users that were counted, and the rows of those whose entitlement the lane has not cached, or
+    /// The counts of all users who were counted, and the rows of those whose entitlement the lane has not cached, or
     /// who hold messages.
     struct Result {
         private let result: QueryResult
         private let counts: Int
-        /// The database's clock. 1970 where headroom.now() returns null, because nothing is counted then.
+        /// The database's clock; 1970 if headroom.now() returns null, in which case nothing is counted.
         let observedAt: Instant
-        /// Nil when it cannot be read.
+        /// The revision of the words; nil if it cannot be read.
         let wordsRevision: Int32?
 
-        /// Nil when the statement did nothing, because its number had been counted before.
+        /// Reads the result; nil if the statement did nothing, because its number had been counted before.
         ///
-        /// - Throws: if the function was replaced by one that returns something else. Which users were counted is
-        ///   unknown then; the same holds for `forEachCount`.
+        /// - Throws: if the function was replaced by one that returns something else. It is unknown then which users
+        ///   were counted. `forEachCount` throws for the same reason.
         init?(_ result: QueryResult) throws(PostgresError) {
             guard result.rowCount > 0 else { return nil }
             self.result = result
@@ -80,7 +80,7 @@ struct CountBatchStatement {
             wordsRevision = result.wordsRevision
         }
 
-        /// Calls `body` for each user that was counted.
+        /// Calls `body` for each counted user.
         func forEachCount(_ body: (CountedUser) -> Void) throws(PostgresError) {
             var decoder = CountedUserDecoder()
             do throws(PostgresError) {
@@ -93,7 +93,7 @@ struct CountBatchStatement {
             }
         }
 
-        /// The rows of users; nil where there are none.
+        /// The rows of users; nil if there are none.
         func userRows() throws(PostgresError) -> UserRows? { result.rowCount > 1 ? try UserRows(result) : nil }
     }
 
@@ -101,11 +101,11 @@ struct CountBatchStatement {
     struct Holds {
         var held = 0
         var windowHeld = 0
-        /// What the key of a `commit` or a `release` held.
+        /// The messages that the key of a `commit` or a `release` held.
         var keyMessages = 0
     }
 
-    /// Rows of users, from 1: the first row has the counts.
+    /// The rows of users. They begin at 1, because the first row of the result has the counts.
     struct UserRows {
         let entitlements: EntitlementDecoder
         private let result: QueryResult
@@ -123,8 +123,8 @@ struct CountBatchStatement {
 
         var indices: Range<Int> { 1..<result.rowCount }
 
-        /// The index of the row's user in the arrays that were sent. The function returns it, which may have been
-        /// replaced.
+        /// The index of the row's user in the arrays that were sent. It is checked, because the function that returns
+        /// it may have been replaced.
         func index(_ row: Int, below count: Int) throws(PostgresError) -> Int {
             let index = Int(try result.int32(row, ordinal)) - 1
             guard (0..<count).contains(index) else {
@@ -141,22 +141,22 @@ struct CountBatchStatement {
             )
         }
 
-        /// Of the entitlement; nil in rows that are older than versions.
+        /// The version of the entitlement; nil in rows that are older than versions.
         func version(_ row: Int) throws(PostgresError) -> Int64? {
             result.isNull(row, version) ? nil : try result.int64(row, version)
         }
     }
 }
 
-/// A user that a batch counted, as `headroom.count_batch` returns it and the receipt stores it.
+/// A counted user, as `headroom.count_batch` returns it and the receipt stores it.
 struct CountedUser: Equatable {
-    /// In the arrays that were sent.
+    /// The index of the user in the arrays that were sent.
     let index: Int
-    /// Of the period counted in, among the periods that were sent.
+    /// The ordinal of the period counted in, among the periods that were sent.
     let periodOrdinal: Int
-    /// `message_count` afterwards.
+    /// The `message_count` after the batch.
     let count: Int
-    /// `window_count` afterwards; nil if the plan has no window.
+    /// The `window_count` after the batch; nil if the plan has no window.
     let windowCount: Int?
 }
 
@@ -165,7 +165,7 @@ struct CountedUser: Equatable {
 struct CountedUserDecoder {
     private var windowCount: Int?
 
-    /// Nil for the entry of a window.
+    /// Decodes an entry; nil for the entry of a window, which belongs to the next one.
     mutating func next(_ entry: Int64) -> CountedUser? {
         let count = Int(entry & 0xFFFF_FFFF)
         guard entry >> 48 > 0 else {
@@ -182,8 +182,8 @@ struct CountedUserDecoder {
     }
 }
 
-/// The few periods in which the rows of many users are expected, and each user's ordinal among them: from 1, or 0 for a
-/// user that is not cached, whose row may be in any of the periods.
+/// The few periods in which the rows of many users are expected, and each user's ordinal among them. Ordinals begin at
+/// 1; an uncached user, whose row may be in any of the periods, has 0.
 struct PeriodOrdinals {
     private(set) var labels: [String] = []
     private(set) var ordinals: [Int32] = []
@@ -198,7 +198,7 @@ struct PeriodOrdinals {
                 ordinals.append(0)
                 continue
             }
-            // Nearly always that of the user before.
+            // The period is nearly always that of the user before.
             if last == 0 || labels[Int(last) - 1] != label {
                 if let index = labels.firstIndex(of: label) {
                     last = Int32(index) + 1
@@ -222,13 +222,13 @@ struct PeriodOrdinals {
 }
 
 extension Batch {
-    /// Answers the requests of all groups that were counted, and returns the groups that were not.
+    /// Answers the requests of all counted groups, and returns the other groups.
     ///
     /// - Parameters:
-    ///   - entitlements: of each group, where known.
-    ///   - holds: of a group's user, by the group's index, where there are any.
-    ///   - learn: called with a group's user, the snapshot after its last request, and the messages that were counted.
-    /// - Throws: before any request is answered, as `CountBatchStatement.Result.forEachCount`.
+    ///   - entitlements: the entitlement of each group; nil if it is unknown.
+    ///   - holds: the holds of a group's user, if there are any, by the group's index.
+    ///   - learn: called with a group's user, the snapshot after its last request, and the counted messages.
+    /// - Throws: as `CountBatchStatement.Result.forEachCount`, before any request is answered.
     func answer(
         _ groups: ArraySlice<UserRequests>,
         _ counted: CountBatchStatement.Result,
@@ -269,10 +269,10 @@ extension Batch {
 }
 
 extension UsageSnapshot {
-    /// Makes this, a snapshot after a request with a key, the snapshot before it. The messages of a `consume` are taken
-    /// off by the caller.
+    /// Turns the snapshot after a request with a key into the one before it. The caller takes off the messages of a
+    /// `consume`.
     ///
-    /// - Parameter heldBefore: what the key of a `commit` or a `release` held.
+    /// - Parameter heldBefore: the messages that the key of a `commit` or a `release` held.
     mutating func takeBack(_ keyed: Batch.Keyed, _ heldBefore: Int) {
         let (counted, added): (Int, Int) =
             switch keyed.verb {

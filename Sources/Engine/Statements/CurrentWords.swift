@@ -3,15 +3,15 @@ import Postgres
 import Synchronization
 import Usage
 
-/// The words that answers are written with: those of the newest revision that any of the service's sessions has seen.
-/// The compiled-in ones until the database was read.
+/// The words for answers: those of the newest revision that any of the service's sessions has seen, or the compiled-in
+/// ones until the database was read.
 public final class CurrentWords: Sendable {
-    /// That of the database which `words` were read at; -1 before the first one.
+    /// The revision of the database at which `words` were read; -1 before the first time.
     private let revision = Atomic<Int32>(-1)
-    /// Changes with `words`, so that a reader can keep them.
+    /// A number that changes with `words`, so that a reader can keep them.
     private let generation = Atomic<Int>(0)
     private let words: Mutex<Words>
-    /// Locked while a session reads the words; `words` is not. The value: after a failure, when they may be read again.
+    /// Locked while a session reads the words, unlike `words`. The value is the end of the pause after a failure.
     private let reading = Mutex<ContinuousClock.Instant?>(nil)
     private let standard: LanguageTag
 
@@ -23,12 +23,12 @@ public final class CurrentWords: Sendable {
 
     public var current: Words { words.withLock { $0 } }
 
-    /// Keeps the words between two changes, so that an answer costs one comparison.
+    /// Keeps the words between two changes, so that an answer costs only one comparison.
     public struct Reader {
         private let source: CurrentWords
         private var generation: Int
         private var words: Words
-        /// That of `words`, because nearly all answers are in it.
+        /// The vocabulary of the standard language. It is kept, because nearly all answers are in it.
         private var standard: Vocabulary
 
         public init(_ source: CurrentWords) {
@@ -38,9 +38,9 @@ public final class CurrentWords: Sendable {
             standard = words.standard
         }
 
-        /// As `Words.vocabulary(for:)` of the current words.
+        /// The vocabulary of the current words; see `Words.vocabulary(for:)`.
         ///
-        /// - Parameter options: nil is the standard language.
+        /// - Parameter options: nil means the standard language.
         public mutating func vocabulary(for options: SentenceOptions?) -> Vocabulary {
             let newest = source.generation.load(ordering: .acquiring)
             if newest != generation {
@@ -57,9 +57,9 @@ public final class CurrentWords: Sendable {
     /// never give way to earlier ones, whichever reader was slower.
     ///
     /// - Parameters:
-    ///   - seen: nil: read them in any case.
-    ///   - timeout: of the statement, once no other session reads.
-    /// - Throws: when they cannot be read. They stay as they are, and are read again a second later.
+    ///  - seen: the revision that a session has seen; nil reads the words in any case.
+    ///   - timeout: the time for the statement, which begins when no other session reads.
+    /// - Throws: if they cannot be read. They stay as they are, and are read again a second later.
     public func refresh(
         seen: Int32? = nil,
         over connection: Connection,
@@ -92,7 +92,7 @@ public final class CurrentWords: Sendable {
 
     private static let pauseAfterFailure = Duration.seconds(1)
 
-    /// Rows of words that this release does not have are ignored.
+    /// Decodes the words. Rows of words that this release does not have are ignored.
     private static func rows(_ result: QueryResult) throws(PostgresError) -> [Words.Row] {
         let (lang, word) = (try result.column("lang"), try result.column("word"))
         let (one, other) = (try result.column("one"), try result.column("other"))
@@ -109,7 +109,7 @@ public final class CurrentWords: Sendable {
 }
 
 extension QueryResult {
-    /// The revision of the words when the statement began; nil where it cannot be read.
+    /// The revision of the words when the statement began; nil if it cannot be read.
     var wordsRevision: Int32? {
         guard rowCount > 0, let column = try? column("words_revision"), !isNull(0, column) else { return nil }
         return try? int32(0, column)

@@ -36,7 +36,7 @@ struct LockUsersStatement {
         self.keys = keys
     }
 
-    /// Begins the transaction.
+    /// Begins the transaction and sends its statements.
     func send(over connection: Connection, lane: ReceiptID, number: Int64) throws(PostgresError) {
         try connection.sendPipeline { pipeline throws(PostgresError) in
             try pipeline.begin()
@@ -62,7 +62,7 @@ struct LockUsersStatement {
         return parameters
     }
 
-    /// Locks and reads the usage row of one past period; nil where there is none.
+    /// Locks and reads the usage row of one past period; nil if there is none.
     static func pastUsage(
         of user: UserID,
         in period: BillingPeriod,
@@ -77,7 +77,7 @@ struct LockUsersStatement {
         return result.rowCount == 0 ? nil : try PastUsage(result.firstRow, catalog)
     }
 
-    /// The answers of this batch if it was committed before; the other results mean nothing then.
+    /// The answers of this batch if it was committed before. The other results have no meaning then.
     static func receiptAnswers(_ results: [QueryResult]) throws(PostgresError) -> String? {
         guard let result = results.first else {
             throw PostgresError.replacedFunction("headroom.lock_receipt returned nothing")
@@ -94,7 +94,7 @@ struct LockUsersStatement {
         return try (0..<groups.count).map { row throws(PostgresError) in try decoder.user(row, catalog) }
     }
 
-    /// Those whose requests may create the subscriber.
+    /// The users whose requests may create the subscriber.
     func newUsers(_ lockedUsers: [LockedUser]) -> Set<UserID> {
         var new: Set<UserID> = []
         for (index, group) in groups.enumerated() where mayCreate[index] && !lockedUsers[index].hasSubscriber {
@@ -115,7 +115,7 @@ struct LockUsersStatement {
         results.count > 2 ? try usedKeys(in: results[2]) : [:]
     }
 
-    /// Reads them once more in the same transaction.
+    /// Reads the keys once more in the same transaction.
     func usedKeysAgain(
         over connection: Connection,
         deadline: ContinuousClock.Instant
@@ -230,7 +230,7 @@ extension UsedKey {
 }
 
 extension PastUsage {
-    /// From a row of `lock_past_usage.sql`.
+    /// Decodes a row of `lock_past_usage.sql`.
     fileprivate init(_ row: ResultRow, _ catalog: PlanCatalog) throws(PostgresError) {
         let table = "message_usage"
         let plan = try row.textOrNil("plan")

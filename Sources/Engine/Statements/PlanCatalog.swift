@@ -6,7 +6,7 @@ import Usage
 struct PlanCatalog {
     let revision: Int32
     private let plans: [String: Plan]
-    /// Plans whose row has a value out of range; only requests of their users fail.
+    /// The errors of plans whose row has a value out of range. Only requests of their users fail.
     private let invalid: [String: PostgresError]
     private let hasWeeks: Bool
     private let hasDays: Bool
@@ -34,7 +34,7 @@ struct PlanCatalog {
                 invalid[result.text(row, name)] = error
             }
         }
-        // Without a revision, the plans are read again with the next row.
+        // Without a revision, the plans are read again with the next row that has one.
         let newest = result.rowCount > 0 ? (try? result.int32(0, revision)) : nil
         self.init(revision: newest ?? 0, plans: plans, invalid: invalid)
     }
@@ -42,8 +42,8 @@ struct PlanCatalog {
     /// The periods of plans whose allowance never resets.
     private let endlessPeriods: [BillingPeriod]
 
-    /// Where the usable row of any user may be on a day in UTC. A month may have begun in the previous calendar month,
-    /// and in some time zones it is the day before or after.
+    /// The periods in which the usable row of any user may be on a day in UTC. A month may have begun in the previous
+    /// calendar month, and in some time zones it is the day before or after.
     func usualPeriods(on today: CivilDate) -> [BillingPeriod] {
         let month = BillingPeriod(year: today.year, month: today.month)
         let days = (-1...1 as ClosedRange<Int64>).map { CivilDate(daysSince1970: today.daysSince1970 + $0) }
@@ -53,12 +53,12 @@ struct PlanCatalog {
         return periods
     }
 
-    /// Those without a value out of range, by name.
+    /// The plans without a value out of range, by name.
     var all: [Plan] { plans.values.sorted { $0.name < $1.name } }
 
-    /// A plan that was deleted after its last message keeps its name and the usual percentages.
+    /// The plan with a name. A plan that was deleted after its last message keeps its name and the usual percentages.
     ///
-    /// - Throws: when its row has a value out of range.
+    /// - Throws: if its row has a value out of range.
     func plan(named name: String) throws(PostgresError) -> Plan {
         if let plan = plans[name] { return plan }
         if let error = invalid[name] { throw error }
@@ -67,7 +67,7 @@ struct PlanCatalog {
 }
 
 extension Plan {
-    /// From a row of `read_plans`. Looks up the columns in each row, because plans are few and read rarely.
+    /// Decodes a row of `read_plans`. The columns are looked up in each row, because plans are few and read rarely.
     fileprivate convenience init(_ result: QueryResult, _ row: Int) throws(PostgresError) {
         func source(_ name: StaticString) -> StoredColumn { StoredColumn("headroom.plans", "\(name)") }
         func text(_ name: StaticString) throws(PostgresError) -> String { result.text(row, try result.column(name)) }

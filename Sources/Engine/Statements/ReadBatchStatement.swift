@@ -7,7 +7,7 @@ enum ReadBatchStatement {
 
     /// - Parameters:
     ///   - hasDetails: whether to read what only answers to `USAGE` show.
-    ///   - periodLabel: of the period in which a user's row is expected; an empty one is never found.
+    ///   - periodLabel: the label of the period in which a user's row is expected; no row has an empty one.
     static func parameters(
         in bucket: Bucket,
         count: Int,
@@ -42,7 +42,7 @@ enum ReadBatchStatement {
         var rows: Range<Int> { 0..<result.rowCount }
 
         var wordsRevision: Int32? { result.wordsRevision }
-        /// Of the map of buckets when the statement began; nil if it returned no row.
+        /// The revision of the map of buckets when the statement began; nil if it returned no row.
         func bucketsRevision() throws(PostgresError) -> Int32? { try result.bucketsRevision() }
 
         /// Whether a message, even a denied one, would write the user's row anew.

@@ -15,7 +15,7 @@ enum ReceiptStatement {
         return parameters
     }
 
-    /// The users that the batch with this number counted. Nil when the receipt is of another batch.
+    /// The users that the batch with this number counted; nil if the receipt is of another batch.
     static func counts(_ result: QueryResult, number: Int64) throws(PostgresError) -> [CountedUser]? {
         let (numberColumn, countsColumn) = (try result.column("number"), try result.column("counts"))
         guard result.rowCount == 1, try result.int64(0, numberColumn) == number, !result.isNull(0, countsColumn) else {
@@ -27,7 +27,7 @@ enum ReceiptStatement {
 }
 
 extension PreparedQuery {
-    /// Prepared on each connection of a lane.
+    /// The statements that are prepared on each connection of a lane.
     static let lane = [
         CountBatchStatement.plain, CountBatchStatement.keyed, ReadBatchStatement.query, ReceiptStatement.open,
         ReceiptStatement.read, ReceiptStatement.touch, LockUsersStatement.receipt, LockUsersStatement.users,

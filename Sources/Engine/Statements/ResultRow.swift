@@ -3,21 +3,21 @@ import Usage
 
 /// A row whose values are read by column name. Each access searches the columns, so this is not for the lanes.
 ///
-/// The methods throw as `QueryResult`'s do, also where the result has no such column.
+/// The methods throw as those of `QueryResult`, and also if the result has no such column.
 struct ResultRow {
     fileprivate let result: QueryResult
     fileprivate let row: Int
 
     func isNull(_ name: StaticString) throws(PostgresError) -> Bool { result.isNull(row, try result.column(name)) }
 
-    /// Empty for NULL.
+    /// The text; empty for NULL.
     func text(_ name: StaticString) throws(PostgresError) -> String { result.text(row, try result.column(name)) }
 
     func textOrNil(_ name: StaticString) throws(PostgresError) -> String? {
         try isNull(name) ? nil : try text(name)
     }
 
-    /// Without NULLs.
+    /// The elements of an array, without NULLs.
     func texts(_ name: StaticString) throws(PostgresError) -> [String] {
         try result.texts(row, try result.column(name)).compactMap(\.self)
     }
@@ -32,7 +32,7 @@ struct ResultRow {
         try isNull(name) ? nil : try bool(name)
     }
 
-    /// Of an `integer`.
+    /// The value of an `integer`.
     func int32(_ name: StaticString) throws(PostgresError) -> Int {
         Int(try result.int32(row, try result.column(name)))
     }
@@ -41,7 +41,7 @@ struct ResultRow {
         try isNull(name) ? nil : try int32(name)
     }
 
-    /// Of a `bigint`.
+    /// The value of a `bigint`.
     func int64(_ name: StaticString) throws(PostgresError) -> Int64 { try result.int64(row, try result.column(name)) }
 
     func int64OrNil(_ name: StaticString) throws(PostgresError) -> Int64? {
@@ -57,15 +57,15 @@ struct ResultRow {
         BillingPeriod(storedLabel: try text(name))
     }
 
-    /// `silent` for a text that is no tier.
+    /// The tier; `silent` for a text that is no tier.
     func tier(_ name: StaticString) throws(PostgresError) -> Tier { Tier(rawValue: try text(name)) ?? .silent }
 
-    /// Of a column that only the service's own statements fill.
+    /// The instant in a column that only the service's own statements fill.
     func instant(_ name: StaticString) throws(PostgresError) -> Instant {
         Instant(microsecondsSince1970: try result.timestamp(row, try result.column(name)))
     }
 
-    /// - Parameter table: has a column of the same name, which is named in the error if its value is out of range.
+    /// - Parameter table: the table with a column of the same name. The error names it if the value is out of range.
     func instant(_ name: StaticString, of table: String) throws(PostgresError) -> Instant {
         try result.instant(row, try result.column(name), of: StoredColumn(table, "\(name)"))
     }
@@ -100,6 +100,6 @@ extension QueryResult {
 
     var rows: [ResultRow] { (0..<rowCount).map { ResultRow(result: self, row: $0) } }
 
-    /// Traps if there is none.
+    /// The first row. It traps if there is none.
     var firstRow: ResultRow { ResultRow(result: self, row: 0) }
 }

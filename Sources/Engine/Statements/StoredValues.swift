@@ -13,7 +13,8 @@ struct StoredColumn: Sendable {
     }
 
     func invalid(_ value: some CustomStringConvertible, unless condition: String) -> PostgresError {
-        // As headroom.raise_invalid_row reports it. The message is the same for all rows, so that it is logged once.
+        // This is the error of headroom.raise_invalid_row. The message is the same for all rows, so that it is logged
+        // once.
         PostgresError(
             .server(.invalidStoredValue),
             "\(table).\(name) is out of range",
@@ -25,9 +26,9 @@ struct StoredColumn: Sendable {
 }
 
 extension QueryResult {
-    /// Nil for NULL.
+    /// The instant; nil for NULL.
     ///
-    /// - Throws: an error with `SQLState.invalidStoredValue`, as the next two.
+    /// - Throws: an error with `SQLState.invalidStoredValue`, as the next two methods.
     func instantOrNil(_ row: Int, _ column: Int, of source: StoredColumn) throws(PostgresError) -> Instant? {
         guard !isNull(row, column) else { return nil }
         let microseconds = try timestamp(row, column)
@@ -47,7 +48,7 @@ extension QueryResult {
         return instant
     }
 
-    /// An `integer` that counts something; nil for NULL.
+    /// The value of an `integer` that counts something; nil for NULL.
     func countOrNil(
         _ row: Int,
         _ column: Int,
@@ -79,7 +80,7 @@ extension QueryResult {
         return count
     }
 
-    /// A `bigint` with a sum of counts; at most 10^15, so that sums of sums fit as well.
+    /// The value of a `bigint` with a sum of counts. It is at most 10^15, so that sums of sums fit as well.
     func sum(_ row: Int, _ column: Int, of source: StoredColumn) throws(PostgresError) -> Int {
         let sum = try int64(row, column)
         guard (0...1_000_000_000_000_000).contains(sum) else {
@@ -90,7 +91,7 @@ extension QueryResult {
 }
 
 extension PostgresError {
-    /// - Parameter message: names the function.
+    /// - Parameter message: a text that names the function.
     static func replacedFunction(_ message: String) -> PostgresError {
         PostgresError(
             .server(.invalidStoredValue),
@@ -111,7 +112,7 @@ extension PostgresError {
 }
 
 extension EngineError {
-    /// - Parameter error: names the column.
+    /// - Parameter error: an error whose message names the column.
     static func invalidValue(_ error: PostgresError) -> EngineError {
         EngineError(
             .internal,
@@ -124,13 +125,13 @@ extension EngineError {
         "the database does not keep a row of this user, so nothing was counted; the service's log says which, and what to do"
     )
 
-    /// Without a more specific message.
+    /// The error without a more specific message.
     static let unreadableRow = EngineError(
         .internal,
         "a row of this user in the database cannot be read; the service's log says why"
     )
 
-    /// The request was executed, and only its answer is impossible.
+    /// The request was executed, but its answer is impossible.
     static func invalidValueAfterwards(_ error: PostgresError) -> EngineError {
         EngineError(
             .internal,

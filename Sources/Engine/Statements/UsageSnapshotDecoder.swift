@@ -2,7 +2,7 @@ import Postgres
 import Usage
 
 /// Decodes the columns of an entitlement, which the results of count_batch, lock_and_read_users, read_batch,
-/// read_subscribed_users and read_period have in common. Looks their positions up once per result.
+/// read_subscribed_users and read_period have in common. It looks their positions up once per result.
 struct EntitlementDecoder {
     let result: QueryResult
     private let plan, state, limit, startedAt, resetsAt, expiresAt, previousPlan, renews, revision, clock: Int
@@ -25,15 +25,15 @@ struct EntitlementDecoder {
         windowEndsAt = try result.column("window_ends_at")
     }
 
-    /// Nil when it cannot be read; decoding the row throws the reason.
+    /// The revision of the plans; nil if it cannot be read. Decoding the row throws the reason.
     func planRevision(_ row: Int) -> Int32? { try? result.int32(row, revision) }
 
-    /// The database's clock. Not checked, because arithmetic with instants does not trap.
+    /// The database's clock. It is not checked, because arithmetic with instants does not trap.
     func observedAt(_ row: Int) throws(PostgresError) -> Instant {
         Instant(microsecondsSince1970: try result.timestamp(row, clock))
     }
 
-    /// - Throws: as `QueryResult.instantOrNil(_:_:of:)`, where a value is out of range.
+    /// - Throws: as `QueryResult.instantOrNil(_:_:of:)`, if a value is out of range.
     func entitlement(_ row: Int, _ catalog: PlanCatalog, _ period: BillingPeriod) throws(PostgresError) -> Entitlement {
         let startedAt = try result.instantOrNil(row, startedAt, of: .startedAt)
         let observedAt = try observedAt(row)
@@ -114,7 +114,7 @@ struct DetailedSnapshotDecoder {
         manage = try result.column("manage")
     }
 
-    /// Of the first row; nil where there is none.
+    /// The revision of the plans in the first row; nil if there is none.
     var planRevision: Int32? { result.rowCount > 0 ? snapshots.planRevision(0) : nil }
 
     /// The index of the row's user in the arrays that were sent.
@@ -130,7 +130,7 @@ struct DetailedSnapshotDecoder {
             currency: result.textOrNil(row, currency),
             manage: result.textOrNil(row, manage)
         )
-        // Most users have none of them.
+        // Most users have no details.
         if details != SubscriptionDetails() { snapshot.details = details }
         return snapshot
     }
@@ -140,7 +140,7 @@ extension QueryResult {
     fileprivate func textOrNil(_ row: Int, _ column: Int) -> String? { isNull(row, column) ? nil : text(row, column) }
 }
 
-/// Where the values of a snapshot come from. Those of subscriptions and plans are checked by headroom.entitlement.
+/// The columns of a snapshot's values. headroom.entitlement checks those of subscriptions and plans.
 extension StoredColumn {
     static let messageCount = StoredColumn("message_usage", "message_count")
     static let held = StoredColumn("message_usage", "held")

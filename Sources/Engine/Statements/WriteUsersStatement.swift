@@ -16,10 +16,10 @@ struct WriteUsersStatement {
     static let window = PreparedQuery(name: "write_window", sql: EmbeddedSQL.writeWindow)
     static let receipt = PreparedQuery(name: "write_receipt", sql: EmbeddedSQL.writeReceipt)
 
-    /// Users in ascending order.
+    /// The users, in ascending order.
     let users: [UserTransaction]
 
-    /// - Parameter bucket: of all users.
+    /// - Parameter bucket: the bucket of all users.
     func send(
         over connection: Connection,
         in bucket: Bucket,
@@ -188,7 +188,7 @@ extension UserTransaction {
 
     fileprivate var createsSubscription: Bool { countsOrHolds && !locked.hasSubscription }
 
-    /// Whether a period that follows others gets its usage row.
+    /// Whether the transaction writes the first usage row of a period that follows others.
     fileprivate var beginsPeriod: Bool {
         countsOrHolds && !locked.hasUsageRow && locked.hasSubscriber && snapshot.plan.cycle.isPeriodic
     }
