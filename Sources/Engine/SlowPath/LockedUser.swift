@@ -2,23 +2,24 @@ import Usage
 
 /// A user that the slow path has locked, with the usage of the open period.
 struct LockedUser {
-    /// Before the requests.
+    /// The snapshot before the requests.
     var snapshot: UsageSnapshot
-    /// The record of headroom.entitlement as text, with which the usage row is written.
+    /// The record of headroom.entitlement as text. The usage row is written with it.
     var entitlement: String
-    /// Until when the usage row will be usable, if no hold ends earlier.
+    /// The end of the usage row's validity, if no hold ends earlier.
     var usableUntil: Instant
-    /// All messages that are held, which may be more than fit into the usage row.
+    /// The messages that are held, which may be more than fit into the usage row.
     var held: Int
     /// The period of the usage row that contains the open window; nil if none is open. It may be that of an earlier
     /// period or plan, from which a message moves the window.
     var windowPeriod: BillingPeriod?
-    /// When the first hold ends.
+    /// When the first hold ends; nil if there is none.
     var holdsEndAt: Instant?
     var hasSubscription: Bool
     var hasSubscriber: Bool
     var hasUsageRow: Bool
-    /// Of the usage row, or of the row to insert. Nil if creating the subscriber will restore the row of a spent trial.
+    /// The generation of the usage row, or of the row to insert; nil if creating the subscriber restores a spent
+    /// trial's row.
     var generation: Int64?
     /// Whether the usage row is written even if no request changes it.
     var isOutdated: Bool
@@ -33,30 +34,30 @@ struct UsedKey: Equatable {
 
     enum Status: String {
         case counted = "c"
-        /// Until `expiresAt`.
+        /// The messages are held until `expiresAt`.
         case held = "h"
         case released = "r"
     }
 
-    /// What a `COMMIT` has done.
+    /// The effect of a `COMMIT`.
     struct Commit: Equatable {
-        /// Counted; the rest of what was held was given back.
+        /// The counted messages; the rest of what was held was given back.
         var messages: Int
-        /// Those of its answer, which a repetition gets again.
+        /// The allowances in its answer, which a repetition gets again.
         var allowances: Allowances
     }
 
     var verb: Verb
     var status: Status
-    /// Of the first request.
+    /// The messages of the first request.
     var messages: Int
-    /// Those of the first answer, which a repetition gets again.
+    /// The allowances in the first answer, which a repetition gets again.
     var first: Allowances
     var commit: Commit?
     var createdAt: Instant
-    /// Nil for `CONSUME`.
+    /// The end of the hold; nil for `CONSUME`.
     var expiresAt: Instant?
-    /// Of the usage row when it counted the messages.
+    /// The generation of the usage row when it counted the messages.
     var generation: Int64?
     var period: BillingPeriod
     /// When the window opened in which the messages were counted or held; nil if the plan had none.
@@ -73,9 +74,9 @@ struct UsedKey: Equatable {
 /// A locked usage row of a period that is not open, in which a key was counted or held.
 struct PastUsage {
     var used: Int
-    /// Messages that holds reserve now.
+    /// The messages that holds reserve now.
     var held: Int
-    /// As in the row, which may include holds that have expired.
+    /// The held messages in the row, which may include holds that have expired.
     var heldInRow: Int
     var limit: Int?
     var generation: Int64
@@ -86,7 +87,7 @@ struct PastUsage {
     var expiresAt: Instant?
     var renews: Bool?
 
-    /// Messages to add to the row's `released`.
+    /// The messages to add to the row's `released`.
     var released = 0
     var isChanged = false
 }

@@ -3,7 +3,7 @@ import Usage
 /// The results of a batch on the slow path as text, for the lane's receipt: if the reply to the commit is lost, the
 /// batch is answered from it.
 enum ReceiptAnswers {
-    // Characters that no name of a plan or a period contains.
+    // No name of a plan or a period contains these characters.
     private static let field: Character = "\u{1F}"
     private static let request: Character = "\u{1E}"
     private static let fieldsOfAnswer = 28
@@ -53,11 +53,11 @@ enum ReceiptAnswers {
         ]
     }
 
-    /// Nil if the text is not one that `text(_:)` returns: the receipt was edited.
+    /// Decodes the results; nil if the text is not one that `text(_:)` returns, because the receipt was edited.
     ///
     /// - Parameters:
-    ///   - users: of the requests, in their order.
-    ///   - plan: the plan with this name.
+    ///   - users: the users of the requests, in their order.
+    ///   - plan: finds the plan with this name.
     static func results(
         _ text: String,
         of users: [UserID],

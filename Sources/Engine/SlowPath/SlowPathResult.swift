@@ -3,7 +3,7 @@ import Usage
 /// The result of one request on the slow path: an answer, or a failure about the request's key.
 struct SlowPathResult: Equatable {
     var outcome: Outcome
-    /// By this request itself. Held messages count when they are committed.
+    /// The messages that this request itself has counted. Held messages count when they are committed.
     var messagesCounted = 0
 
     init(_ answer: Answer, messagesCounted: Int = 0) {

@@ -1,37 +1,37 @@
 import Usage
 
-/// One user's requests on the slow path: decides each in its order from what was read, and keeps what is to be written.
+/// One user's requests on the slow path: decides each in its order from what was read, and keeps the changes to write.
 ///
 /// A pure value. Nothing is written before all requests of the transaction are decided.
 struct UserTransaction {
     let user: UserID
     let locked: LockedUser
-    /// After the requests that were decided so far.
+    /// The snapshot after the requests that were decided so far.
     private(set) var snapshot: UsageSnapshot
-    /// Messages that are held now, which may be more than the snapshot and the usage row can have.
+    /// The messages that are held now, which may be more than the snapshot and the usage row can have.
     private(set) var held: Int {
         didSet { snapshot.held = held }
     }
     private(set) var keys: [MessageKey: UsedKey]
-    /// Keys to insert.
+    /// The keys to insert.
     private(set) var newKeys: Set<MessageKey> = []
-    /// Used keys to update.
+    /// The used keys to update.
     private(set) var changedKeys: Set<MessageKey> = []
     private(set) var pastUsage: [BillingPeriod: PastUsage]
-    /// Messages that were counted in the open period and given back.
+    /// The messages that were counted in the open period and given back.
     private(set) var released = 0
-    /// Not later than the end of the first hold. After that hold was settled, it may be too early.
+    /// An instant that is not later than the end of the first hold. After that hold was settled, it may be too early.
     private(set) var holdsEndAt: Instant?
     /// Whether the usage row is to be written.
     private(set) var isChanged: Bool
-    /// Whether the window is to be written into the row that contains it, because the open period has no row.
+    /// Whether the window must be written into the row that contains it, because the open period has no row.
     private(set) var isWindowChangedElsewhere = false
-    /// Whether a message is counted or held, so that the user's rows are created where there are none.
+    /// Whether a message is counted or held, so that the user's rows are created if there are none.
     private(set) var countsOrHolds = false
 
     /// - Parameters:
-    ///   - keys: those that were used before, of the keys that the requests name.
-    ///   - pastUsage: for each period of a key that is not open; none where there is no row.
+    ///   - keys: the keys that were used before, of those that the requests name.
+    ///   - pastUsage: the usage in each period of a key that is not open; none for a period without a row.
     init(
         _ user: UserID,
         _ locked: LockedUser,
@@ -100,12 +100,12 @@ struct UserTransaction {
         guard key.verb == verb, key.messages == messages else { return SlowPathResult(.keyConflict) }
         guard !key.isExpired(at: now) else { return SlowPathResult(.holdExpired) }
         var answer = answer(of: key, key.first, as: verb == .consume ? .allowed : .held, isRepeated: true)
-        // The numbers are those after the first request.
+        // Whether the message was beyond an unenforced limit follows from the numbers after the first request.
         answer.isShadow = answer.snapshot.isBeyondUnenforcedLimit
         return SlowPathResult(answer)
     }
 
-    /// The answer that a key has: of its period, with the numbers of then.
+    /// The answer that a key got: it is about the key's period, with the numbers of that time.
     private func answer(
         of key: UsedKey,
         _ allowances: Allowances,
@@ -134,7 +134,7 @@ struct UserTransaction {
         (shown.used, shown.held) = (allowances.period.used, allowances.period.held)
         if shown.limit != allowances.period.limit { shown.limit = allowances.period.limit }
         if isRepeated {
-            // Of a window that has ended, the numbers are left.
+            // If the window has ended, the answer keeps its numbers.
             let isOpen = key.windowOpenedAt != nil && key.windowOpenedAt == snapshot.window?.openedAt
             let window = allowances.window?.limit.map {
                 UsageWindow(
@@ -151,7 +151,7 @@ struct UserTransaction {
 
     // MARK: COMMIT
 
-    /// - Parameter messages: nil is all that the key holds.
+    /// - Parameter messages: the messages to count; nil means all that the key holds.
     private mutating func commit(_ messages: Int?, _ name: MessageKey) -> SlowPathResult {
         guard let key = keys[name] else { return SlowPathResult(.noSuchKey) }
         guard key.verb == .reserve else { return SlowPathResult(.keyConflict) }
@@ -174,7 +174,7 @@ struct UserTransaction {
         return committed(messages, name, key, snapshot.allowances, generation: locked.generation)
     }
 
-    /// The period of the hold is not open any more, or its row was deleted. The message counts in that period.
+    /// Commits a hold whose period is not open any more, or whose row was deleted. The message counts in that period.
     private mutating func commitInPastPeriod(_ messages: Int, _ name: MessageKey, _ key: UsedKey) -> SlowPathResult {
         // An operator has deleted the usage row, and with it the hold.
         guard var past = pastUsage[key.period] else { return SlowPathResult(.holdExpired) }
@@ -231,10 +231,10 @@ struct UserTransaction {
         let isExpired = key.isExpired(at: now)
         key.status = .released
         update(name, key)
-        // An expired hold holds nothing.
+        // The hold has expired, so there is nothing to give back.
         guard !isExpired else { return released(0) }
         guard key.period == snapshot.period else {
-            // First, because the answer has the window after it.
+            // This comes first, because the answer has the window after it.
             let messages = releaseInPastPeriod(key, wasHeld: status == .held)
             return released(messages)
         }
@@ -244,7 +244,7 @@ struct UserTransaction {
             changeWindow(of: key, used: 0, held: -key.messages)
             return released(key.messages)
         }
-        // Else the count was reset since, and does not include the messages.
+        // With another generation, the count was reset since, and does not include the messages.
         guard hasUsageRow, key.generation == locked.generation else { return released(0) }
         snapshot.used = max(snapshot.used - key.countedMessages, 0)
         released += key.countedMessages
@@ -257,7 +257,7 @@ struct UserTransaction {
         SlowPathResult(Answer(user: user, status: .ok, snapshot: snapshot, released: messages, isRepeated: isRepeated))
     }
 
-    /// - Returns: how many messages were given back.
+    /// - Returns: the number of messages that were given back.
     private mutating func releaseInPastPeriod(_ key: UsedKey, wasHeld: Bool) -> Int {
         guard var past = pastUsage[key.period] else { return 0 }
         if wasHeld {
