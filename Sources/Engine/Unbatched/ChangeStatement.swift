@@ -1,20 +1,22 @@
 import Postgres
 import Usage
 
-/// An operator's change in a transaction of its own, with a number in its lane's receipt, so that it is made once.
+/// An operator's change in a transaction of its own. It has a number in its lane's receipt, so that it is made once.
 struct ChangeStatement {
     let user: UserID
     let change: OperatorChange
-    /// Nil names the service's role in the audit log.
+    /// The author in the audit log; nil means the service's role.
     let author: ChangeAuthor?
     let unknownUsersPolicy: UnknownUsersPolicy
 
-    /// Whether it also changes tables that a distributed database has on the coordinator alone: those of customers.
+    /// Whether it also changes tables of customers, which a distributed database has on the coordinator alone.
     var needsCoordinator: Bool { if case .forget = change { true } else { false } }
 
+    /// Makes the change. A change that was made before under this number is not made again.
+    ///
     /// - Returns: whether the change's key had made it before, so that this request changed nothing; and the reply to
-    ///   the commit. A change that was made before under this number is not made again.
-    /// - Throws: `StatementFailure.receiptLost` if the lane's receipt is not at this number nor at the one before.
+    ///   the commit.
+    /// - Throws: `receiptUnknown` if the lane's receipt is neither at this number nor at the one before.
     func execute(
         _ attempt: ExactlyOnceSender.Attempt,
         deadline: ContinuousClock.Instant
@@ -39,7 +41,7 @@ struct ChangeStatement {
         return (isRepeated, commit)
     }
 
-    /// Makes a change that needs no receipt, because made twice it changes no more than once.
+    /// Forgets the user. This needs no receipt, because a second execution changes nothing more.
     ///
     /// - Parameter willCommit: called before `COMMIT` is sent.
     func executeWithoutReceipt(
@@ -56,7 +58,7 @@ struct ChangeStatement {
         return try connection.query("commit", deadline: deadline)
     }
 
-    /// - Returns: what the receipt keeps as the answer.
+    /// - Returns: the answer that the receipt keeps.
     private func makeChange(
         _ attempt: ExactlyOnceSender.Attempt,
         deadline: ContinuousClock.Instant

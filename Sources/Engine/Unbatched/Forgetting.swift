@@ -2,14 +2,14 @@ import Postgres
 import Synchronization
 import Usage
 
-/// A FORGET on the coordinator of a distributed database, which a lane whose session is on a worker does not reach over
-/// that. It has a session and a thread of its own, so that the lane goes on with other users while the coordinator
-/// is silent.
+/// A FORGET on the coordinator of a distributed database, which a lane with its session on a worker cannot execute
+/// there. It has a session and a thread of its own, so that the lane goes on with other users while the coordinator is
+/// silent.
 final class Forgetting: Sendable {
     enum Outcome: Sendable {
         case made
         case failed(EngineError)
-        /// It changed nothing.
+        /// The database refused it. It changed nothing.
         case refused(PostgresError)
     }
 
@@ -18,7 +18,7 @@ final class Forgetting: Sendable {
     private let result = Mutex<Outcome?>(nil)
     private let deadline: ContinuousClock.Instant
 
-    /// Starts it.
+    /// Starts a thread that executes it.
     ///
     /// - Parameter wake: woken when there is an outcome.
     init(
@@ -35,10 +35,10 @@ final class Forgetting: Sendable {
         }
     }
 
-    /// Nil until there is one.
+    /// The outcome; nil until there is one.
     var outcome: Outcome? { result.withLock { $0 } }
 
-    /// Whether the outcome is no longer awaited.
+    /// Whether nobody awaits the outcome any more.
     func isOver(at now: ContinuousClock.Instant) -> Bool { now > deadline && outcome != nil }
 
     private func make(_ statement: ChangeStatement, over options: ConnectionOptions) -> Outcome {
@@ -64,7 +64,7 @@ final class Forgetting: Sendable {
                 case .unknown: return .failed(canBeCommitted ? .unknown : EngineError(withoutSession: error))
                 case .unavailableServer: return .failed(EngineError(withoutSession: error))
                 case .rolledBack where attempts < Forgetting.attemptsMaximum && ContinuousClock.now < deadline:
-                    // Without success, the next statement fails.
+                    // If the rollback fails, the next statement fails too.
                     try? connection.rollBack(deadline: deadline)
                 case .rolledBack, .outdatedSession, .receiptLost, .outdatedBuckets, .refused: return .refused(error)
                 }
@@ -73,7 +73,7 @@ final class Forgetting: Sendable {
     }
 }
 
-/// Those of a lane. Used by the lane's thread alone.
+/// The FORGETs of a lane. Only the lane's thread uses them.
 final class Forgettings {
     private var underWay: [ReturnAddress: (user: UserID, forgetting: Forgetting)] = [:]
 

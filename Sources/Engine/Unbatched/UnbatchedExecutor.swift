@@ -26,10 +26,10 @@ struct UnbatchedExecutor {
         laneConnection = sender.laneConnection
     }
 
-    /// Answers the request.
+    /// Executes the request and answers it.
     ///
-    /// - Returns: nil; or, if the request had no effect and is to be executed later, the answer to it if its deadline
-    ///   passes before.
+    /// - Returns: nil; or, if the request had no effect and must be executed later, the answer if its deadline passes
+    ///   before that.
     func execute(_ request: UnbatchedRequest) -> EngineError? {
         let pending = PendingUnbatchedRequest(request)
         let user = request.user
@@ -55,7 +55,7 @@ struct UnbatchedExecutor {
         return nil
     }
 
-    /// Users with a request that can be executed now and had to wait before.
+    /// The users whose request had to wait and can be executed now.
     func readyUsers() -> [UserID] { forgettings.finishedUsers() }
 
     private func deliver(_ outcome: Outcome, to pending: PendingUnbatchedRequest) {
@@ -86,13 +86,13 @@ struct UnbatchedExecutor {
 
     // MARK: Changes
 
-    /// Makes the change once, and then reads what to answer.
+    /// Makes the change once, and then reads its answer.
     private func make(
         _ statement: ChangeStatement,
         for pending: PendingUnbatchedRequest,
         deadline: ContinuousClock.Instant
     ) -> EngineError? {
-        // The function that makes the change finds the user's rows itself, so the bucket is only that of the receipt.
+        // The function that makes the change finds the user's rows itself. The bucket is only the receipt's.
         let bucket = bucket(of: pending)
         if statement.needsCoordinator, let options = laneConnection.coordinatorOptions {
             return forget(statement, for: pending, over: options)
@@ -115,7 +115,7 @@ struct UnbatchedExecutor {
 
     /// Starts a FORGET on the coordinator, or delivers its outcome.
     ///
-    /// - Returns: the answer to it if its deadline passes first.
+    /// - Returns: the answer if its deadline passes first; nil once it is answered.
     private func forget(
         _ statement: ChangeStatement,
         for pending: PendingUnbatchedRequest,
@@ -163,12 +163,12 @@ struct UnbatchedExecutor {
         case .value(let outcome): deliver(outcome, to: pending)
         case .allExpired: break
         case .effectLost: sender.delivery.fail(pending, .unknown)
-        // The change is committed under its number; what was refused is the read after it.
+        // The change is committed under its number; the database has refused the read after it.
         case .rejected(let error): sender.delivery.fail(pending, errors.engineErrorAfterEffect(for: error))
         }
     }
 
-    /// - Parameter isRepeated: the change was made before, under its key, and not now.
+    /// - Parameter isRepeated: whether the change was made before, under its key, and not now.
     private func outcome(
         of statement: ChangeStatement,
         isRepeated: Bool,
@@ -186,7 +186,7 @@ struct UnbatchedExecutor {
 
     // MARK: Reads
 
-    /// Reads again if users were moved to other buckets meanwhile, as `ReadPath` does.
+    /// Reads again if users have moved to other buckets meanwhile, as `ReadPath` does.
     private func readWhileNobodyMoves<Value>(
         on connection: Connection,
         deadline: ContinuousClock.Instant,
@@ -224,7 +224,7 @@ struct UnbatchedExecutor {
         let result = try connection.query(EmbeddedSQL.readBatch, parameters, deadline: deadline)
         guard result.rowCount == 1 else { throw PostgresError(.connectionLost, "a usage snapshot was not found") }
         guard try result.bucketsRevision() == map.revision else {
-            // The user may have been looked for in another bucket.
+            // The statement may have looked for the user in another bucket.
             try refreshBuckets(map, connection)
             return try snapshot(of: user, on: connection, deadline: deadline)
         }
@@ -234,7 +234,7 @@ struct UnbatchedExecutor {
         return try snapshots.snapshot(0, laneConnection.catalog)
     }
 
-    /// From the row of the period, which another period may have succeeded; nil where there is no row.
+    /// Reads the row of the period, which another period may have succeeded; nil if there is no row.
     private func pastUsage(
         of user: UserID,
         in period: BillingPeriod,
