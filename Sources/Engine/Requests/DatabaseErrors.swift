@@ -68,7 +68,7 @@ struct DatabaseErrors {
 extension EngineError {
     /// The answer to a request that waited for a session until its deadline.
     ///
-    /// - Parameter failure: why the last session ended, or could not be opened.
+    /// - Parameter failure: the reason why the last session ended, or could not be opened.
     init(withoutSession failure: PostgresError) {
         self =
             if failure.isAboutReachability {
@@ -81,16 +81,16 @@ extension EngineError {
     }
 }
 
-/// An application's `message_usage` may refer to a table of its users, such as Supabase's `auth.users`. A user that is
+/// An application's `message_usage` may refer to a table of its users, such as Supabase's `auth.users`. A user who is
 /// missing there cannot have a row; the request succeeds once the user is added.
 extension SQLState {
-    /// Ours: replaces a foreign key's 23503 once the table that lacks the user is known.
+    /// An error of our own, which replaces a foreign key's 23503 once the table that lacks the user is known.
     package static let unknownUser = SQLState(rawValue: "HR008")
 }
 
 extension Connection {
-    /// If a foreign key of `message_usage` refused a row, an error that names the table without the user; every other
-    /// error as it is, and this one too where the table cannot be looked up.
+    /// Explains the refusal of a row by a foreign key of `message_usage`: the returned error names the table without
+    /// the user. Every other error is returned as it is, and this one too if the table cannot be looked up.
     func explaining(_ error: PostgresError, deadline: ContinuousClock.Instant) -> PostgresError {
         guard case .server(.foreignKeyViolation) = error.kind, error.table == "public.message_usage",
             let constraint = error.constraint, isUsable
@@ -113,7 +113,7 @@ extension Connection {
 }
 
 extension PostgresError {
-    /// The request has a value that is refused, or is about an unknown user. It is not logged, because an operator can
-    /// do nothing about it.
+    /// Whether the request has a refused value, or is about an unknown user. Such an error is not logged, because an
+    /// operator can do nothing about it.
     package var isAboutRequest: Bool { sqlState?.isClass("22") == true || sqlState == .unknownUser }
 }

@@ -1,4 +1,4 @@
-/// When a request is answered at the latest, to the nanosecond.
+/// The latest time at which a request is answered, to the nanosecond.
 ///
 /// Each request has one, in every queue and batch that it passes. `ContinuousClock.Instant` would be slow there: its
 /// layout is known only at run time, so that each copy of a value that contains one calls the runtime.

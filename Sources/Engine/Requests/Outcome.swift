@@ -4,10 +4,10 @@ import Usage
 public struct ReturnAddress: Sendable, Hashable {
     /// The index that `BatchingEngine.register` has returned for the mailbox.
     public var mailboxIndex: Int { Int(storedMailboxIndex) }
-    /// Four bytes and four for the time, because an address is copied with every request and every outcome.
+    /// Four bytes here and four for the time, because an address is copied with every request and every outcome.
     private let storedMailboxIndex: Int32
-    /// When the request was received, in microseconds of the mailbox's own clock, which may wrap; 0 where its latency
-    /// is not measured. The engine does not read it.
+    /// When the request was received, in microseconds of the mailbox's own clock, which may wrap. It is 0 if the
+    /// latency is not measured. The engine does not read it.
     public var receivedAtMicroseconds: UInt32
     public var connection: Int
     public var slot: UInt64
@@ -25,16 +25,16 @@ public enum Outcome: Sendable, Equatable {
     case answer(Answer)
     /// Billing periods of one user, or of the users with the most messages.
     case periodUsages([PeriodUsage])
-    /// Executed; there is nothing to return.
+    /// The request was executed; there is nothing to return.
     case done
     case report(PeriodReport)
     case periods(AllPeriods)
-    /// From now on, changes are published.
+    /// The subscription has begun: changes are published from now on.
     case subscribed
     case failure(EngineError)
 }
 
-/// An outcome and where it is delivered.
+/// An outcome and the address to which it is delivered.
 public struct Completion: Sendable, Equatable {
     public var returnAddress: ReturnAddress
     public var outcome: Outcome
@@ -48,13 +48,13 @@ public struct Completion: Sendable, Equatable {
 /// Receives the outcomes and publications for one event loop. The outcomes of a batch arrive in one call, so that the
 /// event loop is woken once per batch.
 public protocol Mailbox: AnyObject, Sendable {
-    /// Called on a lane's thread; must not block.
+    /// Called on a lane's thread; it must not block.
     func deliver(_ completions: [Completion])
-    /// Called on the thread of `ChangePublisher`; must not block.
+    /// Called on the thread of `ChangePublisher`; it must not block.
     func publish(_ publications: [Publication])
 }
 
-/// Why a request failed.
+/// The reason why a request failed.
 public struct EngineError: Error, Sendable, Equatable {
     public enum Code: Sendable, Equatable {
         /// There was no connection to the database in time, or it answered no session; nothing was counted.
@@ -80,9 +80,9 @@ public struct EngineError: Error, Sendable, Equatable {
     public var code: Code
     /// What was wrong and what to do.
     public var message: String
-    /// When a retry may succeed, where that is known.
+    /// The time after which a retry may succeed; nil if it is unknown.
     public var retryAfterMilliseconds: Int?
-    /// No database was there: the only errors for which `when-unavailable` may allow a message.
+    /// Whether no database was there. Only after these errors may `when-unavailable` allow a message.
     public private(set) var isOutage: Bool
 
     public init(_ code: Code, _ message: String, retryAfterMilliseconds: Int? = nil) {
@@ -126,7 +126,7 @@ public struct EngineError: Error, Sendable, Equatable {
         "the database did not answer in time and the message may have been counted; sending it again is safe with the same "
             + "key only"
     )
-    /// As `unknown`, while the database answered no session.
+    /// The outcome is unknown, and the database answered no session of the process.
     static let unanswered: EngineError = {
         var error = EngineError.unknown
         error.isOutage = true

@@ -1,19 +1,19 @@
 import Usage
 
-/// What is requested for one user.
+/// An operation that is requested for one user.
 public enum EngineOperation: Sendable, Equatable {
     case batched(BatchedOperation)
-    /// Boxed, because it is rare and large.
+    /// This case is boxed, because it is rare and large.
     indirect case unbatched(UnbatchedOperation)
 }
 
-/// Executed in one statement together with those of other requests.
+/// An operation that one statement executes together with those of other requests.
 public enum BatchedOperation: Sendable, Equatable {
     /// Count this many messages, all or none; with a key, once.
     case consume(Int, key: MessageKey? = nil)
     /// Hold this many messages for some seconds.
     case reserve(Int, key: MessageKey, ttlSeconds: Int)
-    /// Count this many of the messages that a key holds, and give back the rest; nil: count all.
+    /// Count this many of the messages that a key holds, and give back the rest; nil counts all.
     case commit(Int? = nil, key: MessageKey)
     /// Give back the messages that a key holds or has counted.
     case release(MessageKey)
@@ -41,17 +41,17 @@ public enum BatchedOperation: Sendable, Equatable {
     }
 }
 
-/// Executed alone, between two batches of the user's lane.
+/// An operation that is executed alone, between two batches of the user's lane.
 public enum UnbatchedOperation: Sendable, Equatable {
     /// Read the usage of one billing period, past or current.
     case usageInPeriod(BillingPeriod)
     /// Read this many billing periods, newest first.
     case history(Int)
-    /// The author is named in the audit log; nil is the service's role.
+    /// Make an operator's change. The audit log names the author; nil means the service's role.
     case change(OperatorChange, by: ChangeAuthor?)
 }
 
-/// What an operator may change about a user.
+/// A change that an operator may make about a user.
 public enum OperatorChange: Sendable, Equatable {
     case setPlan(PlanChange)
     /// Raise the limit of the current period by this many messages, once per key.
@@ -66,9 +66,9 @@ public enum OperatorChange: Sendable, Equatable {
 
 /// The author of a change and the reason, for the audit log.
 public struct ChangeAuthor: Sendable, Equatable {
-    /// Empty: the session's role.
+    /// The actor's name; empty for the session's role.
     public var actor: String
-    /// Of a change that takes none itself.
+    /// The reason, for a change that has no member for it.
     public var reason: String?
 
     public init(actor: String, reason: String? = nil) {
@@ -77,7 +77,7 @@ public struct ChangeAuthor: Sendable, Equatable {
     }
 }
 
-/// Each operation by its own name.
+/// Constructors with each operation's own name.
 extension EngineOperation {
     public static func consume(_ messages: Int, key: MessageKey? = nil) -> Self {
         .batched(.consume(messages, key: key))
@@ -110,7 +110,7 @@ public struct Request: Sendable, Equatable {
     public var user: UserID
     public var operation: EngineOperation
     public var returnAddress: ReturnAddress
-    /// At this time the request is answered even if the database has not replied.
+    /// The time at which the request is answered even if the database has not replied.
     public var deadline: Deadline
 
     public init(user: UserID, operation: EngineOperation, returnAddress: ReturnAddress, deadline: Deadline) {
@@ -133,7 +133,7 @@ struct BatchedRequest: Sendable, Equatable {
 }
 
 extension BatchedRequest {
-    /// Nil for a request that is executed alone.
+    /// Makes it of a request; nil if the request is executed alone.
     init?(_ request: Request) {
         guard case .batched(let operation) = request.operation else { return nil }
         self.init(
@@ -176,7 +176,7 @@ struct UnbatchedRequest: Sendable, Equatable {
 }
 
 extension UnbatchedRequest {
-    /// Nil for a request that is executed together with others.
+    /// Makes it of a request; nil if the request is executed together with others.
     init?(_ request: Request) {
         guard case .unbatched(let operation) = request.operation else { return nil }
         self.init(
