@@ -1,8 +1,8 @@
 /// Counts of requests by outcome.
 public struct Activity: Sendable, Equatable {
-    /// Messages counted, each once.
+    /// The messages that were counted, each once.
     public var messages: UInt64
-    /// Requests to count or hold messages that were denied.
+    /// The requests to count or hold messages that were denied.
     public var blocked: UInt64
 
     public init(messages: UInt64 = 0, blocked: UInt64 = 0) {

@@ -4,10 +4,10 @@ import Synchronization
 
 /// Adds the lanes' counts to the day's row in `headroom.daily_activity` every few seconds, apart from the lanes.
 ///
-/// A statistic that costs no message anything: counts that are not written when the process dies are lost. So are
-/// counts of a statement whose connection breaks, because repeating it could count them twice.
+/// The statistic must cost no message anything, so it may lose counts: those that are not written when the process
+/// dies, and those of a statement whose connection breaks, because repeating it could count them twice.
 public final class ActivityRecorder: Sendable {
-    /// The time between writes, so a crash loses at most these counts.
+    /// The time between writes. A crash loses the counts of at most this time.
     public static let interval = Duration.seconds(10)
 
     private let options: ConnectionOptions
@@ -17,8 +17,8 @@ public final class ActivityRecorder: Sendable {
     private let log: RepeatedWorkLog
 
     /// - Parameters:
-    ///   - timeout: of connecting, and of the statement.
-    ///   - total: the counts since the start; called on any thread.
+    ///   - timeout: the time for connecting, and for the statement.
+    ///   - total: returns the counts since the start; called on any thread.
     public init(
         database: DatabaseTopology,
         timeout: Duration = .seconds(1),
@@ -39,7 +39,7 @@ public final class ActivityRecorder: Sendable {
 
     /// Adds the counts since the last call, by one statement. Calls must not overlap.
     ///
-    /// - Throws: when the database cannot be reached, or refuses; the next call adds the counts then.
+    /// - Throws: if the database cannot be reached, or refuses. The next call adds the counts then.
     public func record() async throws {
         let total = total()
         let difference = written.withLock { total - $0 }
@@ -78,7 +78,7 @@ public final class ActivityRecorder: Sendable {
         }
     }
 
-    /// For the shutdown, when nothing is counted any more.
+    /// Records once more at the shutdown, when nothing is counted any more. It logs a failure.
     public func recordOrLog() async {
         do {
             try await record()

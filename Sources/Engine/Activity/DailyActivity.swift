@@ -5,7 +5,7 @@ import Usage
 package struct DailyActivity: Sendable, Equatable {
     package var day: CivilDate
     package var messages: Int
-    /// Requests that were refused.
+    /// The requests that were refused.
     package var blocked: Int
 
     package init(day: CivilDate, messages: Int, blocked: Int) {
@@ -14,7 +14,7 @@ package struct DailyActivity: Sendable, Equatable {
         self.blocked = blocked
     }
 
-    /// The last `days` days, oldest first; today, by the database's clock, is the last.
+    /// Reads the last `days` days, oldest first. The last one is today, by the database's clock.
     package static func read(
         days: Int,
         on connection: Connection,
