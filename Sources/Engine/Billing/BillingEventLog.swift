@@ -2,20 +2,20 @@ import Billing
 import Postgres
 import Usage
 
-/// Lists, shows and replays recorded billing events, with the rights of the database login. Blocks; run it on a thread
-/// of its own.
+/// Lists, shows and replays recorded billing events, with the rights of the database login. It blocks; run it on a
+/// thread of its own.
 public struct BillingEventLog: ~Copyable {
     public struct Entry: Sendable {
         public var source: String
         public var id: String
-        /// As the store names it.
+        /// The type, as the store names it.
         public var type: String
         public var happenedAt: Instant
         public var receivedAt: Instant
         public var user: String?
         /// `applied`, `waiting`, `outdated`, `ignored`, `failed` or `forgotten`.
         public var outcome: String
-        /// Of a failed event: what is wrong and what to do.
+        /// What is wrong with a failed event, and what to do; nil for others.
         public var problem: String?
         public var attempts: Int
     }
@@ -39,7 +39,7 @@ public struct BillingEventLog: ~Copyable {
     private static let timeout = Duration.seconds(30)
     private let connection: Connection
 
-    /// - Throws: when the database cannot be reached.
+    /// - Throws: if the database cannot be reached.
     public init(database: DatabaseTopology) throws(PostgresError) {
         connection = try Connection.connect(.command("events", database))
     }
@@ -70,7 +70,7 @@ public struct BillingEventLog: ~Copyable {
         }
     }
 
-    /// An event as JSON, indented and in one line. Nil if there is no such event.
+    /// An event as JSON, indented and in one line; nil if there is no such event.
     public func show(_ name: Name) throws(PostgresError) -> (indented: String, compact: String)? {
         let result = try query(EmbeddedSQL.showBillingEvent, name.parameters)
         guard result.rowCount > 0 else { return nil }
@@ -79,7 +79,7 @@ public struct BillingEventLog: ~Copyable {
 
     /// The names of the events to replay: links first, then the oldest.
     ///
-    /// - Parameter name: of a single event; nil is all events, or all that failed.
+    /// - Parameter name: a single event; nil means all events, or all that failed.
     /// - Throws: also if a replay would run somebody else's triggers with the rights of a superuser.
     public func names(_ name: Name?, onlyFailed: Bool) throws(PostgresError) -> [Name] {
         try connection.execute(EmbeddedSQL.refuseUntrustedTable, deadline: .now + BillingEventLog.timeout)
@@ -104,9 +104,9 @@ public struct BillingEventLog: ~Copyable {
             ?? .failed("there is no such event")
     }
 
-    /// Links a transaction, or a customer by the store's id, with a user: see `BillingLedger`.
+    /// Links a transaction, or a customer by the store's id, with a user (`BillingLedger`).
     ///
-    /// - Parameter reason: for the audit log.
+    /// - Parameter reason: the reason for the audit log.
     /// - Throws: also if it would run somebody else's triggers with the rights of a superuser.
     public func link(
         _ source: String,

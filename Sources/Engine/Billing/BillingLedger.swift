@@ -5,8 +5,8 @@ import Usage
 /// Applies billing events: locks the customer, reads what is recorded, lets `CustomerReducer` decide, and writes the
 /// difference, each event in one transaction.
 package struct BillingLedger {
-    /// PostgreSQL aborts a transaction on a deadlock or a serialization failure (SQLSTATE class 40). The ledger then
-    /// rolls back and tries again.
+    /// The most attempts. PostgreSQL aborts a transaction on a deadlock or a serialization failure (SQLSTATE class 40),
+    /// and the ledger executes it again.
     private static let maximumAttempts = 5
 
     private static let lockAndReadCustomer = PreparedQuery(
@@ -17,7 +17,7 @@ package struct BillingLedger {
 
     let connection: Connection
     let deadline: ContinuousClock.Instant
-    /// Nil names the session's role in the audit log.
+    /// The author in the audit log; nil means the session's role.
     let author: ChangeAuthor?
 
     package init(_ connection: Connection, deadline: ContinuousClock.Instant, author: ChangeAuthor? = nil) {
@@ -51,7 +51,7 @@ package struct BillingLedger {
             do throws(PostgresError) {
                 return try attempt()
             } catch {
-                // The connection is reused for other events.
+                // The transaction is rolled back, because the connection is reused for other events.
                 if connection.isUsable { try connection.execute("rollback", deadline: deadline) }
                 guard number < BillingLedger.maximumAttempts, error.sqlState?.isClass("40") == true else {
                     throw connection.explaining(error, deadline: deadline)
@@ -61,7 +61,7 @@ package struct BillingLedger {
         }
     }
 
-    /// One transaction: `lockAndRead` begins it, and the last statement, a commit or a rollback ends it.
+    /// Executes one transaction. `lockAndRead` begins it; the last statement, a commit or a rollback, ends it.
     func attempt(
         _ event: BillingEvent,
         isReplay: Bool
@@ -82,7 +82,7 @@ package struct BillingLedger {
         return (try write(change), false)
     }
 
-    /// What an event changes, which is not recorded yet.
+    /// Computes what an event changes that is not recorded yet.
     func change(by event: BillingEvent, _ customer: RecordedCustomer) throws(PostgresError) -> CustomerChange {
         guard let now = customer.now else {
             throw PostgresError(.misuse, "headroom.lock_and_read_customer returned no time")
@@ -113,15 +113,15 @@ package struct BillingLedger {
         if let author { try connection.setActor(author, deadline: deadline) }
     }
 
-    /// The commit may have succeeded with a warning: no standby confirmed it. The event may be lost with the primary,
-    /// so its sender has to send it again.
+    /// Checks that a standby has confirmed the commit, which may have succeeded with a warning. Otherwise the event may
+    /// be lost with the primary, so its sender has to send it again.
     func requireReplicated(_ commit: QueryResult) throws(PostgresError) {
         guard !commit.isUnreplicated else { throw PostgresError(.timedOut, "no standby confirmed the event") }
     }
 
     /// Locks the customer and reads its rows.
     ///
-    /// - Parameter isFirst: begins the transaction.
+    /// - Parameter isFirst: whether this is the first statement, which begins the transaction.
     func lockAndRead(
         _ event: BillingEvent,
         isReplay: Bool,

@@ -2,13 +2,13 @@ import Billing
 import Postgres
 import Usage
 
-/// Applies recorded events again, from their stored payloads: after an operator has fixed what made them fail, or after
-/// a correction of a translation.
+/// Applies recorded events again, from their stored payloads, after an operator has fixed what made them fail, or after
+/// the correction of a translation.
 extension BillingLedger {
     /// Translates a recorded event anew and applies it, in one transaction. If it was applied before and cannot be
     /// applied now, nothing changes.
     ///
-    /// - Parameter translate: makes an event of its source and its stored payload.
+    /// - Parameter translate: makes an event of a source and its stored payload.
     /// - Returns: nil if there is no such event.
     package func replay(
         _ name: BillingEventLog.Name,
@@ -47,7 +47,7 @@ extension BillingEventLog.ReplayResult {
         }
     }
 
-    /// - Parameter answer: JSON, as `headroom.write_customer` returns it.
+    /// - Parameter answer: the JSON that `headroom.write_customer` returns.
     fileprivate init(answer: String) {
         let fields = (try? JSONValue(parsing: Array(answer.utf8))) ?? .null
         func text(_ name: String) -> String? {
@@ -58,7 +58,7 @@ extension BillingEventLog.ReplayResult {
 }
 
 extension BillingEventLog.Name {
-    /// $1 source, $2 id.
+    /// The parameters: $1 source, $2 id.
     var parameters: Parameters {
         var parameters = Parameters()
         parameters.append(text: source)

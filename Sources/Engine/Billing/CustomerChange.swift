@@ -19,7 +19,7 @@ struct CustomerChange: Encodable {
         var missingPrerequisite: String?
         var unmappedProduct: String?
         var problem: String?
-        /// The outcome of an earlier attempt.
+        /// The outcome of an earlier attempt; nil if there was none.
         var before: String?
 
         enum CodingKeys: String, CodingKey {
@@ -49,14 +49,14 @@ struct CustomerChange: Encodable {
 
     struct User: Encodable {
         var user: String
-        /// Nil if neither this nor one of the next three changed.
+        /// The day; nil if neither this nor one of the next three changed.
         var anchorDay: Int?
         var previousPlan: String?
         var storeTrialStartedAt: Instant?
         var trialUsedUpAt: Instant?
-        /// New and changed subscriptions; nil if there are none.
+        /// The new and changed subscriptions; nil if there are none.
         var subscriptions: [SubscriptionRow]?
-        /// Transactions that now belong to another user; nil if there are none.
+        /// The transactions that belong to another user now; nil if there are none.
         var removed: [String]?
 
         enum CodingKeys: String, CodingKey {
@@ -94,12 +94,12 @@ struct CustomerChange: Encodable {
 
     var event: Event
     var results: [Result]?
-    /// Users whose usage may change, in the order in which their rows are locked.
+    /// The users whose usage may change, in the order in which their rows are locked.
     var locks: [String]?
     var users: [User]?
     var purchases: [Purchase]?
     var transfers: [Transfer]?
-    /// Transfers that raised counts and, as is known now, should not have.
+    /// The transfers that raised counts and, as is known now, should not have.
     var revertedTransfers: [RecordedCustomer.Transfer]?
 
     enum CodingKeys: String, CodingKey {
@@ -109,8 +109,8 @@ struct CustomerChange: Encodable {
 
     /// - Parameters:
     ///   - incoming: the event; `recorded` is its recorded form.
-    ///   - state: reduced from the customer's events, including this one.
-    ///   - customer: the present rows of the customer.
+    ///   - state: the state that the customer's events, including this one, reduce to.
+    ///   - customer: the customer's present rows.
     init(_ incoming: BillingEvent, _ recorded: RecordedEvent, _ state: CustomerState, _ customer: RecordedCustomer) {
         let known = Set((customer.users ?? []).map(\.user))
         let result = Result(recorded.key, state.results[recorded.key], known)
@@ -209,8 +209,8 @@ struct CustomerChange: Encodable {
 }
 
 extension CustomerChange.Result {
-    /// - Parameter known: the users in `headroom.subscribers`. Of others, no UUID is stored: `forget_user` could not
-    ///   delete it.
+    /// - Parameter known: the users in `headroom.subscribers`. The UUID of another is not stored: `forget_user` could
+    ///   not delete it.
     fileprivate init(_ key: RecordedEvent.Key, _ result: EventResult?, _ known: Set<String>) {
         source = key.source
         id = key.id
@@ -233,7 +233,7 @@ extension CustomerChange.Result {
 }
 
 extension CustomerChange.User {
-    /// Nil if the user's rows need no change.
+    /// Makes the change of a user; nil if the user's rows need none.
     fileprivate init?(changing row: RecordedCustomer.User, _ state: CustomerState) {
         guard let id = UserID(row.user), let derived = state.users[id] else { return nil }
         let present = row.subscriptions ?? []

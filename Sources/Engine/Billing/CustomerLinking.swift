@@ -4,8 +4,8 @@ import Usage
 
 /// The result of linking a transaction, or a customer of a store, with a user.
 public enum CustomerLinkResult: Sendable, Equatable {
-    /// JSON: `outcome` is `applied`, or `duplicate` if it was the user's already. `events` has the number of events of
-    /// each outcome that the link gave them. The other members are those of the answer to an event.
+    /// JSON: `outcome` is `applied`, or `duplicate` if the user was the owner already. `events` has the number of
+    /// events that the link changed, by outcome. The other members are those of the answer to an event.
     case done(JSONValue)
     /// No event names the transaction or the customer.
     case notFound(String)
@@ -13,7 +13,7 @@ public enum CustomerLinkResult: Sendable, Equatable {
     /// The link would contradict the store's own events.
     case refused(String)
 
-    /// - Parameter error: of `headroom.link_customer`.
+    /// - Parameter error: an error of `headroom.link_customer`.
     fileprivate init?(_ error: PostgresError) {
         let text = [error.message, error.hint].compactMap(\.self).joined(separator: ". ")
         switch error.sqlState {
@@ -24,11 +24,11 @@ public enum CustomerLinkResult: Sendable, Equatable {
     }
 }
 
-/// Links are recorded and applied in one transaction, so that one that is refused leaves nothing.
+/// Records and applies links. Both happen in one transaction, so that a refused link leaves nothing.
 extension BillingLedger {
     /// Gives a transaction, or a customer of a store, to a user, and applies the events that waited for one.
     ///
-    /// - Parameter name: an original transaction, else the store's id of a customer.
+    /// - Parameter name: an original transaction, or else the store's id of a customer.
     package func link(
         _ source: String,
         _ name: String,
@@ -65,7 +65,7 @@ extension BillingLedger {
         }
     }
 
-    /// - Parameter isNew: recorded in this transaction. If the user is the owner already, it is dropped.
+    /// - Parameter isNew: whether this transaction recorded the link. It is dropped if the user is the owner already.
     private func finish(_ recorded: CustomerLink, isNew: Bool) throws(PostgresError) -> CustomerLinkResult {
         let customer = try lockAndRead(recorded.event, isReplay: true, isFirst: false)
         guard customer.answer == nil, let user = UserID(recorded.user) else {
@@ -99,7 +99,7 @@ extension BillingLedger {
 }
 
 extension CustomerLinkResult {
-    /// - Parameter outcomes: of the events that the link changed.
+    /// - Parameter outcomes: the outcomes of the events that the link changed.
     fileprivate static func answer(_ members: [String: JSONValue], events outcomes: [String]) -> CustomerLinkResult {
         let counts = Dictionary(grouping: outcomes) { $0 }.mapValues { JSONValue.integer(Int64($0.count)) }
         return .done(.object(members.merging(["events": .object(counts)]) { $1 }))

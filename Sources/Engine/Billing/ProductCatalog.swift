@@ -1,22 +1,22 @@
 import Postgres
 
-/// Maps the products and entitlements of stores to plans, with the rights of the database login. Blocks; run it on a
+/// Maps the products and entitlements of stores to plans, with the rights of the database login. It blocks; run it on a
 /// thread of its own.
 public struct ProductCatalog {
     /// A row of headroom.store_products, or of headroom.store_entitlements.
     public struct Mapping: Sendable, Equatable {
         public var source: String
-        /// Nil for an entitlement.
+        /// The product; nil for an entitlement.
         public var product: String?
         public var entitlement: String?
         public var plan: String?
-        /// Nil means `trial`, in `map`.
+        /// The plan of a trial; nil means `trial`, in `map`.
         public var trialPlan: String?
-        /// Nil means `plan`.
+        /// The plan of an introductory offer; nil means `plan`.
         public var introPlan: String?
-        /// Messages per unit of a one-time purchase.
+        /// The messages per unit of a one-time purchase.
         public var messages: Int?
-        /// How long the plan of a one-time purchase lasts; nil means for good.
+        /// The days for which the plan of a one-time purchase lasts; nil means for good.
         public var days: Int?
 
         public init(

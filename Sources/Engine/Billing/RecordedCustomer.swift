@@ -48,7 +48,7 @@ struct RecordedCustomer: Decodable {
         var previousPlan: String?
         var storeTrialStartedAt: Instant?
         var subscriptions: [SubscriptionRow]?
-        /// Not of a store.
+        /// The subscriptions that no store reported.
         var otherSubscriptions: [SubscriptionRow]?
 
         enum CodingKeys: String, CodingKey {
@@ -80,7 +80,7 @@ struct RecordedCustomer: Decodable {
             case isRefunded = "is_refunded"
         }
 
-        /// What a purchase is compared by.
+        /// The values by which purchases are compared.
         struct State: Hashable {
             @ExactText var source: String
             @ExactText var transaction: String
@@ -121,11 +121,11 @@ struct RecordedCustomer: Decodable {
         }
     }
 
-    /// The answer, if the event was applied before. All other fields are then nil.
+    /// The answer, if the event was applied before. All other fields are nil then.
     var answer: JSONValue?
     var now: Instant?
     var id: Int64?
-    /// The event's outcome of an earlier attempt.
+    /// The event's outcome in an earlier attempt; nil if there was none.
     var before: String?
     var receivedAt: Instant?
     var appliedAt: Instant?
@@ -148,7 +148,7 @@ struct RecordedCustomer: Decodable {
         case products, entitlements
     }
 
-    /// - Throws: when a row holds an invalid value, for instance an infinite instant.
+    /// - Throws: if a row holds an invalid value, for instance an infinite instant.
     init(json: String) throws(PostgresError) {
         do {
             self = try JSONDecoder().decode(RecordedCustomer.self, from: Data(json.utf8))
@@ -180,7 +180,7 @@ extension RecordedCustomer {
         Dictionary((plans ?? []).compactMap { row in row.allowance.map { (row.plan, $0) } }) { $1 }
     }
 
-    /// A plan that an effect names and that does not exist: an operator may have misspelled it.
+    /// A plan that an effect names and that does not exist, because an operator may have misspelled it; else nil.
     func unknownPlan(in effects: [BillingEffect]) -> String? {
         let names = Set((plans ?? []).map(\.plan))
         return effects.flatMap { [$0.plan, $0.nextPlan] }.compactMap { $0 }.first { !names.contains($0) }
@@ -205,7 +205,7 @@ extension RecordedCustomer {
 
 extension RecordedCustomer.Event {
     fileprivate var recorded: RecordedEvent {
-        // Reduce again: the missing user may be known now, or the time may have come.
+        // The event is reduced again, because the missing user may be known now, or the time may have come.
         let stored: BillingProblem? =
             switch missingPrerequisite {
             case "user", "time": nil

@@ -2,7 +2,7 @@ import Billing
 import Postgres
 import Usage
 
-/// What happens to an event whose effect the database refuses.
+/// Records an event whose effect the database refuses.
 ///
 /// Its sender would repeat it for some days with the same result, and then it would be lost: a paid purchase, for
 /// instance. So it is recorded as failed, in a transaction of its own, and an operator replays it once the cause is
@@ -47,13 +47,14 @@ extension BillingLedger {
 }
 
 extension PostgresError {
-    /// A message of somebody else's trigger may have any length.
+    /// The most characters of a problem. The message of somebody else's trigger may have any length.
     private static let problemLengthMaximum = 1_000
 
     /// Whether the error is about the event's effect: a value out of range, a constraint, an exception of a function or
-    /// of somebody else's trigger. False for a fault of the installation, such as a missing right.
+    /// of somebody else's trigger. A fault of the installation, such as a missing right, is none.
     fileprivate var isAboutEffect: Bool {
-        // Data and integrity, cardinality, limits, triggers, checked views, routines, PL/pgSQL; ours.
+        // These classes are data and integrity, cardinality, limits, triggers, checked views, routines, PL/pgSQL, and
+        // our own.
         ["22", "23", "21", "54", "09", "27", "44", "38", "39", "P0", "HR"].contains { sqlState?.isClass($0) == true }
     }
 
@@ -66,7 +67,7 @@ extension PostgresError {
 }
 
 extension CustomerChange.Event {
-    /// An event that is recorded as failed, without its effects.
+    /// Makes an event that is recorded as failed, without its effects.
     fileprivate init(_ event: BillingEvent, problem: String) {
         self.init(
             source: event.source.rawValue,

@@ -48,10 +48,10 @@ struct SubscriptionRow: Codable, Equatable {
         case store, renews, price, currency
     }
 
-    /// The transaction as it is compared.
+    /// The transaction, as texts are compared.
     var name: ExactText { _originalTransactionId }
 
-    /// Nil if no plan is known yet: such a subscription has no row.
+    /// Makes the row of a subscription; nil if its plan is unknown, because such a subscription has no row.
     init?(_ subscription: StoreSubscription, of user: UserID) {
         guard let plan = subscription.plan else { return nil }
         userId = user.description
