@@ -4,26 +4,26 @@ import Usage
 /// A part of the database. The rows of a user are all in one bucket, and so are those of a batch.
 typealias Bucket = Int16
 
-/// Which bucket each user belongs to, as a row of `headroom.bucket_map` says.
+/// The bucket of each user, as in a row of `headroom.bucket_map`.
 ///
 /// The last bits of a user's hash are the user's slot, and each slot has a bucket. While a database is being divided,
 /// only users whose first bits are below `moved` are in the bucket of their slot; the others are still in bucket 0.
 struct BucketMap: Equatable, Sendable {
-    /// By slot. Their number is a power of two.
+    /// The bucket of each slot. Their number is a power of two.
     let buckets: [Bucket]
     let moved: Int
-    /// Grows with each change of the map.
+    /// A number that grows with each change of the map.
     let revision: Int32
-    /// By slot: numbers from 0 of the buckets, as `ordinal(of:)` returns them.
+    /// The ordinal of each slot's bucket, as `ordinal(of:)` returns it. Ordinals begin at 0.
     private let ordinals: [Int]
-    /// Buckets in which there may be users.
+    /// The number of buckets in which there may be users.
     let bucketCount: Int
-    /// Whether there is one bucket, which makes every user's the same.
+    /// Whether there is one bucket, which all users have.
     let isSingle: Bool
 
-    /// `moved` once everybody is in the bucket of their slot.
+    /// The value of `moved` once all users are in the buckets of their slots.
     static let movedMaximum = 4_096
-    /// A database that was never divided; nothing was read yet.
+    /// The map of a database that was never divided, before one was read.
     static let undivided = BucketMap(buckets: [0], moved: movedMaximum, revision: -1)
 
     init(buckets: [Bucket], moved: Int, revision: Int32) {
@@ -66,7 +66,7 @@ struct BucketMap: Equatable, Sendable {
     /// The number of buckets, once the division has ended; 1 until then.
     var settledCount: Int { isSettled ? buckets.count : 1 }
 
-    /// One that a lane will most likely use.
+    /// A bucket that a lane will most likely use.
     func bucket(ofLane lane: Int) -> Bucket { isSettled ? buckets[lane % buckets.count] : 0 }
 
     func bucket(of user: UserID) -> Bucket {
@@ -74,18 +74,18 @@ struct BucketMap: Equatable, Sendable {
         return slot(of: user).map { buckets[$0] } ?? 0
     }
 
-    /// As `bucket(of:)`, as a number below `bucketCount`.
+    /// The ordinal of the user's bucket, below `bucketCount`.
     func ordinal(of user: UserID) -> Int {
         if isSingle { return 0 }
         return slot(of: user).map { ordinals[$0] } ?? 0
     }
 
-    /// As `ordinal(of:)`, of all buckets that users of one of the units of `LaneRoutes` may be in.
+    /// The ordinals of all buckets in which users of a unit (`LaneRoutes`) may be.
     func ordinals(ofUnit unit: Int) -> Set<Int> {
         Set([ordinals[unit & (buckets.count - 1)]] + (isSettled ? [] : [0]))
     }
 
-    /// Nil for a user who is still in bucket 0.
+    /// The slot of the user; nil for a user who is still in bucket 0.
     private func slot(of user: UserID) -> Int? {
         let hash = user.hash
         return Int(hash >> 52) < moved ? Int(hash & UInt64(buckets.count - 1)) : nil

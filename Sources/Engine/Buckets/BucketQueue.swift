@@ -1,36 +1,36 @@
 import DequeModule
 
-/// The requests of one bucket that wait for a lane. No I/O; part of `LaneQueue`.
+/// The requests of one bucket that wait for a lane. It does no I/O; it is a part of `LaneQueue`.
 ///
 /// Requests that fit into the bucket's next batch wait in one queue. Once it is full, each connection has a queue of
 /// its own, and the connections take turns (`FairQueue`), so that one with many requests does not delay the others.
 struct BucketQueue {
-    /// Requests for the next batch, which they all fit into; executed before those of `connections`.
+    /// The requests of the next batch, which has room for all of them. They are executed before those of `connections`.
     private var next: Deque<BatchedRequest> = []
     private var connections = FairQueue()
     private var lastWasUnbatched = false
     private let batchMaximum: Int
 
-    /// - Parameter batchMaximum: requests in one batch at most.
+    /// - Parameter batchMaximum: the most requests in one batch.
     init(batchMaximum: Int) {
         self.batchMaximum = batchMaximum
     }
 
     var count: Int { next.count + connections.count }
     var isEmpty: Bool { next.isEmpty && connections.isEmpty }
-    /// Connections with requests that do not fit into the next batch.
+    /// The number of connections with requests that do not fit into the next batch.
     var connectionCount: Int { connections.connectionCount }
 
-    /// How many such requests this request's connection has.
+    /// The number of such requests that this request's connection has.
     func count(ofConnectionOf request: Request) -> Int { connections.count(ofConnectionOf: request) }
 
-    /// - Returns: whether none waited before.
+    /// - Returns: whether no request waited before.
     mutating func append(_ request: Request) -> Bool {
         let wasEmpty = isEmpty
         // Requests behind an unbatched one must not overtake it.
         if connections.isEmpty, next.count < batchMaximum, let batched = BatchedRequest(request) {
             if let last = next.last, batched.deadline < last.deadline {
-                // Handed over by another lane, and older than some that wait.
+                // Another lane has handed the request over, and it is older than some that wait.
                 next.insert(batched, at: next.firstIndex { batched.deadline < $0.deadline } ?? next.count)
             } else {
                 next.append(batched)
@@ -41,14 +41,15 @@ struct BucketQueue {
         return wasEmpty
     }
 
-    /// As `append(_:)` for each.
+    /// Appends each request; see `append(_:)`.
     mutating func append(_ requests: [Request]) -> Bool {
         let wasEmpty = isEmpty
         for request in requests { _ = append(request) }
         return wasEmpty
     }
 
-    /// Unbatched requests and batches alternate, so that neither waits for many of the other. Nil if nothing waits.
+    /// Takes a batch or an unbatched request in turn, so that neither waits for many of the other. Nil if nothing
+    /// waits.
     mutating func take(atMost limit: Int) -> LaneQueue.Work? {
         if next.isEmpty, !lastWasUnbatched, let unbatched = takeUnbatched() { return unbatched }
         var batch = Array(next.prefix(limit))

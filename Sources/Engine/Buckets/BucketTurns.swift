@@ -1,21 +1,21 @@
-/// Whose turn it is among the buckets with waiting requests. No I/O; part of `LaneQueue`.
+/// The turns of the buckets with waiting requests. It does no I/O; it is a part of `LaneQueue`.
 ///
 /// A batch is about one bucket, and costs hardly more with many requests than with few. So the fullest bucket has the
 /// next turn, as long as each of the others can still have its own within as many batches as there are such buckets.
 struct BucketTurns {
     private struct Waiting {
         var bucket: Int
-        /// How many batches of other buckets have begun since this one began to wait.
+        /// The number of other buckets' batches that have begun since this bucket began to wait.
         var passedOver = 0
     }
 
-    /// The one that has waited longest is first.
+    /// The waiting buckets; the one that has waited longest is first.
     private var waiting: [Waiting] = []
 
     var count: Int { waiting.count }
     var buckets: some Sequence<Int> { waiting.lazy.map(\.bucket) }
 
-    /// A bucket that was empty has requests.
+    /// Adds a bucket that was empty and has requests now.
     mutating func append(_ bucket: Int) {
         waiting.append(Waiting(bucket: bucket))
     }
@@ -45,7 +45,7 @@ struct BucketTurns {
         return true
     }
 
-    /// A bucket is empty, because its requests have expired.
+    /// Removes a bucket that is empty, because its requests have expired.
     mutating func remove(_ bucket: Int) {
         waiting.removeAll { $0.bucket == bucket }
     }

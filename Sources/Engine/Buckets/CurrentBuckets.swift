@@ -4,13 +4,13 @@ import Synchronization
 /// The map of buckets by which all lanes group their requests: the newest one that any of their sessions has read.
 final class CurrentBuckets: Sendable {
     private let map = Mutex(BucketMap.undivided)
-    /// That of `map`, so that a lane finds out at the price of a load that nothing has changed.
+    /// The revision of `map`. With one load, a lane finds out that it has not changed.
     private let revision = Atomic<Int32>(BucketMap.undivided.revision)
-    /// Locked while a session reads the map; `map` is not.
+    /// Locked while a session reads the map, unlike `map`.
     private let reading = Mutex(())
     private let observer: @Sendable (BucketMap) -> Void
 
-    /// - Parameter observer: is called with each new map, by the thread that has read it.
+    /// - Parameter observer: called with each new map, by the thread that has read it.
     init(observer: @escaping @Sendable (BucketMap) -> Void = { _ in }) {
         self.observer = observer
     }
@@ -19,7 +19,7 @@ final class CurrentBuckets: Sendable {
 
     func isOutdated(_ other: BucketMap) -> Bool { revision.load(ordering: .acquiring) != other.revision }
 
-    /// Takes over what a new session has read, unless another has read a later map meanwhile.
+    /// Takes over the map that a new session has read, unless another has read a later one meanwhile.
     func note(_ newest: BucketMap) {
         replace(with: newest) { newest.revision > $0.revision }
     }
@@ -46,7 +46,7 @@ final class CurrentBuckets: Sendable {
         if let failure { throw failure }
     }
 
-    /// Under the lock, so that the observer sees the maps in their order.
+    /// Replaces the map under its lock, so that the observer sees the maps in their order.
     private func replace(with newest: BucketMap, where isOther: (BucketMap) -> Bool) {
         map.withLock { map in
             guard isOther(map) else { return }

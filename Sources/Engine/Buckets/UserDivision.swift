@@ -8,18 +8,18 @@ import Postgres
 public struct UserDivision: Sendable {
     /// How far a division has come.
     public struct Progress: Sendable {
-        /// Parts of the users' hashes, of `partsMaximum`.
+        /// The moved parts of the users' hashes, out of `partsMaximum`.
         public var parts: Int
         public var rows: Int
-        /// The longest step: for so long nothing was counted.
+        /// The longest step. Nothing was counted for that time.
         public var longestStep: Duration
     }
 
-    /// What a division will do.
+    /// What a division is going to do.
     public struct Plan: Sendable {
-        /// How many buckets there will be.
+        /// The number of buckets that there will be.
         public var buckets: Int
-        /// Parts that have moved already.
+        /// The parts that have moved already.
         public var parts: Int
         public var tables: [Table]
 
@@ -29,16 +29,16 @@ public struct UserDivision: Sendable {
     /// A table whose rows are divided.
     public struct Table: Sendable {
         public var name: String
-        /// As PostgreSQL estimates them.
+        /// The number of rows, as PostgreSQL estimates it.
         public var rows: Int
         /// The index by which users are found meanwhile, in the table's schema.
         fileprivate var partIndex: String
         fileprivate var hasIndex: Bool
-        /// False if its creation was interrupted.
+        /// Whether the index can be used. It cannot if its creation was interrupted.
         fileprivate var hasValidIndex: Bool
     }
 
-    /// Why a division is not begun.
+    /// The reason why a division is not begun.
     public enum Refusal: Error, Sendable, CustomStringConvertible {
         /// The database is divided into another number of buckets already, which cannot be changed.
         case hasOtherBuckets(Int)
@@ -53,22 +53,22 @@ public struct UserDivision: Sendable {
     private static let usualBuckets = 64
 
     public static let partsMaximum = BucketMap.movedMaximum
-    /// Measured beside a load on two cores, pauses included. For estimates.
+    /// A rate for estimates. It was measured beside a load on two cores, with the pauses.
     public static let usualRowsPerSecond = 20_000
-    /// How long a step should take.
+    /// The time that a step should take.
     private static let stepDuration = Duration.milliseconds(100)
 
     private let database: DatabaseTopology
-    /// Nil for those that there are, or the usual number.
+    /// The number of buckets to make; nil for the present number, or the usual one.
     private let buckets: Int?
 
-    /// - Parameter buckets: a power of two from 2 to 1024. Nil is the number of a database that is divided, else 64.
+    /// - Parameter buckets: a power of two from 2 to 1024; nil for the number of a divided database, else 64.
     public init(_ database: DatabaseTopology, into buckets: Int?) {
         self.database = database
         self.buckets = buckets
     }
 
-    /// What `run` would do. Changes nothing. Blocks.
+    /// Computes what `run` would do, and changes nothing. It blocks.
     public func plan() throws -> Plan {
         let connection = try connect()
         defer { connection.close() }
@@ -80,7 +80,7 @@ public struct UserDivision: Sendable {
         )
     }
 
-    /// Divides the database, or does nothing if it is divided. Blocks.
+    /// Divides the database, or does nothing if it is divided. It blocks.
     ///
     /// - Parameter report: called before the first step and after each; not at all if the database is divided.
     /// - Returns: the number of buckets.
@@ -129,13 +129,13 @@ public struct UserDivision: Sendable {
             progress.longestStep = max(progress.longestStep, duration)
             report(progress)
             size.adapt(to: duration)
-            // Messages that have waited are counted before the next step.
+            // The messages that have waited are counted before the next step.
             RetriedTransaction.sleep(duration)
         }
     }
 
-    /// How many parts a step moves. Twice as many as before at most, so that one quick step does not make the next one
-    /// long.
+    /// The number of parts that a step moves. It at most doubles from step to step, so that one quick step does not
+    /// make the next one long.
     ///
     /// A step also takes a time that does not depend on its size, for locks and the commit. Where that alone is too
     /// long, as on a busy machine, small steps would never end, and hold up as many messages each.
@@ -155,7 +155,7 @@ public struct UserDivision: Sendable {
                 // More parts took hardly longer.
                 grow()
             } else if parts == 1 && before.parts == 1 {
-                // Tries whether more take longer.
+                // A larger step shows whether more parts take longer.
                 grow()
             } else {
                 parts = max(1, parts / 2)
@@ -186,7 +186,7 @@ public struct UserDivision: Sendable {
         return tables
     }
 
-    /// Without blocking anybody, so each outside a transaction.
+    /// Creates the indexes without blocking anybody, which is possible only outside of a transaction.
     private func createIndexes(_ connection: Connection) throws(PostgresError) {
         for table in try tables(connection) where !table.hasValidIndex {
             if table.hasIndex { try dropIndex(of: table, connection) }
