@@ -6,9 +6,9 @@ import Usage
 /// batches.
 struct ChangePoll {
     enum Step {
-        /// Something was read; more may be there.
+        /// Something was read, and there may be more.
         case progress([Publication])
-        /// Nothing to do until then.
+        /// There is nothing to do before this instant.
         case rest(until: ContinuousClock.Instant)
     }
 
@@ -25,14 +25,14 @@ struct ChangePoll {
     /// The users that this round has not compared yet.
     private var remaining: ArraySlice<(user: UserID, fingerprint: String)> = []
     private var isInRound = false
-    /// Users in the next statement: half as many after one that took too long, and more again after fast ones.
+    /// The number of users in the next statement. It is halved after one that took too long, and grows after fast ones.
     private var size = ChangePublisher.batchMaximum
-    /// Publications of users that were read before an error.
+    /// The publications of users that were read before an error.
     private var unpublished: [Publication] = []
     private var nextRoundAt = ContinuousClock.now
-    /// Time spent on statements since the last rest.
+    /// The time spent on statements since the last rest.
     private var worked = Duration.zero
-    /// Changes are published within about twice this time, whatever the number of users.
+    /// The longest rest. Changes are published within about twice this time, whatever the number of users.
     private static let longestRest = Duration.seconds(1)
 
     static let statements: [PreparedQuery] = [
@@ -54,7 +54,7 @@ struct ChangePoll {
         self.logger = logger
     }
 
-    /// The connection is lost, or there are no subscribers: the next round compares all users.
+    /// Lets the next round compare all users, because the connection is lost, or there are no subscribers.
     mutating func reset() {
         snapshot = nil
         remaining = []
@@ -86,7 +86,7 @@ struct ChangePoll {
         return .progress([])
     }
 
-    /// These statements are short, so each has the deadline of a request that arrives when it starts.
+    /// The deadline of a statement: that of a request which arrives now, because these statements are as short.
     private func deadline() -> () -> ContinuousClock.Instant? {
         let deadline = ContinuousClock.now + configuration.requestTimeout
         return { deadline }
@@ -96,7 +96,7 @@ struct ChangePoll {
         let clock = try session.query(.pollClock, deadline: deadline()).firstRow
         let now = try clock.instant("observed_at")
         let visible = try clock.text("snapshot")
-        // Null if an operator has deleted the only row.
+        // The revision is null if an operator has deleted the only row.
         let revision = try clock.int32OrNil("plan_revision")
         refreshWords(seen: try clock.int32OrNil("words_revision"))
         if planRevision != revision {
@@ -105,13 +105,13 @@ struct ChangePoll {
         } else {
             list.markStale(list.due(at: now))
         }
-        // In a distributed database it is that of the coordinator, and others write the rows.
+        // In a distributed database the snapshot is the coordinator's, and other servers write the rows.
         if snapshot != visible || isDistributed { remaining = list.fingerprints[...] }
         snapshot = visible
         isInRound = true
     }
 
-    /// Messages of subscriptions are written with words of this round at least.
+    /// Reads the words if necessary. Messages of subscriptions are written with words of this round, or newer ones.
     private func refreshWords(seen revision: Int?) {
         guard let seen = revision.map({ Int32(clamping: $0) }), words.isOutdated(seen),
             let connection = session.connection
@@ -142,7 +142,7 @@ struct ChangePoll {
         remaining = remaining.dropFirst(batch.count)
     }
 
-    /// A statement of this many users has failed. If it took too long, the next one has half as many.
+    /// Halves the size after a statement of this many users has failed, if it took too long.
     ///
     /// - Throws: the error, unless the next statement may follow over the same connection.
     private mutating func shrink(_ count: Int, after error: PostgresError) throws(PostgresError) {
@@ -151,7 +151,7 @@ struct ChangePoll {
         guard count > 1, session.connection?.isUsable == true else { throw error }
     }
 
-    /// Only after a statement that took so short that one with twice as many users does not take too long.
+    /// Doubles the size after a statement that was so short that one with twice as many users does not take too long.
     private mutating func grow(after count: Int, since started: ContinuousClock.Instant) {
         guard count >= size, ContinuousClock.now - started < configuration.requestTimeout / 4 else { return }
         size = min(size * 2, ChangePublisher.batchMaximum)
@@ -166,7 +166,7 @@ struct ChangePoll {
             grow(after: taken.count, since: started)
         } catch {
             if taken.count == 1, error.kind == .server(.queryCanceled) {
-                // The others go on. If the user has subscribers, the next round finds the change again.
+                // The other users go on. If this one has subscribers, the next round finds the change again.
                 return list.fail(taken[0].user, .late)
             }
             list.putBack(taken)

@@ -6,11 +6,11 @@ import Usage
 /// Publishes changes of users' snapshots to subscribed connections, wherever a change was made: on a connection and a
 /// thread of its own, it polls the database for rows that were written since the last poll.
 ///
-/// Why it polls and does not listen: docs/decisions/0011-changes-by-polling.md.
+/// docs/decisions/0011-changes-by-polling.md has the reason why it polls and does not listen.
 public final class ChangePublisher: Sendable {
-    /// At most this many users have subscribers, over all connections.
+    /// The most users with subscribers, over all connections.
     static let usersMaximum = 100_000
-    /// Users per statement. A statement holds a database snapshot, so it has to be short.
+    /// The most users in a statement. It holds a database snapshot, so it has to be short.
     static let batchMaximum = 512
     /// A pause is at least this many times as long as the work before it: a fifth of a core of the database at most.
     static let restPerWork = 4
@@ -50,14 +50,14 @@ public final class ChangePublisher: Sendable {
 
     // MARK: From any thread
 
-    /// The outcome is delivered through the mailbox; publications follow it.
+    /// Subscribes. The outcome is delivered through the mailbox; publications follow it.
     public func subscribe(_ request: SubscribeRequest) { enqueue(.subscribe(request)) }
 
     public func unsubscribe(_ users: [UserID], _ subscriber: ChangeSubscriber) {
         enqueue(.unsubscribe(users, subscriber))
     }
 
-    /// The connection is closed.
+    /// Ends all subscriptions of a connection that is closed.
     public func disconnect(_ subscriber: ChangeSubscriber) { enqueue(.disconnect(subscriber)) }
 
     /// Ends `run`. Waiting requests fail.
@@ -107,7 +107,7 @@ public final class ChangePublisher: Sendable {
             }
             session.advance()
             guard session.connection != nil else {
-                // Changes made meanwhile are found once the database is back.
+                // The changes that are made meanwhile are found once the database is back.
                 poll.reset()
                 _ = wake.sleep(orUntilReadable: -1, until: earliest(session.retryAt, list.nextDeadline))
                 continue

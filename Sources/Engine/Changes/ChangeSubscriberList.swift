@@ -1,37 +1,37 @@
 import DequeModule
 import Usage
 
-/// The users whose changes connections subscribe to, with the newest observation of each. No I/O inside; used by the
-/// change publisher's thread alone.
+/// The users whose changes connections subscribe to, with the newest observation of each. It does no I/O; only the
+/// change publisher's thread uses it.
 ///
 /// A user is read once for all subscribers, and each change is published once to each of them.
 struct ChangeSubscriberList {
     /// A user's state as it was read from the database.
     struct Observation: Equatable {
         var snapshot: UsageSnapshot
-        /// Differs once the user's rows are written again.
+        /// A text that differs once the user's rows are written again.
         var fingerprint: String
-        /// When the snapshot changes although no row does; nil for never.
+        /// When the snapshot changes although no row does; nil means never.
         var changesAt: Instant?
     }
 
     private struct Entry {
         var subscribers: Set<ChangeSubscriber> = []
-        /// Nil until the user is read for the first time.
+        /// The newest observation; nil until the user is read for the first time.
         var observation: Observation?
     }
 
     private var users: [UserID: Entry] = [:]
     private var bySubscriber: [ChangeSubscriber: Set<UserID>] = [:]
-    /// Requests that wait until each of their users is read for the first time.
+    /// The requests that wait until each of their users is read for the first time.
     private var pending: [SubscribeRequest] = []
-    /// Outcomes of requests for a user that cannot be read.
+    /// The outcomes of requests for a user that cannot be read.
     private var failed: [Completion] = []
-    /// Users to read: never read, or changed since. Some may have no subscriber any more.
+    /// The users to read, because they were never read or have changed. Some may have no subscriber any more.
     private var stale: Deque<UserID> = []
     private let usersMaximum: Int
 
-    /// - Parameter usersMaximum: users with subscribers at most, about 500 bytes each.
+    /// - Parameter usersMaximum: the most users with subscribers, about 500 bytes each.
     init(usersMaximum: Int) {
         self.usersMaximum = usersMaximum
     }
@@ -73,7 +73,7 @@ struct ChangeSubscriberList {
         if users[user]?.subscribers.isEmpty == true { users[user] = nil }
     }
 
-    /// The connection is closed: its requests need no outcome.
+    /// Removes a closed connection. Its requests need no outcome.
     mutating func disconnect(_ subscriber: ChangeSubscriber) {
         for user in bySubscriber[subscriber] ?? [] { unsubscribe(user, subscriber) }
         pending.removeAll { $0.subscriber == subscriber }
@@ -90,8 +90,8 @@ struct ChangeSubscriberList {
         return giveUp(.subscribeFailed) { $0.deadline <= now }
     }
 
-    /// A row of the user cannot be read. Requests that wait for it fail; existing subscribers get the next change once
-    /// the row can be read again.
+    /// Fails the requests that wait for a user whose row cannot be read. Existing subscribers get the next change once
+    /// it can be read again.
     mutating func fail(_ user: UserID, _ error: EngineError) {
         failed += giveUp(error) { $0.users.contains(user) }
     }
@@ -112,7 +112,7 @@ struct ChangeSubscriberList {
         pending.contains { $0.subscriber == subscriber && $0.users.contains(user) }
     }
 
-    /// The publisher stops: all waiting requests fail.
+    /// Fails all waiting requests, because the publisher stops.
     mutating func failAll() -> [Completion] {
         defer { pending.removeAll() }
         return ChangeSubscriberList.failures(pending, .subscribeFailed)
@@ -139,7 +139,7 @@ struct ChangeSubscriberList {
         for (user, _) in taken.reversed() { stale.prepend(user) }
     }
 
-    /// These users have changed, or may have.
+    /// Marks users to be read, because they have changed, or may have.
     mutating func markStale(_ changed: some Sequence<UserID>) {
         stale.append(contentsOf: changed)
     }
@@ -148,14 +148,14 @@ struct ChangeSubscriberList {
         stale = Deque(users.keys)
     }
 
-    /// Users whose snapshot the passing of time has changed.
+    /// The users whose snapshot has changed by the passing of time.
     func due(at now: Instant) -> [UserID] {
         users.compactMap { user, entry in
             entry.observation?.changesAt.map { $0 <= now } == true ? user : nil
         }
     }
 
-    /// All users that were read.
+    /// All users that were read, with their fingerprints.
     var fingerprints: [(user: UserID, fingerprint: String)] {
         users.compactMap { user, entry in entry.observation.map { (user, $0.fingerprint) } }
     }

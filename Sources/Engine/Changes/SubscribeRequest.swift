@@ -18,7 +18,7 @@ public struct SubscribeRequest: Sendable, Equatable {
     }
 }
 
-/// A connection that subscribes to users: the mailbox of its event loop, and its number there.
+/// A connection that subscribes to users: the index of its mailbox, and its id there.
 public struct ChangeSubscriber: Sendable, Hashable {
     public var mailboxIndex: Int
     public var connection: Int
