@@ -1,7 +1,7 @@
 import Postgres
 import Usage
 
-/// Reads the audit trail of a user. Blocks; run it on a thread of its own.
+/// Reads the audit trail of a user. It blocks; run it on a thread of its own.
 public struct AuditTrailReader {
     public struct Event: Sendable, Equatable {
         public var at: Instant

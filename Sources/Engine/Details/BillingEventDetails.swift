@@ -4,16 +4,16 @@ import Usage
 /// One recorded billing event.
 package struct BillingEventDetails: Sendable, Equatable {
     package var name: BillingEventLog.Name
-    /// As the store names it.
+    /// The type, as the store names it.
     package var type: String
     package var happenedAt: Instant
     package var receivedAt: Instant
-    /// Nil if the event names no known user.
+    /// The user; nil if the event names no known one.
     package var user: UserID?
     package var outcome: String
-    /// Of a failed event: what is wrong and what to do.
+    /// What is wrong with a failed event, and what to do; nil for others.
     package var problem: String?
-    /// False after the event's contents were pruned or forgotten: it cannot be applied again then.
+    /// Whether the event can be applied again, which needs its contents. They may have been pruned or forgotten.
     package var hasPayload: Bool
 
     package init(

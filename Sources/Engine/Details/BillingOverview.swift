@@ -5,10 +5,10 @@ import Usage
 package struct BillingOverview: Sendable, Equatable {
     package struct FailedEvent: Sendable, Equatable {
         package var name: BillingEventLog.Name
-        /// As the store names it.
+        /// The type, as the store names it.
         package var type: String
         package var receivedAt: Instant
-        /// Nil if the event names no known user.
+        /// The user; nil if the event names no known one.
         package var user: UserID?
         /// What is wrong and what to do.
         package var problem: String
@@ -31,11 +31,11 @@ package struct BillingOverview: Sendable, Equatable {
     /// Failed events are counted up to this number, so that counting many of them is not slow.
     package static let failedCountMaximum = 10_000
 
-    /// By name.
+    /// The plans, by name.
     package var plans: [Plan]
-    /// Newest first.
+    /// The failed events, newest first.
     package var failedEvents: [FailedEvent]
-    /// `failedCountMaximum` means that there may be more.
+    /// The number of failed events; there may be more if it is `failedCountMaximum`.
     package var failedCount: Int
 
     package init(plans: [Plan] = [], failedEvents: [FailedEvent] = [], failedCount: Int = 0) {
@@ -44,7 +44,7 @@ package struct BillingOverview: Sendable, Equatable {
         self.failedCount = failedCount
     }
 
-    /// - Parameter limit: of the list of failed events.
+    /// - Parameter limit: the most failed events in the list.
     package static func read(
         limit: Int,
         on connection: Connection,

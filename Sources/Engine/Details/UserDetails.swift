@@ -24,12 +24,12 @@ package struct UserDetails: Sendable, Equatable {
     package struct Event: Sendable, Equatable {
         package var at: Instant
         package var name: BillingEventLog.Name
-        /// As the store names it.
+        /// The type, as the store names it.
         package var type: String
         package var outcome: String
         /// The change that the event made, or the plan and state that the user has by it.
         package var detail: String?
-        /// Why it could not be applied.
+        /// The reason why it could not be applied; nil if it was.
         package var problem: String?
 
         package init(
@@ -49,7 +49,7 @@ package struct UserDetails: Sendable, Equatable {
         }
     }
 
-    /// Each newest first.
+    /// The subscriptions, newest first, as are the events and the changes.
     package var subscriptions: [Subscription]
     package var events: [Event]
     package var changes: [AuditTrailReader.Event]
@@ -64,7 +64,7 @@ package struct UserDetails: Sendable, Equatable {
 }
 
 extension UserDetails {
-    /// Reads them in a session of its own, each list up to `limit`. Only indexes on the user are used.
+    /// Reads the details in a session of its own, each list up to `limit`. Only indexes on the user are used.
     package static func read(
         of user: UserID,
         limit: Int,

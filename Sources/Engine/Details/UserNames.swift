@@ -12,7 +12,7 @@ extension UserNamespace {
         _ = try ConnectionOptions.service("start", database).query(EmbeddedSQL.claimUserNamespace, parameters)
     }
 
-    /// Nil if no instance has stored one.
+    /// The namespace of the database; nil if no instance has stored one.
     package static func stored(database: DatabaseTopology) throws(PostgresError) -> UserNamespace? {
         let result = try ConnectionOptions.service("start", database).query(EmbeddedSQL.readUserNamespace)
         guard result.rowCount > 0 else { return nil }
