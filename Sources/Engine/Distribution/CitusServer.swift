@@ -1,12 +1,12 @@
 import Postgres
 
-/// A PostgreSQL server that is, or is to become, a node of a distributed database. Blocks.
+/// A PostgreSQL server that is, or is going to be, a node of a distributed database. Its functions block.
 struct CitusServer {
     let address: ServerAddress
     let connection: Connection
     let facts: Facts
 
-    /// What the server has.
+    /// What a server has that a node needs.
     struct Facts {
         var login: String
         var isSuperuser: Bool
@@ -40,8 +40,8 @@ struct CitusServer {
         }
     }
 
-    /// - Parameter address: where others reach it; nil is that of the primary among the servers of the connection
-    ///   string.
+    /// - Parameter address: the address at which others reach it; nil means that of the primary among the servers of
+    ///   the connection string.
     /// - Throws: `Distribution.Refusal.noAddress` if that is a Unix socket.
     init(_ database: DatabaseTopology, at address: ServerAddress?) throws {
         connection = try Connection.connect(.migration(database))
@@ -53,7 +53,7 @@ struct CitusServer {
         facts = try Facts(connection.query(EmbeddedSQL.readNode, deadline: .now + .seconds(30)))
     }
 
-    /// Why the server cannot be a node, each with what to do about it.
+    /// The reasons why the server cannot be a node, each with what to do about it.
     func problems(beside coordinator: Facts?) -> [String] {
         var problems: [String] = []
         if !facts.isSuperuser { problems.append("\(facts.login) is no superuser; give the URL of one") }
@@ -86,7 +86,7 @@ struct CitusServer {
 
     /// Installs the extension and sets the settings of the database.
     ///
-    /// - Throws: `Distribution.Refusal.otherRelease` if it is not the one that serves.
+    /// - Throws: `Distribution.Refusal.otherRelease` if another release of Citus serves.
     func prepare() throws {
         try connection.execute(EmbeddedSQL.prepareNode, deadline: .now + .seconds(60))
         let query = "select substring(citus_version() from 'Citus ([^ ]+)')"
@@ -94,7 +94,7 @@ struct CitusServer {
         guard release == Citus.release else { throw Distribution.Refusal.otherRelease(address, release) }
     }
 
-    /// Executes statements that Citus is not to pass on to other servers.
+    /// Executes statements that Citus must not pass on to other servers.
     func execute(locally statements: [String]) throws(PostgresError) {
         try connection.execute(
             (["begin", "set local citus.enable_ddl_propagation = off"] + statements + ["commit"])
@@ -103,11 +103,11 @@ struct CitusServer {
         )
     }
 
-    /// Lets the session's login change Citus's catalog, or no longer.
+    /// Lets the session's login change Citus's catalog, or ends that.
     func allowCatalogChanges(_ isAllowed: Bool) throws(PostgresError) {
         let login = isAllowed ? facts.login : ""
         let literal = login.replacing("'", with: "''")
-        // ALTER SYSTEM runs in no transaction, so each in a statement of its own.
+        // ALTER SYSTEM runs in no transaction, so each is a statement of its own.
         try connection.execute(
             isAllowed
                 ? "alter system set citus.enable_manual_metadata_changes_for_user = '\(literal)'"
@@ -115,7 +115,7 @@ struct CitusServer {
             deadline: .now + .seconds(30)
         )
         try connection.execute("select pg_reload_conf()", deadline: .now + .seconds(30))
-        // Sessions learn of it a moment later.
+        // Sessions see the new setting a moment later.
         let limit = ContinuousClock.now + .seconds(30)
         let query = "select current_setting('citus.enable_manual_metadata_changes_for_user')"
         while try connection.query(query, deadline: limit).text(0, 0) != login {

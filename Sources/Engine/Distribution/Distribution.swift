@@ -1,7 +1,7 @@
 import Postgres
 
-/// Distributes the rows of users over several PostgreSQL servers with Citus, while messages are counted. Can be
-/// interrupted, and goes on where it was. docs/scaling.md describes it for operators.
+/// Distributes the rows of users over several PostgreSQL servers with Citus, while messages are counted. A distribution
+/// that is interrupted goes on where it was. docs/scaling.md describes it for operators.
 ///
 /// The users are divided into buckets before (`UserDivision`). Then
 ///
@@ -13,9 +13,9 @@ import Postgres
 /// 5. Citus splits into as many as there are buckets, and moves to the workers: it copies
 ///    the rows, follows what changes meanwhile, and holds up messages only at the end.
 ///
-/// docs/decisions/0043-distributing-in-place.md says why it is done so.
+/// docs/decisions/0043-distributing-in-place.md has the reasons.
 public struct Distribution: Sendable {
-    /// Why a database is not distributed.
+    /// The reason why a database is not distributed.
     public enum Refusal: Error, Sendable, CustomStringConvertible {
         /// A server has another release of Citus than the one that serves.
         case otherRelease(ServerAddress, String)
@@ -54,16 +54,16 @@ public struct Distribution: Sendable {
         }
     }
 
-    /// A node, and why it cannot be one yet.
+    /// A node, and the reasons why it cannot be one yet.
     public struct Server: Sendable {
         public var address: ServerAddress
         public var problems: [String]
     }
 
-    /// What a distribution will do.
+    /// What a distribution is going to do.
     public struct Plan: Sendable {
         public var servers: [Server]
-        /// Of the tables of users.
+        /// The bytes of the tables of users.
         public var bytes: Int
         /// Whether the rows are on the workers.
         public var isDone: Bool
@@ -73,21 +73,21 @@ public struct Distribution: Sendable {
         case preparing(ServerAddress)
         case definingFunctions
         case convertingTables
-        /// How much has been written on the workers, and about how much will be.
+        /// The bytes that were written on the workers, and about how many there will be.
         case moving(bytes: Int, ofAbout: Int)
         case collectingStatistics
     }
 
-    /// What was done.
+    /// What a distribution has done.
     public struct Summary: Sendable {
-        /// For so long nothing was counted, while the tables became tables of Citus.
+        /// The longest time for which nothing was counted, while the tables became tables of Citus.
         public var longestPause: Duration
         public var shards: Int
     }
 
-    /// Measured beside a load, between servers on one machine. For estimates.
+    /// A rate for estimates. It was measured beside a load, between servers on one machine.
     public static let usualBytesPerSecond = 20_000_000
-    /// Longer than the largest database takes to be copied.
+    /// A time limit that is longer than copying the largest database takes.
     static let copyLimit = Duration.seconds(7 * 86_400)
 
     private let coordinator: DatabaseTopology
@@ -95,16 +95,16 @@ public struct Distribution: Sendable {
     private let workers: [DatabaseTopology]
 
     /// - Parameters:
-    ///   - coordinator: the database that is to be distributed, as a superuser.
-    ///   - address: where workers reach it; nil is that of the connection string.
-    ///   - workers: an empty database of the same name on each of other servers, as a superuser of the same name.
+    ///   - coordinator: the database to distribute, as a superuser.
+    ///   - address: the address at which workers reach it; nil means that of the connection string.
+    ///   - workers: for each other server, an empty database of the same name, as a superuser of the same name.
     public init(_ coordinator: DatabaseTopology, at address: ServerAddress?, workers: [DatabaseTopology]) {
         self.coordinator = coordinator
         coordinatorAddress = address
         self.workers = workers
     }
 
-    /// What `run` would do. Changes nothing. Blocks.
+    /// Computes what `run` would do, and changes nothing. It blocks.
     public func plan() throws -> Plan {
         let nodes = try DistributionNodes(coordinator, at: coordinatorAddress, workers: workers)
         defer { nodes.close() }
@@ -116,14 +116,14 @@ public struct Distribution: Sendable {
         )
     }
 
-    /// Makes sure that each server has what it needs. Changes nothing. Blocks.
+    /// Checks that each server has what it needs, and changes nothing. It blocks.
     public func check() throws {
         let nodes = try DistributionNodes(coordinator, at: coordinatorAddress, workers: workers)
         defer { nodes.close() }
         try nodes.requireReady()
     }
 
-    /// Distributes the database, or does nothing if it is distributed over the same workers. Blocks.
+    /// Distributes the database, or does nothing if it is distributed over the same workers. It blocks.
     public func run(_ report: (Progress) -> Void) throws -> Summary {
         let nodes = try DistributionNodes(coordinator, at: coordinatorAddress, workers: workers)
         defer { nodes.close() }
@@ -142,7 +142,7 @@ public struct Distribution: Sendable {
             }
         }
         try nodes.prepare { report(.preparing($0)) }
-        // Sessions from before do not have the settings of the database, nor those that the service sets with Citus.
+        // Older sessions have neither the settings of the database nor those that the service sets with Citus.
         _ = try connection.query(EmbeddedSQL.endSessions, deadline: .now + .seconds(30))
         let state = try DistributionState(connection)
         var summary = Summary(longestPause: .zero, shards: state.shards)
@@ -173,7 +173,7 @@ public struct Distribution: Sendable {
         Int(try connection.query(EmbeddedSQL.readUsersSize, deadline: .now + .seconds(60)).int64(0, 0))
     }
 
-    /// Copies the rows to the workers, which takes as long as they are many.
+    /// Copies the rows to the workers. The time grows with their number.
     private func move(_ nodes: DistributionNodes, _ report: (Progress) -> Void) throws {
         let connection = nodes.coordinator.connection
         let observer = try Connection.connect(.migration(coordinator))
@@ -205,13 +205,13 @@ public struct Distribution: Sendable {
         Int(try connection.query(EmbeddedSQL.readWorkersSize, deadline: .now + .seconds(60)).int64(0, 0))
     }
 
-    /// Deletes what the move has left, and lets lanes find the workers.
+    /// Deletes what the move has left over, and lets lanes find the workers.
     private func finish(_ connection: Connection) throws(PostgresError) {
         let tables = try connection.query(EmbeddedSQL.listDistributedTables, deadline: .now + .seconds(30))
         for row in 0..<tables.rowCount {
             try connection.execute("analyze \(tables.text(row, 0))", deadline: .now + .seconds(3_600))
         }
-        // Also tells the lanes, whose next batch finds that the revision has changed.
+        // This also informs the lanes, whose next batch finds that the revision has changed.
         try connection.execute(
             "update headroom.plan_revision set buckets_revision = buckets_revision + 1",
             deadline: .now + .seconds(30)

@@ -1,13 +1,13 @@
 import Postgres
 
-/// The servers of a distributed database that a command prepares, each with a connection of its own. Blocks.
+/// The servers of a distributed database that a command prepares, each with a connection of its own. It blocks.
 struct DistributionNodes {
     let coordinator: CitusServer
     let workers: [CitusServer]
 
     var all: [CitusServer] { [coordinator] + workers }
 
-    /// - Parameter address: where others reach the coordinator; nil is that of the connection string.
+    /// - Parameter address: the address at which others reach the coordinator; nil means that of the connection string.
     init(_ coordinator: DatabaseTopology, at address: ServerAddress?, workers: [DatabaseTopology]) throws {
         self.coordinator = try CitusServer(coordinator, at: address)
         self.workers = try workers.map { try CitusServer($0, at: nil) }
@@ -44,7 +44,7 @@ struct DistributionNodes {
             try node.execute(locally: logins)
         }
         let connection = coordinator.connection
-        // As all workers know it already.
+        // A coordinator that is set keeps its address, by which all workers know it already.
         if try DistributionState(connection).coordinator == nil {
             try connection.call("citus_set_coordinator_host", coordinator.address)
         }
@@ -65,14 +65,14 @@ struct DistributionNodes {
     }
 }
 
-/// How far a database is distributed, which has the extension.
+/// How far a database with the extension is distributed.
 struct DistributionState {
-    /// host:port, as the workers know it.
+    /// The coordinator as host:port, as the workers know it; nil if they know none.
     var coordinator: String?
     var workers: [String]
     var isConverted: Bool
     var hasShards: Bool
-    /// Of message_usage.
+    /// The shards of message_usage.
     var shards: Int
 
     init(_ connection: Connection) throws(PostgresError) {
@@ -90,13 +90,13 @@ extension Connection {
     func call(_ function: StaticString, _ server: ServerAddress) throws(PostgresError) {
         var parameters = Parameters()
         parameters.append(server)
-        // It connects to the server and copies what others have.
+        // The function connects to the server and copies what others have, which takes time.
         _ = try query("select \(function)($1, $2)", parameters, deadline: .now + .seconds(600))
     }
 }
 
 extension Parameters {
-    /// Two parameters.
+    /// Appends the host and the port.
     mutating func append(_ server: ServerAddress) {
         append(text: server.host)
         append(int32: server.port)

@@ -1,9 +1,9 @@
 import Postgres
 
 /// Moves shards between the workers of a distributed database, while messages are counted: to workers that it adds,
-/// from one that it removes, and from those that have more than others. Can be interrupted, and goes on where it was.
+/// from one that it removes, and from those that have more than others. If it is interrupted, it goes on where it was.
 public struct Rebalancing: Sendable {
-    /// Why nothing is moved.
+    /// The reason why nothing is moved.
     public enum Refusal: Error, Sendable, CustomStringConvertible {
         case isNotDistributed
         case hasNoWorker(ServerAddress)
@@ -28,10 +28,10 @@ public struct Rebalancing: Sendable {
         }
     }
 
-    /// What a rebalancing will do.
+    /// What a rebalancing is going to do.
     public struct Plan: Sendable {
         public var servers: [Distribution.Server]
-        /// Nil if workers are added, because Citus plans moves only to those that it knows.
+        /// The moves; nil if workers are added, because Citus plans moves only to those that it knows.
         public var moves: [Move]?
     }
 
@@ -47,7 +47,7 @@ public struct Rebalancing: Sendable {
         public var moves: Int
     }
 
-    /// A server of a move may be away for so long, as for a restart.
+    /// The longest time for which a server of a move may be away, as for a restart.
     private static let longestLoss = Duration.seconds(10)
 
     private let coordinator: DatabaseTopology
@@ -56,25 +56,25 @@ public struct Rebalancing: Sendable {
 
     /// - Parameters:
     ///   - coordinator: the database, as a superuser.
-    ///   - added: further workers; `Distribution` says what they need.
-    ///   - removed: a worker that is to have no rows, and to be no node any more.
+    ///   - added: further workers; `Distribution` documents what they need.
+    ///   - removed: a worker to empty and to remove from the nodes.
     public init(_ coordinator: DatabaseTopology, adding added: [DatabaseTopology], removing removed: ServerAddress?) {
         self.coordinator = coordinator
         self.added = added
         self.removed = removed
     }
 
-    /// What `run` would do. Changes nothing. Blocks.
+    /// Computes what `run` would do, and changes nothing. It blocks.
     public func plan() throws -> Plan {
         let nodes = try open()
         defer { nodes.close() }
         return Plan(servers: nodes.servers, moves: added.isEmpty && removed == nil ? try moves(nodes) : nil)
     }
 
-    /// Blocks.
+    /// Moves the shards. It blocks.
     ///
     /// - Parameter report: called before the first move, and after each; not at all if there is nothing to move.
-    /// - Returns: how many shards of message_usage were moved.
+    /// - Returns: the number of shards of message_usage that were moved.
     public func run(_ report: (Progress) -> Void) throws -> Int {
         let nodes = try open()
         defer { nodes.close() }
@@ -82,9 +82,9 @@ public struct Rebalancing: Sendable {
         try nodes.lock()
         let connection = nodes.coordinator.connection
         try nodes.prepare { _ in }
-        // To workers that have just been added; the others have them.
+        // Workers that have just been added lack these tables; the others have them.
         try connection.execute("select replicate_reference_tables('force_logical')", deadline: .now + .seconds(3_600))
-        // Citus has created the views there, but not the rights on them.
+        // Citus has created the views on the new workers, but not the rights on them.
         if !added.isEmpty { _ = try Schema.migrate(connection, reinstalls: true) }
         if let removed { try forbidShards(removed, connection) }
         let moves = try moves(nodes)
@@ -151,7 +151,7 @@ public struct Rebalancing: Sendable {
             guard began.duration(to: .now) >= Rebalancing.longestLoss else { continue }
             connection.cancel()
             do {
-                // It may have been faster.
+                // The move may have ended before the loss.
                 if try connection.awaitResult(until: .now + .seconds(60)) != nil { return }
             } catch {
                 guard error.kind == .server(.queryCanceled) else { throw error }
