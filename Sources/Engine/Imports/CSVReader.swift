@@ -5,20 +5,20 @@
 /// is part of numbers. Blanks around a field do not belong to it, a byte order mark is skipped, and so are lines
 /// without a value.
 ///
-/// Reads as much as one record needs, and holds one piece of the file.
+/// It reads as much as one record needs, and holds one piece of the file.
 public struct CSVReader {
     public struct Record: Equatable {
         /// The number of the line in which it begins, from 1.
         public var line: Int
-        /// Empty if the record has a problem.
+        /// The values of the fields; empty if the record has a problem.
         public var fields: [String]
-        /// As they are in the file, without the line end.
+        /// The bytes of the record in the file, without the line end.
         public var bytes: [UInt8]
-        /// What is wrong with its form, and what to do; nil for a well-formed record.
+        /// What is wrong with the record's form, and what to do; nil for a well-formed record.
         public var problem: String?
     }
 
-    /// The file cannot be read any further.
+    /// The reason why the file cannot be read any further.
     public struct Failure: Error, Equatable, CustomStringConvertible {
         public var line: Int
         public var text: String
@@ -26,24 +26,24 @@ public struct CSVReader {
         public var description: String { "line \(line): \(text)" }
     }
 
-    /// A longer record is probably one whose quotes are not closed.
+    /// The most bytes of a record. A longer one probably has quotes that are not closed.
     public static let recordBytesMaximum = 65_536
 
-    /// Empty at the end of the file.
+    /// Reads the next piece of the file; empty at its end.
     private let read: () throws -> [UInt8]
     private var buffer: [UInt8] = []
-    /// Of the first byte that belongs to no record yet.
+    /// The position of the first byte that belongs to no record yet.
     private var position = 0
     private var line = 1
     private var isAtEnd = false
     private var separator: UInt8?
 
-    /// - Parameter read: the next piece of the file, of any size; empty at its end.
+    /// - Parameter read: reads the next piece of the file, of any size; empty at its end.
     public init(_ read: @escaping () throws -> [UInt8]) {
         self.read = read
     }
 
-    /// Nil at the end of the file.
+    /// Reads the next record; nil at the end of the file.
     ///
     /// - Throws: `Failure`, or an error of `read`.
     public mutating func next() throws -> Record? {
@@ -98,18 +98,19 @@ public struct CSVReader {
 /// The search for the end of one record. It continues where it stopped when there are more bytes.
 private struct RecordScan {
     private enum State {
-        /// At the first byte of a field. Can transition to: plain, quoted, and at the end of a record to done.
+        /// The scan is at the beginning of a field. Can transition to: plain, quoted, and at the record's end to done.
         case fieldBegin
-        /// In a field without quotes. Can transition to: quoted if there were only blanks, fieldBegin, malformed, done.
+        /// The scan is in a plain field. Can transition to: quoted if there were only blanks, fieldBegin, malformed,
+        /// done.
         case plain
-        /// Between the quotes of a field. Can transition to: quote.
+        /// The scan is between the quotes of a field. Can transition to: quote.
         case quoted
-        /// After a quote in a quoted field, which closes it unless another follows. Can transition to: quoted, closed,
-        /// fieldBegin, malformed, done.
+        /// The scan is after a quote in a quoted field, which closes it unless another follows. Can transition to:
+        /// quoted, closed, fieldBegin, malformed, done.
         case quote
-        /// After a closed field and a blank. Can transition to: fieldBegin, malformed, done.
+        /// The scan is after a closed field and a blank. Can transition to: fieldBegin, malformed, done.
         case closed
-        /// The form is wrong: up to the end of the line. Can transition to: done.
+        /// The form is wrong, and the scan goes to the end of the line. Can transition to: done.
         case malformed
         case done
     }
@@ -122,9 +123,9 @@ private struct RecordScan {
     private(set) var fields: [String] = []
     private(set) var problem: String?
     private(set) var lineEnds = 0
-    /// Where the record ends, without its line end.
+    /// The end of the record, without its line end.
     private(set) var end: Int
-    /// Where the next one begins.
+    /// The beginning of the next record.
     private(set) var position: Int
     private(set) var isUnclosed = false
 
@@ -135,7 +136,7 @@ private struct RecordScan {
         (position, end, self.line, self.separator) = (begin, begin, line, separator)
     }
 
-    /// The buffer lost bytes at its beginning.
+    /// Adapts to a buffer that has lost bytes at its beginning.
     mutating func move(by offset: Int) {
         position += offset
         end += offset
@@ -145,7 +146,7 @@ private struct RecordScan {
     mutating func run(_ bytes: [UInt8], isAtEnd: Bool) -> Bool {
         while position < bytes.count {
             let byte = bytes[position]
-            // Whether a CR belongs to a line end is known with the next byte.
+            // Only the next byte shows whether a CR belongs to a line end.
             let isCRLF =
                 byte == RecordScan.carriageReturn
                 && position + 1 < bytes.count && bytes[position + 1] == RecordScan.lineFeed

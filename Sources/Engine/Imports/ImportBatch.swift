@@ -1,18 +1,18 @@
 import Postgres
 
-/// Rows that are imported in one transaction.
+/// The rows that one transaction imports.
 struct ImportBatch {
-    /// Rows in a transaction. It delays few messages, because it leaves rows alone in which messages are counted.
+    /// The most rows in a transaction. Few messages wait for it: it leaves rows alone in which messages are counted.
     static let rowsMaximum = 1_000
-    /// With `--add`. It changes rows in which messages are counted, and these messages wait for the transaction.
+    /// The most rows with `--add`. It changes rows in which messages are counted, and these messages wait for it.
     static let addedRowsMaximum = 100
 
-    /// Records of the file before the first one of the batch, and up to the last one.
+    /// The number of records of the file before the first one of the batch.
     var from: Int
     var through: Int
     var rows: [ImportRow] = []
 
-    /// Parameters of `import_batch`.
+    /// The parameters of `import_batch`.
     func parameters(digest: [UInt8], adds: Bool, checks: Bool) -> Parameters {
         let count = rows.count
         var parameters = Parameters(capacity: 1_024 + count * 160)
@@ -38,9 +38,9 @@ struct ImportBatch {
     }
 }
 
-/// What became of the rows of a file.
+/// The results of the rows of a file.
 public struct ImportResult: Sendable {
-    /// What became of a row: `headroom.judge_import`.
+    /// The result of a row, from `headroom.judge_import`.
     public enum Outcome: String, Sendable, CaseIterable {
         case imported
         case importedBefore = "imported_before"
@@ -49,23 +49,23 @@ public struct ImportResult: Sendable {
         case nothing
     }
 
-    /// Rows of each outcome.
+    /// The number of rows with each outcome.
     public internal(set) var rows: [Outcome: Int] = [:]
-    /// The first lines of each outcome.
+    /// The first lines with each outcome.
     public internal(set) var lines: [Outcome: [Int]] = [:]
-    /// Rows whose users have kept another plan.
+    /// The number of rows whose users have kept another plan.
     public internal(set) var plansKept = 0
     public internal(set) var linesOfPlansKept: [Int] = []
-    /// In the imported rows.
+    /// The messages in the imported rows.
     public internal(set) var messages = 0
-    /// Rows that were committed without an answer, because the connection broke; they are in none of the others.
+    /// The rows that were committed without an answer, because the connection broke. They count in no other number.
     public internal(set) var unanswered = 0
-    /// Rows of the file that an earlier run had done.
+    /// The rows of the file that an earlier run had done.
     public internal(set) var doneBefore = 0
 
     private static let linesMaximum = 10
 
-    /// - Parameter result: of `import_batch`.
+    /// - Parameter result: the result of `import_batch`.
     mutating func add(_ result: QueryResult, _ batch: ImportBatch) throws(PostgresError) {
         let (ordinals, outcomes) = (try result.column("ordinal"), try result.column("outcome"))
         let keepsPlan = try result.column("keeps_plan")

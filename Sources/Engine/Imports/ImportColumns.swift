@@ -1,8 +1,8 @@
 /// What is wrong with a place of a file, and what to do about it.
 public struct ImportProblem: Error, Equatable, Sendable, CustomStringConvertible {
-    /// From 1.
+    /// The number of the line, from 1.
     public var line: Int
-    /// Nil if the whole line is meant.
+    /// The column; nil if the whole line is meant.
     public var column: String?
     public var text: String
 
@@ -17,17 +17,17 @@ public struct ImportProblem: Error, Equatable, Sendable, CustomStringConvertible
     }
 }
 
-/// A column of a file that is imported.
+/// A column of an imported file.
 enum ImportColumn: String, CaseIterable {
     case user, plan, used, period, limit, state, started, expires
     case graceUntil = "grace_until"
     case anchor
 
-    /// Those that say how a plan is set, as the options of SETPLAN do.
+    /// The columns that say how a plan is set, as the options of SETPLAN do.
     static let ofPlan: [ImportColumn] = [.state, .started, .expires, .graceUntil, .anchor]
 }
 
-/// Where each column stands in a file.
+/// The position of each column in a file.
 struct ImportColumns {
     let count: Int
     private let positions: [ImportColumn: Int]
@@ -62,7 +62,7 @@ struct ImportColumns {
         self.positions = positions
     }
 
-    /// Nil where the file has no such column, or the field is empty.
+    /// The value of a column; nil if the file has no such column, or the field is empty.
     func value(_ column: ImportColumn, _ record: CSVReader.Record) -> String? {
         guard let position = positions[column], !record.fields[position].isEmpty else { return nil }
         return record.fields[position]

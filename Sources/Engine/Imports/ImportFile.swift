@@ -6,8 +6,8 @@ import Musl
 import Darwin
 #endif
 
-/// A file that is read more than once. What cannot be read twice, such as a pipe, is copied to a temporary file, which
-/// has no name and ends with the process. One reader at a time, because the descriptor has one position.
+/// A file that is read more than once. A pipe, which cannot be read twice, is copied to a temporary file without a
+/// name, which ends with the process. There may be one reader at a time, because the descriptor has one position.
 public final class ImportFile {
     public struct Failure: Error, CustomStringConvertible {
         public var description: String
@@ -15,13 +15,13 @@ public final class ImportFile {
 
     private static let pieceBytes = 1 << 20
 
-    /// As the command line has it; `standard input` for `-`.
+    /// The name on the command line; `standard input` for `-`.
     public let name: String
     public let byteCount: Int
     private let descriptor: Int32
     private let status: stat
 
-    /// - Parameter path: `-` is standard input.
+    /// - Parameter path: the path; `-` is standard input.
     public init(path: String) throws(Failure) {
         name = path == "-" ? "standard input" : path
         var descriptor = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
@@ -43,7 +43,7 @@ public final class ImportFile {
         close(descriptor)
     }
 
-    /// The records from the beginning.
+    /// Reads the records from the beginning.
     ///
     /// - Parameter whenRead: called with each piece of the file, before it is split.
     public func records(_ whenRead: @escaping (UnsafeRawBufferPointer) -> Void = { _ in }) throws(Failure) -> CSVReader
@@ -64,7 +64,7 @@ public final class ImportFile {
         return other.st_dev == status.st_dev && other.st_ino == status.st_ino
     }
 
-    /// Rows are counted and checked in one reading and imported in another one.
+    /// Checks that the file has not changed, because one reading counts and checks the rows that another one imports.
     private func requireUnchanged() throws(Failure) {
         var now = stat()
         fstat(descriptor, &now)
@@ -90,7 +90,7 @@ public final class ImportFile {
         return descriptor
     }
 
-    /// Empty at the end.
+    /// Reads a piece; empty at the end.
     private static func piece(_ descriptor: Int32, _ name: String) throws(Failure) -> [UInt8] {
         var number: Int32 = 0
         let piece = [UInt8](unsafeUninitializedCapacity: pieceBytes) { bytes, count in

@@ -1,36 +1,36 @@
 import Usage
 
-/// A row of a file that is imported.
+/// A row of an imported file.
 struct ImportRow: Equatable {
     var line: Int
     var user: UserID
     var plan: String?
     var state: String?
-    /// Microseconds since 1970, as the other instants.
+    /// An instant in microseconds since 1970, as are the others.
     var started: Int64?
     var expires: Int64?
     var graceUntil: Int64?
     var anchorDay: Int32?
-    /// Nil is the present one.
+    /// The billing period; nil means the present one.
     var period: String?
     var used: Int32 = 0
     var limit = Limit.ofPlan
 
     enum Limit: Equatable {
-        /// Stays as it is.
+        /// The limit stays that of the plan.
         case ofPlan
-        /// Nil is unlimited.
+        /// The limit is set; nil means unlimited.
         case set(Int32?)
     }
 }
 
-/// Makes rows of records, and finds what is wrong with them.
+/// Makes rows of records, and finds the problems of records.
 struct ImportRowDecoder {
-    /// Of a plan, to which its states belong.
+    /// The kind of a plan, which decides which states it may have.
     struct PlanKind: Equatable {
         var cycle: String
 
-        /// As `set_plan` accepts them.
+        /// The states that `set_plan` accepts.
         var states: [String] {
             switch cycle {
             case "trial": ["trial", "expired", "revoked"]
@@ -41,10 +41,10 @@ struct ImportRowDecoder {
     }
 
     let columns: ImportColumns
-    /// By name.
+    /// The plans, by name.
     let plans: [String: PlanKind]
     let namespace: UserNamespace?
-    /// Whether counts may be imported into a period with this label.
+    /// Returns whether counts may be imported into a period with this label.
     let isPeriod: (String) throws -> Bool
 
     /// - Returns: the row, if no problem was found.
@@ -89,14 +89,14 @@ struct ImportRowDecoder {
             problems.append(ImportProblem(line: record.line, column: column.rawValue, text))
         }
 
-        /// Any user if there is none.
+        /// The user; any user if the record names none.
         mutating func user(_ namespace: UserNamespace?) -> UserID {
             if let user = columns.value(.user, record).flatMap({ UserID($0, in: namespace) }) { return user }
             report(.user, UserNamespace.rule(namespace))
             return UserID(high: 0, low: 0)
         }
 
-        /// Nil where there is no value, or one that exports write for none.
+        /// The value of a column; nil if there is none, or a word that exports write for none.
         private mutating func value(_ column: ImportColumn) -> String? {
             guard let text = columns.value(column, record) else { return nil }
             guard !ExportedText.missing.contains(text.lowercased()) else {

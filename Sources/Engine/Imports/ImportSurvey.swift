@@ -1,17 +1,17 @@
 import Postgres
 import Usage
 
-/// What a reading of the whole file has found, before anything is imported.
+/// The findings of a reading of the whole file, before anything is imported.
 public struct ImportSurvey: Sendable {
-    /// Rows, good and bad.
+    /// The number of rows, good and bad.
     public internal(set) var records = 0
     public internal(set) var problemCount = 0
-    /// The first of them.
+    /// The first problems.
     public internal(set) var problems: [ImportProblem] = []
-    /// Positions of the rows with a problem, from 1.
+    /// The positions of the rows with a problem, from 1.
     public internal(set) var badRecords: Set<Int> = []
 
-    /// How many problems are kept with their texts.
+    /// The most problems that are kept with their texts.
     private static let problemsMaximum = 20
 
     mutating func add(_ found: [ImportProblem], inRecord record: Int) {
@@ -22,14 +22,14 @@ public struct ImportSurvey: Sendable {
     }
 }
 
-/// Reads files that are to be imported. The database says which plans and periods there are.
+/// Reads files to import. The plans and periods are those of the database.
 public struct ImportReader {
     private let file: ImportFile
     private let plans: [String: ImportRowDecoder.PlanKind]
     private let namespace: UserNamespace?
     private let periods: PeriodCheck
 
-    /// Blocks.
+    /// Reads the plans. It blocks.
     public init(_ file: ImportFile, database: DatabaseTopology) throws(PostgresError) {
         let connection = try Connection.connect(.command("import", database))
         let result = try connection.query(EmbeddedSQL.readImportPlans, deadline: .now + .seconds(30))
@@ -45,7 +45,7 @@ public struct ImportReader {
         periods = PeriodCheck(connection)
     }
 
-    /// Reads the whole file and finds what is wrong with it. Blocks.
+    /// Reads the whole file and finds what is wrong with it. It blocks.
     ///
     /// - Parameter whenRead: called with each piece of the file.
     /// - Throws: `ImportProblem` for a first line that names the wrong columns, `CSVReader.Failure`,
@@ -69,7 +69,7 @@ public struct ImportReader {
         return survey
     }
 
-    /// The file's first line, and the records with problems, as they are in the file. Blocks.
+    /// Reads the file's first line, and the records with problems, as they are in the file. It blocks.
     public func badLines(_ survey: ImportSurvey, _ body: ([UInt8]) throws -> Void) throws {
         var reader = try file.records()
         if let header = try reader.next() { try body(header.bytes) }

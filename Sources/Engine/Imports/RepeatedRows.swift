@@ -1,7 +1,7 @@
 import Usage
 
 /// Finds rows of a file that are about the same user and period as an earlier one. It holds eight bytes for each row
-/// until all are known; those whose digests are equal are then compared.
+/// until all are known, and then compares the rows with equal digests.
 struct RepeatedRows {
     private struct Row: Hashable {
         var user: UserID
@@ -14,7 +14,7 @@ struct RepeatedRows {
         digests.append(RepeatedRows.digest(row))
     }
 
-    /// The digests that more than one row has. Forgets all others.
+    /// Returns the digests that more than one row has, and forgets all others.
     mutating func takeCandidates() -> Candidates {
         digests.sort()
         var repeated: Set<UInt64> = []
@@ -25,7 +25,7 @@ struct RepeatedRows {
 
     struct Candidates {
         fileprivate let digests: Set<UInt64>
-        /// The line in which each was first.
+        /// The line in which each row was first.
         private var lines: [Row: Int] = [:]
 
         fileprivate init(digests: Set<UInt64>) {
@@ -53,7 +53,7 @@ struct RepeatedRows {
     }
 
     private static func digest(_ row: ImportRow) -> UInt64 {
-        // FNV-1a of the period, from the hash of the user.
+        // The digest is FNV-1a of the period, beginning with the hash of the user.
         var hash = row.user.hash ^ 0xCBF2_9CE4_8422_2325
         for byte in (row.period ?? "").utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
         return hash

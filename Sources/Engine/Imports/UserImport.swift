@@ -19,16 +19,16 @@ public struct UserImport {
         }
     }
 
-    /// How a run ends.
+    /// The end of a run.
     public enum Ending: Sendable {
         case done(ImportResult)
         /// An earlier run has imported the whole file.
         case wasDone(at: Instant)
     }
 
-    /// How long the database may be away.
+    /// The longest time for which the database may be away.
     private static let retryLimit = Duration.seconds(120)
-    /// How long a transaction may take.
+    /// The longest time that a transaction may take.
     private static let timeout = Duration.seconds(120)
     private static let pause = Duration.milliseconds(500)
 
@@ -40,8 +40,8 @@ public struct UserImport {
     private let adds: Bool
 
     /// - Parameters:
-    ///   - name: of the file, for the audit log.
-    ///   - digest: SHA-256 of the file.
+    ///   - name: the name of the file, for the audit log.
+    ///   - digest: the SHA-256 of the file.
     ///   - adds: whether counts are added to those that Headroom has counted.
     public init(
         _ reader: ImportReader,
@@ -59,10 +59,10 @@ public struct UserImport {
         self.adds = adds
     }
 
-    /// Imports the rows that have no problem. Blocks.
+    /// Imports the rows that have no problem. It blocks.
     ///
     /// - Parameters:
-    ///   - checks: only finds what would become of the rows.
+    ///   - checks: whether to find out only what would become of the rows.
     ///   - report: called with the number of rows that are done, before the first batch and after each.
     public func run(checks: Bool, _ report: (Int) -> Void) throws -> Ending {
         var session = Session()
@@ -85,7 +85,7 @@ public struct UserImport {
             report(position)
             batch = ImportBatch(from: position, through: position)
         }
-        // Also without rows: it finishes the import.
+        // A batch without rows is sent, too: it finishes the import.
         if !checks || !batch.rows.isEmpty { try send(batch, checks: checks, &session, &result) }
         report(batch.through)
         return .done(result)
@@ -162,7 +162,7 @@ public struct UserImport {
             let connection = try Connection.connect(.command("import", database))
             let deadline = ContinuousClock.now + .seconds(30)
             try connection.execute(EmbeddedSQL.refuseUntrustedTable, deadline: deadline)
-            // An operator's setting for short statements is not meant for a batch. Locks are waited for briefly.
+            // An operator's time limit is for short statements, not for a batch. Locks are waited for briefly.
             try connection.execute("set statement_timeout = 0; set lock_timeout = 5000", deadline: deadline)
             try connection.requireDurableCommits(deadline: deadline)
             open = connection
@@ -177,6 +177,6 @@ public struct UserImport {
 }
 
 extension PostgresError {
-    /// A user has moved to another bucket while the transaction waited.
+    /// Whether a user has moved to another bucket while the transaction waited.
     fileprivate var isAboutBuckets: Bool { constraint == "bucket_is_of_the_user" }
 }
