@@ -17,16 +17,16 @@ public final class BatchingEngine: Sendable {
     public let reports: ReportReader
     /// Publishes changes of users' usage.
     public let changes: ChangePublisher
-    /// Nil where no notifications are sent.
+    /// The users to notify; nil if the service sends no notifications.
     package let crossedUsers: CrossedUsers?
-    /// Nil where nothing is traced.
+    /// The traces of requests; nil if the service traces nothing.
     package let traces: RequestTraces?
     private let mailboxes = MailboxRegistry()
     private let running = Mutex(0)
 
     /// - Parameters:
-    ///   - placements: shared with the monitor, which keeps them current; nil in a database that is not distributed.
-    ///   - traces: nil where nothing is traced.
+    ///   - placements: the placements, which the monitor keeps current; nil in a database that is not distributed.
+    ///   - traces: the traces of requests; nil if the service traces nothing.
     public init(
         _ configuration: EngineConfiguration,
         placements: CurrentPlacements? = nil,
@@ -80,7 +80,7 @@ public final class BatchingEngine: Sendable {
         )
     }
 
-    /// For `INFO`.
+    /// The state of the lanes that `INFO` shows.
     public struct Snapshot: Sendable {
         public var lanes: Int
         public var lanesConnected: Int
@@ -88,7 +88,7 @@ public final class BatchingEngine: Sendable {
         public var batches: UInt64
         public var requests: UInt64
         public var reconnects: Int
-        /// Of a distributed database; empty in another.
+        /// The servers of a distributed database; empty in another.
         public var nodes: [Node]
     }
 
@@ -128,7 +128,7 @@ public final class BatchingEngine: Sendable {
 
     public var metrics: EngineMetrics { EngineMetrics(lanes) }
 
-    /// Messages counted and denied since the start.
+    /// The messages that were counted and denied since the start.
     public var activity: Activity {
         lanes.reduce(Activity()) {
             $0 + Activity(messages: $1.metrics[.messages], blocked: $1.metrics.blocked)
@@ -142,10 +142,10 @@ public final class BatchingEngine: Sendable {
         mailboxes.register(mailbox)
     }
 
-    /// Which lane executes a user's requests.
+    /// The lane of each user's requests.
     public var routes: LaneRoutes { router.current }
 
-    /// For a thread that submits many requests.
+    /// Makes a reader for a thread that submits many requests.
     public func makeRoutesReader() -> LaneRoutesReader { LaneRoutesReader(router) }
 
     /// Passes requests to `lane`, which must be the lane of every one of them by routes that were read since the same
@@ -153,7 +153,7 @@ public final class BatchingEngine: Sendable {
     /// once and returned.
     public func enqueue(_ requests: [Request], lane: Int) -> ([Request], EngineError)? {
         let enqueued = lanes[lane].enqueue(requests)
-        // To lanes that have these users by now, or had them since and forward once more.
+        // Forwarded requests go to the lanes that have their users by now. These lanes may forward them once more.
         for (lane, forwarded) in enqueued.forwarded {
             guard let (refused, error) = enqueue(forwarded, lane: lane) else { continue }
             mailboxes.deliver(refused.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(error)) })
@@ -174,7 +174,7 @@ public final class BatchingEngine: Sendable {
         }
     }
 
-    /// Accepts nothing more.
+    /// Accepts no more requests.
     public func close() {
         for lane in lanes { lane.close() }
         reports.close()
@@ -203,11 +203,11 @@ final class MailboxRegistry: Sendable {
         }
     }
 
-    /// One delivery for each mailbox that the completions concern.
+    /// Delivers completions, with one call for each mailbox that they concern.
     func deliver(_ completions: [Completion]) {
         guard !completions.isEmpty else { return }
         let mailboxes = mailboxes.withLock { $0 }
-        // Most batches concern one mailbox; then nothing is copied.
+        // Most batches concern one mailbox. Nothing is copied then.
         let first = completions[0].returnAddress.mailboxIndex
         if mailboxes.count == 1 || completions.allSatisfy({ $0.returnAddress.mailboxIndex == first }) {
             mailboxes[first].deliver(completions)

@@ -1,33 +1,33 @@
 import Postgres
 import Usage
 
-/// What an operator can set about the engine. ServiceCore's settings document each.
+/// The engine's part of the settings, which ServiceCore documents.
 public struct EngineConfiguration: Sendable {
     public var database: DatabaseTopology
     public var unknownUsersPolicy: UnknownUsersPolicy
     /// How long a subscription that renews keeps access after the end of the paid time.
     public var renewalLeeway: Duration
-    /// Where users change a subscription that does not come from the App Store; nil: not known.
+    /// Where users change a subscription that does not come from the App Store; nil if it is not set.
     public var manageURL: String?
-    /// Of sentences in answers to requests that name none.
+    /// The language of sentences in answers to requests that name none.
     public var language: LanguageTag
-    /// Database connections that execute batches, each with a thread.
+    /// The number of database connections that execute batches, each with a thread.
     public var lanes: Int
-    /// Requests in one batch at most.
+    /// The most requests in one batch.
     public var batchMaximum: Int
-    /// Requests that may wait in all; one more is refused as overload.
+    /// The most requests that may wait in all. One more is refused as overload.
     public var queueCapacity: Int
-    /// A request that would have to wait for a lane for longer is refused as overload; half of `requestTimeout` at
-    /// most.
+    /// The longest wait for a lane; a request that would have to wait longer is refused as overload. It is at most half
+    /// of `requestTimeout`.
     public var queueWaitMaximum: Duration
     /// How long a request may take before it is answered whatever the database does.
     public var requestTimeout: Duration
     /// How long one attempt to connect to the database may take.
     public var connectTimeout: Duration
-    /// Where commits wait for a standby: how long after one the server is taken for the primary, for answers without a
-    /// commit.
+    /// The time after a commit for which the server is taken for the primary, if commits wait for a standby. Answers
+    /// without a commit depend on it.
     public var primaryLease: Duration
-    /// How long REPORT and TOP may take, which read the whole table.
+    /// How long REPORT and TOP, which read the whole table, may take.
     public var reportTimeout: Duration
     /// How often subscribed users are checked for changes.
     public var changesPoll: Duration
@@ -70,7 +70,7 @@ public struct EngineConfiguration: Sendable {
 }
 
 extension EngineConfiguration {
-    /// Of a session with a lane's settings: index scans for each user, and limits of time.
+    /// The options of a session with a lane's settings: index scans for each user, and limits of time.
     func sessionOptions(_ name: String, readOnly: Bool = false) -> ConnectionOptions {
         var options = ConnectionOptions.service(
             name,
@@ -84,7 +84,7 @@ extension EngineConfiguration {
         return options
     }
 
-    /// Makes the planner read a page range in order and hash the few plans, also where the table has no statistics yet.
+    /// Options that make the planner read a page range in order and hash the few plans, also without statistics.
     var readerOptions: ConnectionOptions {
         .service(
             "reader",
@@ -104,7 +104,7 @@ extension EngineConfiguration {
         )
     }
 
-    /// What SQL functions derive answers with.
+    /// The settings with which SQL functions derive answers.
     var answerSettings: [(String, String)] {
         [
             ("headroom.unknown_users", unknownUsersPolicy.rawValue),
@@ -113,7 +113,7 @@ extension EngineConfiguration {
     }
 }
 
-/// Printing or dumping the configuration, also as part of something else, shows no password.
+/// Keeps passwords out of the printed or dumped configuration, also as part of something else.
 extension EngineConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "engine at \(database), \(lanes) lanes" }
     public var debugDescription: String { description }
