@@ -5,7 +5,7 @@ import Synchronization
 /// Logs each column with an invalid value once, and other reasons why a row is unreadable once per SQLSTATE, because a
 /// user with such a row may send many requests a second.
 final class InvalidValueLog: Sendable {
-    /// At most one for each column and SQLSTATE.
+    /// What was logged, at most one entry for each column and SQLSTATE.
     private let reported = Mutex<Set<String>>([])
     private let logger: Logger
 
@@ -13,9 +13,9 @@ final class InvalidValueLog: Sendable {
         self.logger = logger
     }
 
-    /// - Parameter message: in place of the usual one.
+    /// - Parameter message: the message to log instead of the usual one.
     func record(_ error: PostgresError, as message: Logger.Message? = nil) {
-        // The message of an invalid value names the column only; others may contain the value.
+        // The message of an invalid value names only the column; others may contain the value.
         let cause = error.isAboutInvalidValue ? error.message : error.sqlState?.rawValue ?? ""
         guard reported.withLock({ $0.insert(cause).inserted }) else { return }
         let usual: Logger.Message =

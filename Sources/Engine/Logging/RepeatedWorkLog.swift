@@ -2,8 +2,8 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Logs the failures of periodic work, once per row of failures: the first is a warning, later ones are at level debug,
-/// and the next success is a notice.
+/// Logs the failures of periodic work once per series: the first one is a warning, later ones are at level debug, and
+/// the next success is a notice.
 ///
 /// Failures to reach the database are always at level debug, because the lanes log them.
 final class RepeatedWorkLog: Sendable {
@@ -11,7 +11,7 @@ final class RepeatedWorkLog: Sendable {
     private let logger: Logger
     private let isFailing = Mutex(false)
 
-    /// - Parameter work: as the log names it, such as "deleting old keys".
+    /// - Parameter work: the name of the work in the log, such as "deleting old keys".
     init(_ work: String, _ logger: Logger) {
         self.work = work
         self.logger = logger
