@@ -6,18 +6,18 @@ import Synchronization
 /// its own: no request waits for it, and INFO never waits for the database. It also listens for changes of tokens and
 /// reads them at once; some poolers do not allow LISTEN, and then polling has to suffice.
 public final class DatabaseMonitor: Sendable {
-    /// What the last poll found; all nil while the database is unavailable.
+    /// The findings of the last poll; all nil while the database is unavailable.
     public struct Status: Sendable, Equatable {
-        /// `15.14`
+        /// The version, such as `15.14`.
         public var serverVersion: String?
-        /// Number of the newest migration.
+        /// The number of the newest migration.
         public var schemaVersion: Int?
-        /// The primary, as host:port.
+        /// The address of the primary, as host:port.
         public var primary: String?
-        /// Of the primary; nil if it does not report it.
+        /// The timeline of the primary; nil if the primary does not report it.
         public var timeline: UInt32?
         public var replication: Replication?
-        /// Of the slowest standby; nil where there is none.
+        /// The lag of the slowest standby; nil if there is none.
         public var replicationLagMilliseconds: Int64?
         /// Settings with which a confirmed commit may be lost, as `name=value`: the server's, and the defaults of
         /// sessions like ours. Nil while the database is unavailable.
@@ -30,16 +30,16 @@ public final class DatabaseMonitor: Sendable {
 
     /// What a failover would lose.
     public enum Replication: String, Sendable, CaseIterable {
-        /// Nothing: commits wait for a standby.
+        /// A failover loses nothing: commits wait for a standby.
         case synchronous
-        /// The messages of its last moments, which no standby has yet.
+        /// A failover loses the messages of the last moments, which no standby has yet.
         case asynchronous
-        /// Commits wait for a standby, and none is connected: nothing is counted.
+        /// Nothing is counted: commits wait for a standby, and none is connected.
         case stopped
         /// There is no standby.
         case none
 
-        /// What to do while nothing is counted.
+        /// What an operator should do while nothing is counted.
         public static let adviceWhenStopped = """
             every commit waits for a standby, and none is connected: connect one, or to go on without run "alter system \
             set synchronous_standby_names = ''" and "select pg_reload_conf()" on the primary (under Patroni: patronictl \
@@ -70,10 +70,10 @@ public final class DatabaseMonitor: Sendable {
         var status = Status()
         var isClosed = false
         var hasPolled = false
-        /// Logged already.
+        /// The risks that are logged already.
         var reportedRisks: [String] = []
         var reportedReplication: Replication?
-        /// Of the last poll.
+        /// The failure of the last poll; nil if it succeeded.
         var failure: PostgresError?
     }
 
@@ -123,7 +123,7 @@ public final class DatabaseMonitor: Sendable {
         session.close()
     }
 
-    /// Reads the database's state, where the buckets are, and the tokens. By separate statements: if one fails, or
+    /// Reads the database's state, where the buckets are, and the tokens, with separate statements: if one fails, or
     /// waits for a lock, the others still succeed.
     private func poll(in session: ReconnectingSession<Void>) {
         let connection: Connection
@@ -168,7 +168,7 @@ public final class DatabaseMonitor: Sendable {
             let isShared = failure?.isAboutSharedSession ?? false
             let wasShared = state.failure?.isAboutSharedSession ?? false
             (state.status, state.failure, state.hasPolled) = (status, failure, true)
-            // An outage does not change the settings: log them once, and not again after it.
+            // An outage does not change the settings. They are logged once, and not again after it.
             guard let risks = status.durabilityRisks, risks != state.reportedRisks else {
                 return ([String](), isShared && !wasShared)
             }
@@ -186,7 +186,7 @@ public final class DatabaseMonitor: Sendable {
         )
     }
 
-    /// Says once what a failover would lose, and again when that changes.
+    /// Logs once what a failover would lose, and again if that changes.
     private func report(_ replication: Replication?) {
         let isNews = state.withLock { state in
             guard let replication, replication != state.reportedReplication else { return false }
@@ -218,7 +218,7 @@ public final class DatabaseMonitor: Sendable {
     }
 
     private func readTokens(_ connection: Connection) throws(PostgresError) {
-        // Drop older notifications. A later one ends the rest.
+        // Older notifications are dropped. A later one ends the rest.
         _ = try connection.takeNotifications()
         tokens.update(try TokenSnapshot(connection, deadline: .now + .seconds(2)))
         let used = tokens.takeUsedTokens()
@@ -226,7 +226,7 @@ public final class DatabaseMonitor: Sendable {
         do throws(PostgresError) {
             try TokenSnapshot.markUsed(used, on: connection, deadline: .now + .seconds(2))
         } catch let error where connection.isUsable {
-            // A standby is read-only, and nothing depends on this statement.
+            // A standby, which is read-only, refuses this statement, and nothing depends on it.
             logger.debug("the use of tokens was not recorded", metadata: ["error": "\(error)"])
         }
     }
@@ -236,7 +236,7 @@ public final class DatabaseMonitor: Sendable {
         let until = ContinuousClock.now + interval
         while true {
             do throws(PostgresError) {
-                // A notification may have arrived with a reply: then the socket has nothing to read.
+                // If a notification has arrived with a reply, the socket has nothing to read.
                 if let connection, try connection.takeNotifications() { return }
             } catch {
                 return
@@ -268,7 +268,8 @@ public final class DatabaseMonitor: Sendable {
         return status
     }
 
-    /// Nil if PostgreSQL refuses the statement, as during a migration: then the rest of the status is still known.
+    /// The awaited renewals; nil if PostgreSQL refuses the statement, as during a migration. The rest is still known
+    /// then.
     private func countAwaitedRenewals(_ connection: Connection) throws(PostgresError) -> Int? {
         var parameters = Parameters()
         parameters.append(text: "\(renewalLeeway.components.seconds)s")
@@ -281,7 +282,7 @@ public final class DatabaseMonitor: Sendable {
         }
     }
 
-    /// `15.14` of 150014.
+    /// The version as text: `15.14` for 150014.
     static func versionText(_ number: Int) -> String {
         "\(number / 10_000).\(number % 10_000)"
     }

@@ -4,7 +4,7 @@ import Postgres
 /// Deletes old keys, the payloads of old billing events, and old notifications, apart from the lanes: on a connection
 /// of its own, a batch at a time.
 public struct Housekeeper: Sendable {
-    /// The tasks are independent: a failure of one does not stop the others.
+    /// A task of the housekeeper. A failure of one does not stop the others.
     public enum MaintenanceTask: CaseIterable, Sendable {
         case pruneKeys
         /// Deletes the payloads of old billing events; the events stay.
@@ -12,7 +12,7 @@ public struct Housekeeper: Sendable {
         case pruneNotifications
     }
 
-    /// Rows per transaction.
+    /// The most rows per transaction.
     static let batchMaximum = 1_000
 
     private let options: ConnectionOptions
@@ -20,7 +20,7 @@ public struct Housekeeper: Sendable {
     private let logger: Logger
     private let logs: [MaintenanceTask: RepeatedWorkLog]
 
-    /// - Parameter keepDays: how long keys are kept, at least 7.
+    /// - Parameter keepDays: the days for which keys are kept, at least 7.
     public init(database: DatabaseTopology, keepDays: Int, logger: Logger) {
         options = .service("housekeeper", database)
         self.keepDays = keepDays
@@ -32,12 +32,12 @@ public struct Housekeeper: Sendable {
         ]
     }
 
-    /// Deletes all that is old enough. Pauses between batches as long as each took, so that it uses at most half of a
-    /// core of the database.
+    /// Deletes all that is old enough. It pauses between batches as long as each took, so that it uses at most half of
+    /// a core of the database.
     ///
     /// - Parameter report: called after each batch with the number of deleted keys, payloads or notifications.
-    /// - Returns: that number in the end.
-    /// - Throws: when the database cannot be reached, or refuses.
+    /// - Returns: the final number.
+    /// - Throws: if the database cannot be reached, or refuses.
     public func perform(_ task: MaintenanceTask, _ report: (Int) -> Void = { _ in }) async throws -> Int {
         let (options, days) = (options, Int32(keepDays))
         var total = 0

@@ -4,9 +4,9 @@ import Synchronization
 
 /// Looks at every server of the database about once a second, one after the other, if there are several.
 ///
-/// So a promoted standby is found although this process still reaches the old primary. Sessions there are then closed
-/// before their next use (`DatabaseTopology.successor`). On a superseded primary that takes writes it leaves a note
-/// for instances that do not reach the successor.
+/// So a promoted standby is found although this process still reaches the old primary, whose sessions are then closed
+/// before their next use (`DatabaseTopology.successor`). If a superseded primary takes writes, the watch leaves a note
+/// on it for instances that do not reach the successor.
 public final class ServerWatch: Sendable {
     private struct State {
         var isClosed = false
@@ -25,7 +25,7 @@ public final class ServerWatch: Sendable {
         self.logger = logger
     }
 
-    /// How many servers take writes although they were superseded.
+    /// The number of servers that take writes although they were superseded.
     public var supersededPrimaries: Int { state.withLock { $0.superseded.count } }
 
     /// Runs until `close()` was called.
@@ -42,7 +42,7 @@ public final class ServerWatch: Sendable {
     private func watchUntilClosed() {
         let servers = database.servers
         let sessions = servers.map { server in
-            // A note is for this server alone, whose standbys may be gone.
+            // The note is for this server alone, whose standbys may be gone, so it waits for none of them.
             let settings = [("synchronous_commit", "local")]
             let options = ConnectionOptions.service("watch", server, settings: settings)
             return ReconnectingSession<Void>(options: options, wake: wake, logger: logger)
@@ -81,8 +81,8 @@ public final class ServerWatch: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeline: nil if the server is not reached, and takes no writes of ours.
-    ///   - successor: the newer timeline, if the server takes writes although it was superseded.
+    ///   - timeline: the server's timeline; nil if the server is not reached, and takes no writes of ours.
+    ///   - successor: the newer timeline, if the server takes writes although it was superseded; else nil.
     private func report(_ server: String, _ timeline: Timeline?, successor: Timeline?) {
         guard let timeline, let successor else {
             return state.withLock { _ = $0.superseded.remove(server) }
