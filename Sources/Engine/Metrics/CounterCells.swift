@@ -21,14 +21,14 @@ public final class CounterCells: @unchecked Sendable {
         cells.deallocate()
     }
 
-    /// By the one writing thread only: of two writers, one's addition would be lost.
+    /// Adds to a counter. Only the one writing thread may call it: of two writers, one's addition would be lost.
     @inlinable
     @inline(__always)
     public func increment(_ index: Int) {
         add(1, to: index)
     }
 
-    /// As `increment`, by the writing thread only.
+    /// Adds an amount to a counter. Only the writing thread may call it.
     @inlinable
     @inline(__always)
     public func add(_ amount: UInt64, to index: Int) {
@@ -36,7 +36,7 @@ public final class CounterCells: @unchecked Sendable {
         cells[index].store(cells[index].load(ordering: .relaxed) &+ amount, ordering: .relaxed)
     }
 
-    /// As `increment`, by the writing thread only.
+    /// Replaces all counters. Only the writing thread may call it.
     public func copy(from other: CounterCells) {
         for index in 0..<count { cells[index].store(other[index], ordering: .relaxed) }
     }

@@ -1,18 +1,18 @@
 /// Counts whole numbers in buckets whose bounds are powers of two, and their sum. One thread records, any thread reads.
-/// The bucket of a number is a count of its leading zeros.
+/// The bucket of a number follows from its leading zeros.
 ///
-/// Not one type with the latencies' `LatencyBuckets`: these are sixteen times finer and truncate, while a size has to
-/// stand in the bucket that it bounds, as Prometheus' `le` includes it; to unify them would cost the latencies an
+/// The latencies have a type of their own, `LatencyBuckets`, which is sixteen times finer and truncates. A size must be
+/// in the bucket that it bounds, because Prometheus' `le` includes it. One type for both would cost the latencies an
 /// addition per message.
 public final class DoublingHistogram: Sendable {
-    /// Bucket n counts numbers above 2ⁿ⁻¹ and up to 2ⁿ; the last one also all larger numbers.
+    /// Bucket n counts numbers above 2ⁿ⁻¹ and up to 2ⁿ; the last one counts all larger numbers, too.
     public static let bucketCount = 33
 
     private let cells = CounterCells(count: bucketCount + 1)
 
     public init() {}
 
-    /// By the one writing thread only.
+    /// Records a number. Only the one writing thread may call it.
     public func record(_ value: UInt64) {
         cells.increment(DoublingHistogram.bucket(of: value))
         cells.add(value, to: DoublingHistogram.bucketCount)
@@ -20,7 +20,7 @@ public final class DoublingHistogram: Sendable {
 
     /// Records a time in microseconds, rounded up, so that it never exceeds the bound of its bucket.
     ///
-    /// - Parameter duration: a negative one, after a clock was set back, counts as 0.
+    /// - Parameter duration: a time. A negative one, after a clock was set back, counts as 0.
     public func record(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         let microseconds = seconds * 1_000_000 + (attoseconds + 999_999_999_999) / 1_000_000_000_000

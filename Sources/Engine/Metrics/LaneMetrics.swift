@@ -1,20 +1,20 @@
 import Usage
 
-/// Counters of one lane: written by its thread, a few times per batch and never per message; read from any thread.
+/// The counters of one lane. Its thread writes them, a few times per batch and never per message; any thread reads.
 final class LaneMetrics: Sendable {
     let batchSizes = DoublingHistogram()
-    /// How long the first request of each batch waited for the lane.
+    /// The times for which the first request of each batch waited for the lane.
     let queueWaits = DoublingHistogram()
     private let statements = StatementKind.allCases.map { _ in DoublingHistogram() }
     private let counters = CounterCells(count: Counter.allCases.count)
     private let blockedByReason = CounterCells(count: DenialReason.allCases.count)
 
     enum Counter: Int, CaseIterable {
-        /// Messages counted, each once.
+        /// The messages that were counted, each once.
         case messages
-        /// Requests answered with `unknown`.
+        /// The requests that were answered with `unknown`.
         case unknown
-        /// Statements that waited in vain for a lock of another session.
+        /// The statements that waited in vain for a lock of another session.
         case lockTimeouts
     }
 
@@ -22,19 +22,19 @@ final class LaneMetrics: Sendable {
         if amount > 0 { counters.add(UInt64(amount), to: counter.rawValue) }
     }
 
-    /// A request to count or hold messages was denied.
+    /// Counts a denied request to count or hold messages.
     func addBlocked(_ reason: DenialReason) {
         blockedByReason.increment(reason.ordinal)
     }
 
     func blocked(_ reason: DenialReason) -> UInt64 { blockedByReason[reason.ordinal] }
 
-    /// Whatever the reason.
+    /// The number of denied requests, whatever the reason.
     var blocked: UInt64 { DenialReason.allCases.reduce(0) { $0 &+ blocked($1) } }
 
     subscript(counter: Counter) -> UInt64 { counters[counter.rawValue] }
 
-    /// The reply to a statement arrives now.
+    /// Records the time of a statement whose reply arrives now.
     func record(_ kind: StatementKind, sentAt: ContinuousClock.Instant) {
         record(kind, took: .now - sentAt)
     }
@@ -53,13 +53,13 @@ final class LaneMetrics: Sendable {
 
 /// The statements of lanes, by path.
 public enum StatementKind: Int, CaseIterable, Sendable {
-    /// The fast path, with keys or without.
+    /// A statement of the fast path, with keys or without.
     case count
     case slowPath
-    /// The read path, and whatever else changes nothing.
+    /// A statement of the read path, or another that changes nothing.
     case read
 
-    /// The documented value of the metric's label `statement`.
+    /// The value of the metric's label `statement`, which is documented.
     public var label: String {
         switch self {
         case .count: "count"
@@ -71,18 +71,18 @@ public enum StatementKind: Int, CaseIterable, Sendable {
 
 /// The sums over all lanes since the start.
 public struct EngineMetrics: Sendable {
-    /// Requests per batch.
+    /// The number of requests per batch.
     public var batchSizes = BucketCounts()
-    /// In microseconds.
+    /// The times before the first request of a batch was taken, in microseconds.
     public var queueWaits = BucketCounts()
-    /// In microseconds, from sending to the complete result.
+    /// The times from sending to the complete result, in microseconds.
     public var statements: [(kind: StatementKind, times: BucketCounts)] = []
     public var messagesCounted: UInt64 = 0
     public var requestsBlocked: [(reason: DenialReason, requests: UInt64)] = []
     public var outcomesUnknown: UInt64 = 0
-    /// Statements that waited in vain for a lock of another session.
+    /// The statements that waited in vain for a lock of another session.
     public var lockTimeouts: UInt64 = 0
-    /// Waiting requests now, by lane.
+    /// The number of waiting requests now, by lane.
     public var queueDepths: [Int] = []
 
     init(_ lanes: [Lane]) {
