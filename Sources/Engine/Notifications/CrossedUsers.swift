@@ -3,16 +3,16 @@ import Usage
 
 /// Users whose last answer said that they crossed into a tier, until their notifications are recorded.
 ///
-/// Hints only: one that is lost, or for which there is no room, is found by the next sweep of the table.
+/// Entries are hints. The next sweep of the table finds a user that is lost, or for whom there is no room.
 package final class CrossedUsers: Sendable {
-    /// 1 MB at most.
+    /// The most users, which take at most 1 MB.
     private static let capacity = 16_384
 
     private let users = Mutex<Set<UserID>>([])
 
     package init() {}
 
-    /// On the lane's thread. Takes the lock only if an answer crossed.
+    /// Adds the users who crossed, on the lane's thread. It takes the lock only if an answer crossed.
     func add(_ completions: [Completion]) {
         var crossed: [UserID] = []
         for completion in completions {

@@ -1,8 +1,8 @@
 import Postgres
 import Usage
 
-/// Lists, shows and replays notifications for the commands, with the rights of the database login. Blocks; run it on a
-/// thread of its own.
+/// Lists, shows and replays notifications for the commands, with the rights of the database login. It blocks; run it on
+/// a thread of its own.
 public struct NotificationLog: ~Copyable {
     public struct Entry: Sendable {
         public var id: String
@@ -13,24 +13,24 @@ public struct NotificationLog: ~Copyable {
         public var tier: String
         public var status: Status
         public var attempts: Int
-        /// Of a pending one.
+        /// The time of the next attempt; nil unless the notification is pending.
         public var nextAttemptAt: Instant?
         public var deliveredAt: Instant?
-        /// Why the last attempt failed.
+        /// The reason why the last attempt failed; nil if none has.
         public var problem: String?
     }
 
     public enum Status: String, Sendable, CaseIterable {
         case pending, delivered, failed, skipped
 
-        /// As `headroom.notifications` has it.
+        /// The letter in `headroom.notifications`.
         fileprivate var letter: String { String(rawValue.prefix(1)) }
     }
 
     private static let timeout = Duration.seconds(30)
     private let connection: Connection
 
-    /// - Throws: when the database cannot be reached.
+    /// - Throws: if the database cannot be reached.
     public init(database: DatabaseTopology) throws(PostgresError) {
         connection = try Connection.connect(.command("notifications", database))
     }
@@ -41,7 +41,7 @@ public struct NotificationLog: ~Copyable {
 
     /// The newest `limit` notifications, oldest first.
     ///
-    /// - Parameter status: nil is all.
+    /// - Parameter status: the status to list; nil means all.
     public func list(_ status: Status?, of user: UserID?, limit: Int) throws(PostgresError) -> [Entry] {
         var parameters = Parameters()
         parameters.append(text: status?.letter)
@@ -67,7 +67,7 @@ public struct NotificationLog: ~Copyable {
         }
     }
 
-    /// A notification as JSON, indented and in one line. Nil if there is none with this id.
+    /// A notification as JSON, indented and in one line; nil if there is none with this id.
     public func show(_ id: String) throws(PostgresError) -> (indented: String, compact: String)? {
         var parameters = Parameters()
         parameters.append(text: id)
@@ -78,8 +78,8 @@ public struct NotificationLog: ~Copyable {
 
     /// Makes notifications pending again.
     ///
-    /// - Parameter ids: nil is all that have failed.
-    /// - Returns: the ids of those that are.
+    /// - Parameter ids: the notifications; nil means all that have failed.
+    /// - Returns: the ids of those that are pending now.
     public func replay(_ ids: [String]?) throws(PostgresError) -> [String] {
         var parameters = Parameters()
         if let ids {

@@ -3,14 +3,14 @@ import Postgres
 import Synchronization
 import Usage
 
-/// The table `headroom.notifications`, for the service: records notifications, and gives them to the one session that
-/// delivers. On connections of its own, so that no message waits for it.
+/// The service's side of the table `headroom.notifications`: it records notifications, and gives them to the one
+/// session that delivers. It has connections of its own, so that no message waits for it.
 package final class NotificationOutbox: Sendable {
     /// A notification whose next attempt is due.
     package struct Due: Sendable, Equatable {
         package var id: String
         package var body: String
-        /// Made before.
+        /// The number of attempts that were made before.
         package var attempts: Int
         /// The present time by the database's clock, in seconds since 1970.
         package var sentAt: Int64
@@ -23,11 +23,11 @@ package final class NotificationOutbox: Sendable {
     /// The result of an attempt.
     package struct Attempt: Sendable, Equatable {
         package var id: String
-        /// Made before this one.
+        /// The number of attempts that were made before this one.
         package var attemptsBefore: Int
-        /// Nil if it was delivered.
+        /// The reason why it failed; nil if the notification was delivered.
         package var problem: String?
-        /// Until the next attempt; nil if there is none.
+        /// The time until the next attempt; nil if there is none.
         package var delay: Duration?
 
         package init(id: String, attemptsBefore: Int, problem: String?, delay: Duration?) {
@@ -36,31 +36,31 @@ package final class NotificationOutbox: Sendable {
     }
 
     package struct Backlog: Sendable, Equatable {
-        /// At most `backlogMaximum`.
+        /// The number of pending notifications, at most `backlogMaximum`.
         package var pending: Int
         package var oldestSeconds: Int64
     }
 
-    /// Users in one statement: some 20 milliseconds of the database's time.
+    /// The most users in one statement. They take some 20 milliseconds of the database's time.
     package static let usersMaximum = 256
     package static let backlogMaximum = 100_000
     private static let timeout = Duration.seconds(5)
-    /// A range of pages of message_usage that takes longer is followed by a smaller one, so that its snapshot does not
-    /// keep old versions of rows for long.
+    /// The time after which a range of pages of message_usage is followed by a smaller one, so that its snapshot does
+    /// not keep old versions of rows for long.
     private static let slowRange = Duration.milliseconds(300)
     private static let rangePages: ClosedRange<Int64> = 16...512
     private static let lastPage: Int64 = 4_294_967_294
     private static let pausePerWork = 3
 
-    /// The session of a login that may not deliver, but has the lock, so that nothing is delivered. As of the last
-    /// `due`; nil if there is none.
+    /// The session of a login that may not deliver, but has the lock, so that nothing is delivered; nil if there is
+    /// none. It is that of the last `due`.
     package var stranger: String? { lastStranger.withLock { $0 } }
     private let lastStranger = Mutex<String?>(nil)
     private let sessions: SessionPool
     private let readers: SessionPool
 
     package init(_ configuration: EngineConfiguration, logger: Logger) {
-        // One session: it has the lock for delivering.
+        // There is one session, which has the lock for delivering.
         sessions = SessionPool(name: "notifications", configuration, readOnly: false, logger: logger)
         readers = SessionPool(name: "sweep", options: configuration.readerOptions, logger: logger)
     }
@@ -79,7 +79,7 @@ package final class NotificationOutbox: Sendable {
 
     /// Records the notifications of users who are at a tier now.
     ///
-    /// - Returns: how many are new.
+    /// - Returns: the number of new notifications.
     package func record(_ users: [UserID]) async throws(SessionPool.Failure) -> Int {
         try await perform { connection, deadline throws(PostgresError) in
             var parameters = Parameters(capacity: 64 + users.count * 20)
@@ -89,7 +89,7 @@ package final class NotificationOutbox: Sendable {
         }
     }
 
-    /// The notifications that are due. Nil while another session delivers, of this service or another instance.
+    /// The notifications that are due; nil while another session delivers, of this service or of another instance.
     package func due(atMost maximum: Int) async throws(SessionPool.Failure) -> [Due]? {
         try await perform { connection, deadline throws(PostgresError) in
             let lock = try connection.query(EmbeddedSQL.lockDelivery, deadline: deadline).firstRow
@@ -142,13 +142,12 @@ package final class NotificationOutbox: Sendable {
 
     // MARK: The sweep
 
-    /// Records the notifications of all users who are at a tier: those of messages that SQL functions counted, of
-    /// changes by hand, and of an instance that ended before it recorded them.
+    /// Records the notifications of all users who are at a tier. It finds those of messages that SQL functions counted,
+    /// of changes by hand, and of an instance that ended before it recorded them.
     ///
-    /// Reads the table by ranges of pages, each in a transaction of its own, and pauses three times as long as each
-    /// took.
+    /// It reads the table by ranges of pages, each in a transaction of its own, and pauses three times as long as each.
     ///
-    /// - Returns: how many are new.
+    /// - Returns: the number of new notifications.
     package func sweep() async throws -> Int {
         let pages = try await tablePages()
         var (next, size, recorded) = (Int64(0), NotificationOutbox.rangePages.upperBound, 0)
@@ -192,7 +191,7 @@ package final class NotificationOutbox: Sendable {
     private func read<Value: Sendable>(
         _ work: @escaping @Sendable (Connection, ContinuousClock.Instant) throws(PostgresError) -> Value
     ) async throws(SessionPool.Failure) -> Value {
-        // As long as a report may take.
+        // A statement may take as long as a report.
         let deadline = ContinuousClock.now + .seconds(60)
         return try await readers.perform(by: deadline) { connection throws(PostgresError) in
             try work(connection, deadline)
