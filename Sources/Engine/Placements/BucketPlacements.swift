@@ -1,18 +1,18 @@
 import Postgres
 
-/// Which machine has the rows of each bucket. Empty in a database that is not distributed.
+/// The server that has the rows of each bucket. Empty in a database that is not distributed.
 public struct BucketPlacements: Equatable, Sendable {
     /// A PostgreSQL server that has buckets, with its standbys.
     public struct Node: Equatable, Sendable {
-        /// In Citus's catalog; it stays the same when a standby takes over.
+        /// The number in Citus's catalog, which stays the same when a standby takes over.
         var number: Int32
-        /// The primary, as the coordinator knows it, and then standbys.
+        /// The addresses: the primary's, as the coordinator knows it, and then those of standbys.
         public var servers: [ServerAddress]
-        /// Whether it is the one that `database-url` names, which has buckets until they have moved to workers.
+        /// Whether this is the server of `database-url`, which has buckets until they have moved to workers.
         var isCoordinator: Bool
     }
 
-    /// In the order in which they were added to the database, so that a new one changes the lanes of few.
+    /// The nodes in the order in which they were added to the database, so that a new one changes the lanes of few.
     public private(set) var nodes: [Node] = []
     private var nodeOfBucket: [Bucket: Int] = [:]
 
@@ -20,7 +20,7 @@ public struct BucketPlacements: Equatable, Sendable {
 
     private init() {}
 
-    /// - Parameter placements: each with the same node for the same number.
+    /// - Parameter placements: the node of each bucket; nodes with the same number are equal.
     init(_ placements: [(bucket: Bucket, node: Node)]) {
         for (bucket, node) in placements {
             let index = nodes.firstIndex { $0.number == node.number } ?? nodes.count
@@ -52,22 +52,22 @@ public struct BucketPlacements: Equatable, Sendable {
 
     public var isDistributed: Bool { !nodes.isEmpty }
 
-    /// How many servers the lanes are divided among.
+    /// The number of servers among which the lanes are divided.
     public var homeCount: Int { max(1, nodes.count) }
 
-    /// The home of a bucket, below `homeCount`; nil for a bucket whose server is not known.
+    /// The home of a bucket, below `homeCount`; nil if its server is unknown.
     func home(of bucket: Bucket) -> Int? { nodes.isEmpty ? 0 : nodeOfBucket[bucket] }
 
     /// The server that a lane connects to; nil if the database is not distributed.
     func node(ofLane lane: Int) -> Node? { nodes.isEmpty ? nil : nodes[lane % nodes.count] }
 
-    /// One of the buckets at a lane's server, for its first receipt.
+    /// A bucket at the lane's server, for its first receipt.
     func firstBucket(ofLane lane: Int, by map: BucketMap) -> Bucket {
         let own = map.isSettled && !nodes.isEmpty ? map.buckets.filter { home(of: $0) == lane % nodes.count } : []
         return own.isEmpty ? map.bucket(ofLane: lane) : own[lane / nodes.count % own.count]
     }
 
-    /// Buckets of each node, in the order of `nodes`.
+    /// The number of buckets of each node, in the order of `nodes`.
     public var bucketCounts: [Int] {
         nodeOfBucket.values.reduce(into: Array(repeating: 0, count: nodes.count)) { $0[$1] += 1 }
     }

@@ -1,11 +1,11 @@
 import Postgres
 import Synchronization
 
-/// Where the buckets are, as the coordinator was last asked, and how each of their servers is reached.
+/// The placements of buckets that the coordinator last returned, and how each of their servers is reached.
 ///
 /// With an outdated placement, a message takes longer, but is counted all the same: a server that does not have the
-/// bucket passes the statement on to the one that has it. The monitor asks every two seconds, and at once after a lane
-/// has lost its server. A lane asks when it opens a session on the coordinator.
+/// bucket passes the statement on to the one that has it. The monitor reads the placements every two seconds, and at
+/// once after a lane has lost its server. A lane reads them when it opens a session on the coordinator.
 public final class CurrentPlacements: Sendable {
     private struct Worker {
         var servers: Set<ServerAddress>
@@ -14,7 +14,7 @@ public final class CurrentPlacements: Sendable {
 
     private struct State {
         var placements = BucketPlacements.none
-        /// Of the workers, by their numbers. A worker keeps its object while it has buckets and the same servers,
+        /// The workers, by their numbers. A worker keeps its object while it has buckets and the same servers,
         /// whichever of these is the primary.
         var workers: [Int32: Worker] = [:]
         var observers: [@Sendable (BucketPlacements) -> Void] = []
@@ -24,7 +24,7 @@ public final class CurrentPlacements: Sendable {
     /// The database as it is configured: the coordinator, or the only server.
     let database: DatabaseTopology
     private let state = Mutex(State())
-    /// Changes with `current`, so that a lane finds out at the price of a load that nothing has changed.
+    /// A number that changes with `current`. With one load, a lane finds out that nothing has changed.
     private let changes = Atomic<Int>(0)
     /// Locked while a session reads the placements, so that a later answer never gives way to an earlier one.
     private let reading = Mutex(())
@@ -36,7 +36,7 @@ public final class CurrentPlacements: Sendable {
     public var current: BucketPlacements { state.withLock { $0.placements } }
     var generation: Int { changes.load(ordering: .acquiring) }
 
-    /// - Parameter observer: is called with each new value, by the thread that has read it.
+    /// - Parameter observer: called with each new value, by the thread that has read it.
     func observe(_ observer: @escaping @Sendable (BucketPlacements) -> Void) {
         state.withLock { state in
             state.observers.append(observer)
@@ -44,12 +44,12 @@ public final class CurrentPlacements: Sendable {
         }
     }
 
-    /// - Parameter doubt: is called when the placements should be read again soon.
+    /// - Parameter doubt: called when the placements should be read again soon.
     func whenDoubted(_ doubt: @escaping @Sendable () -> Void) {
         state.withLock { $0.doubt = doubt }
     }
 
-    /// A server was lost; its buckets may be elsewhere by now.
+    /// Lets the placements be read again, because a server was lost, and its buckets may be elsewhere by now.
     func doubt() {
         state.withLock { $0.doubt }()
     }
@@ -61,7 +61,7 @@ public final class CurrentPlacements: Sendable {
         }
     }
 
-    /// Asks the coordinator.
+    /// Reads the placements from the coordinator.
     func refresh(over connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
         let failure = reading.withLock { _ -> PostgresError? in
             do throws(PostgresError) {
@@ -74,7 +74,7 @@ public final class CurrentPlacements: Sendable {
         if let failure { throw failure }
     }
 
-    /// Under the lock, so that observers see the values in their order.
+    /// Takes over placements under the lock, so that observers see the values in their order.
     func note(_ newest: BucketPlacements) {
         state.withLock { state in
             guard newest != state.placements else { return }
@@ -100,7 +100,7 @@ public final class CurrentPlacements: Sendable {
     }
 }
 
-/// The database is distributed by a release of Citus with which this release of Headroom is not to be used.
+/// The error if another release of Citus distributes the database than Headroom can be used with.
 struct UnsupportedCitus: Error, CustomStringConvertible {
     var release: String
 
@@ -113,7 +113,7 @@ struct UnsupportedCitus: Error, CustomStringConvertible {
 }
 
 extension CurrentPlacements {
-    /// Opens a session on the coordinator for one reading. Blocks.
+    /// Reads the placements in a session of its own on the coordinator. It blocks.
     ///
     /// - Throws: also if the database is distributed by another release of Citus.
     public func load() throws {
