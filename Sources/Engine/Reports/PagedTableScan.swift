@@ -6,13 +6,13 @@ import Usage
 /// One statement over the whole table would hold its snapshot for as long as it takes, and until then no old version of
 /// a popular user's row could be pruned: messages would get slower with every message.
 struct PagedTableScan {
-    /// The first range: 16 MB of a table, some 80,000 rows, which usually take less than 100 milliseconds.
+    /// The pages of the first range: 16 MB of a table, some 80,000 rows, which usually take less than 100 milliseconds.
     static let rangePages: Int64 = 2_048
-    /// The first range of a scan of all open periods: some 20,000 rows.
+    /// The pages of the first range in a scan of all open periods: some 20,000 rows.
     static let rangePagesOfOpen: Int64 = 512
-    /// A range that takes longer is followed by a smaller one: a row that is not valid as it is, as all rows after an
-    /// edit of the plans, may take a hundred times as long as others. If the smaller one takes as long, most of that is
-    /// not for its pages: where Citus distributes the table, each range is planned anew.
+    /// The time after which a smaller range follows. A row that is not usable as it is, as all rows after an edit of
+    /// the plans, may take a hundred times as long as others. If the smaller range takes as long, most of that is not
+    /// for its pages: where Citus distributes the table, each range is planned anew.
     private static let slowRange = Duration.milliseconds(300)
     private static let rangePagesMinimum: Int64 = 16
     /// The largest page number that PostgreSQL has.
@@ -26,15 +26,15 @@ struct PagedTableScan {
     private let invalidValues: InvalidValueLog
     private var nextPage: Int64 = 0
     private(set) var rangePages: Int64
-    /// The range before that.
+    /// The pages and the duration of the range before.
     private var previous: (pages: Int64, duration: Duration) = (0, .zero)
-    /// The number of pages when the scan began, and the calendar month then. Nil before the first range.
+    /// The number of pages when the scan began, and the calendar month then; nil before the first range.
     private var extent: (pages: Int64, calendarMonth: BillingPeriod)?
-    /// Of the requested period, or of all open periods.
+    /// The report of the requested period, or of all open periods.
     private var report: PeriodReport
     private var top: TopUsers
     private var periods: [BillingPeriod: PeriodReport] = [:]
-    /// Of each period, and of all open periods, by the plan's name.
+    /// The plans of each period, and of all open periods, by name.
     private var plans: [BillingPeriod: [String?: PlanReport]] = [:]
 
     init(_ query: ReportQuery, _ invalidValues: InvalidValueLog) {
@@ -78,7 +78,7 @@ struct PagedTableScan {
         }
     }
 
-    /// - Parameter duration: how long the last range took.
+    /// - Parameter duration: the duration of the last range.
     mutating func adaptRange(to duration: Duration) {
         let isSmallerInVain = rangePages < previous.pages && duration > previous.duration * 3 / 4
         previous = (rangePages, duration)
@@ -141,9 +141,9 @@ struct PagedTableScan {
         }
     }
 
-    /// Users who have a later row in the same month or week, by which they are counted.
+    /// The users who have a later row in the same month or week. The report counts them by that row.
     ///
-    /// - Parameter period: nil is all months and weeks.
+    /// - Parameter period: the month or week; nil means all.
     private func supersededRows(
         _ pages: Range<Int64>,
         of period: BillingPeriod?,
@@ -188,7 +188,7 @@ struct PagedTableScan {
             .add(users: users, in: tier, messages: messages)
     }
 
-    /// Nil for a row with a value out of range, so that it does not fail the list of all others.
+    /// The usage in a row; nil if a value is out of range, so that the row does not fail the list of all others.
     private func usage(_ row: ResultRow) -> PeriodUsage? {
         do throws(PostgresError) {
             return PeriodUsage(

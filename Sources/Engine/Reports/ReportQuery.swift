@@ -1,13 +1,13 @@
 import Usage
 
-/// A report about all users of a billing period, or of every open period (`BillingPeriod.open`). That of a month or
-/// week without a number, `2026-03`, is also about the periods with one, `2026-03.2`.
+/// A report about all users of a billing period, or of every open period (`BillingPeriod.open`). The report of a month
+/// or week without a number, `2026-03`, is also about the periods with one, `2026-03.2`.
 public enum ReportQuery: Hashable, Sendable {
-    /// Users, messages and tiers.
+    /// The report of users, messages and tiers.
     case report(BillingPeriod)
     /// The `count` users with the most messages.
     case top(BillingPeriod, count: Int)
-    /// The `count` users with the most messages in a tier and on a plan; nil is all of them.
+    /// The `count` users with the most messages in a tier and on a plan; nil means all tiers or plans.
     case users(BillingPeriod, tier: Tier?, plan: String?, count: Int)
     /// The report of every period, in one scan of the table.
     case allPeriods
@@ -21,7 +21,7 @@ extension ReportQuery {
         }
     }
 
-    /// How the labels of later periods in the month or week begin; nil for other periods, which have none.
+    /// The beginning of the labels of later periods in the month or week; nil for other periods, which have none.
     var numberedLabels: String? {
         guard period.number == 1, period.month != nil || period.week != nil else { return nil }
         return period.label + "."

@@ -1,7 +1,7 @@
 import Usage
 
-/// The queue of report requests: one scan runs at a time, and all requests for the same report share it. No I/O inside;
-/// the report reader and the event loops share the queue under a lock.
+/// The queue of report requests: one scan runs at a time, and all requests for the same report share it. It does no
+/// I/O; the report reader and the event loops share the queue under a lock.
 ///
 /// A request never joins a running scan: the scan may have passed the row of a message that was counted before the
 /// request arrived. Such requests share the next scan.
@@ -12,9 +12,9 @@ struct ReportQueue {
     }
 
     enum Step: Equatable {
-        /// Begin a scan at the table's first page.
+        /// The reader begins a scan at the table's first page.
         case start(ReportQuery)
-        /// Continue the running scan.
+        /// The reader continues the running scan.
         case proceed(ReportQuery)
     }
 
@@ -25,22 +25,22 @@ struct ReportQueue {
         case closed
     }
 
-    /// Each has at least one request. Oldest first.
+    /// The requests for each report, at least one; the oldest report is first.
     private var waiting: [Waiting] = []
     private var running: Waiting?
     private var state = State.open
     private let capacity: Int
     /// The outcome of requests whose deadline passes.
     private var expiryError = EngineError.reportTimedOut
-    /// No request waits longer than this, whatever its own deadline.
+    /// The latest deadline of all requests, whatever their own; nil if there is none.
     private var latest: ContinuousClock.Instant?
 
-    /// - Parameter capacity: requests that may wait; one more fails with `overloaded`.
+    /// - Parameter capacity: the most requests that may wait; one more fails with `overloaded`.
     init(capacity: Int) {
         self.capacity = capacity
     }
 
-    /// - Returns: the error if the request is not accepted.
+    /// - Returns: the error if the request is not accepted; else nil.
     mutating func enqueue(_ request: ReportRequest) -> EngineError? {
         guard state == .open else { return .reportInterrupted }
         guard count < capacity else { return .tooManyReports }
@@ -52,10 +52,10 @@ struct ReportQueue {
         return nil
     }
 
-    /// Requests that have no outcome yet.
+    /// The number of requests that have no outcome yet.
     var count: Int { waiting.reduce(running?.requests.count ?? 0) { $0 + $1.requests.count } }
 
-    /// The next step: the running scan continues while a request waits for it, else the next one starts. Nil when no
+    /// The next step: the running scan continues while a request waits for it; else the next one starts. Nil if no
     /// request waits.
     mutating func next() -> Step? {
         if let running, !running.requests.isEmpty { return .proceed(running.query) }
@@ -63,7 +63,7 @@ struct ReportQueue {
         return (running?.query).map { .start($0) }
     }
 
-    /// The running scan is complete, or failed.
+    /// Answers the requests of the running scan, which is complete or has failed.
     mutating func finish(_ outcome: Outcome) -> [Completion] {
         defer { running = nil }
         return completions(of: running?.requests ?? [], outcome)
@@ -93,14 +93,14 @@ struct ReportQueue {
         return completions(of: expired, .failure(expiryError))
     }
 
-    /// The earliest deadline; nil when no request waits.
+    /// The earliest deadline; nil if no request waits.
     var nextDeadline: ContinuousClock.Instant? {
         let deadlines = (running?.requests ?? []).map(\.deadline) + waiting.flatMap { $0.requests.map(\.deadline) }
         guard let earliest = deadlines.min() else { return nil }
         return latest.map { min($0, earliest) } ?? earliest
     }
 
-    /// The service shuts down: requests that still wait at `deadline` fail.
+    /// Begins the shutdown: requests that still wait at `deadline` fail.
     mutating func drain(by deadline: ContinuousClock.Instant) {
         latest = deadline
         expiryError = .reportInterrupted
@@ -108,7 +108,7 @@ struct ReportQueue {
 
     mutating func close() { state = .closed }
 
-    /// Closed, and every accepted request has an outcome.
+    /// Whether the queue is closed, and every accepted request has an outcome.
     var isDrained: Bool { state == .closed && count == 0 }
 
     private func completions(of requests: [ReportRequest], _ outcome: Outcome) -> [Completion] {

@@ -6,10 +6,10 @@ import Synchronization
 /// a time. It pauses after each range of pages three times as long as the range took, so that it uses at most a quarter
 /// of a core of the database.
 public final class ReportReader: Sendable {
-    /// Requests that may wait: far more than there are dashboards.
+    /// The most requests that may wait, far more than there are dashboards.
     static let capacity = 1_024
     private static let pausePerWork = 3
-    /// An unused connection is closed after this time.
+    /// The time after which an unused connection is closed.
     private static let idleTimeout = Duration.seconds(30)
 
     private let queue = Mutex(ReportQueue(capacity: ReportReader.capacity))
@@ -33,14 +33,14 @@ public final class ReportReader: Sendable {
 
     /// Accepts a request, from any thread. Its outcome is delivered through its mailbox.
     ///
-    /// - Returns: the error if the request is not accepted.
+    /// - Returns: the error if the request is not accepted; else nil.
     public func enqueue(_ request: ReportRequest) -> EngineError? {
         let error = queue.withLock { $0.enqueue(request) }
         if error == nil { wake.wake() }
         return error
     }
 
-    /// The service shuts down: requests that still wait at `deadline` fail.
+    /// Begins the shutdown: requests that still wait at `deadline` fail.
     public func drain(by deadline: ContinuousClock.Instant) {
         queue.withLock { $0.drain(by: deadline) }
         wake.wake()
@@ -71,7 +71,7 @@ public final class ReportReader: Sendable {
             }
             session.advance()
             guard session.connection != nil else {
-                // A scan does not continue on another connection: it starts again.
+                // A scan starts again on another connection.
                 scan = nil
                 awaitConnection(session)
                 continue
@@ -99,7 +99,7 @@ public final class ReportReader: Sendable {
 
     /// Fails the requests whose deadline has passed.
     ///
-    /// - Returns: the next deadline.
+    /// - Returns: the next deadline; nil if no request waits.
     private func expire() -> ContinuousClock.Instant? {
         let (expired, next) = queue.withLock { ($0.expire(at: .now), $0.nextDeadline) }
         mailboxes.deliver(expired)
@@ -119,7 +119,7 @@ public final class ReportReader: Sendable {
         }
     }
 
-    /// Waits for the connection, and fails all requests once the database was unavailable for the request timeout.
+    /// Waits for the connection, and fails all requests if the database is unavailable for the request timeout.
     private func awaitConnection(_ session: ReconnectingSession<Void>) {
         if let since = session.downSince, ContinuousClock.now - since > configuration.requestTimeout {
             mailboxes.deliver(queue.withLock { $0.failAll(.reportsUnavailable) })
@@ -132,7 +132,7 @@ public final class ReportReader: Sendable {
 
     private func pause(for duration: Duration) {
         let until = ContinuousClock.now + duration
-        // A request that arrives meanwhile ends the sleep, and not the pause.
+        // A request that arrives meanwhile ends the sleep, but not the pause.
         while ContinuousClock.now < until {
             let next = expire() ?? until
             _ = wake.sleep(orUntilReadable: -1, until: min(next, until))

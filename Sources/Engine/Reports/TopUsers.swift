@@ -1,11 +1,11 @@
 import Usage
 
 /// The users with the most messages, merged from page ranges of the table. A user with several periods in a month or
-/// week is listed with each; of the open periods, a user has one.
+/// week is listed with each of them. Among open periods, a user has one.
 struct TopUsers {
     private struct Key: Hashable {
         var user: UserID
-        /// Nil if each user is listed once.
+        /// The period; nil if each user is listed once.
         var period: BillingPeriod?
     }
 
@@ -20,11 +20,11 @@ struct TopUsers {
 
     private func key(of row: PeriodUsage) -> Key { Key(user: row.user, period: isOfOpen ? nil : row.period) }
 
-    /// Rows with fewer messages cannot be among the top users any more.
+    /// The least messages of a row that can still be among the top users.
     private(set) var usedMinimum = 0
 
-    /// - Parameter rows: newer than those of earlier calls. A row that moved to a later page since is read twice, and
-    ///   then its newer version counts.
+    /// - Parameter rows: rows newer than those of earlier calls. A row that moved to a later page since is read twice;
+    ///   its newer version counts.
     mutating func merge(_ rows: [PeriodUsage]) {
         guard !rows.isEmpty else { return }
         for row in rows { byKey[key(of: row)] = row }
@@ -37,7 +37,7 @@ struct TopUsers {
         usedMinimum = kept.last?.used ?? 0
     }
 
-    /// The most messages first; ties by user and period, so that equal rows always have the same order.
+    /// The users with the most messages first; equal ones by user and period, so that they always have the same order.
     var sorted: [PeriodUsage] {
         byKey.values.sorted { ($1.used, $0.user, $0.period.number) < ($0.used, $1.user, $1.period.number) }
     }
