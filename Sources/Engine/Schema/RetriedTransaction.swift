@@ -3,11 +3,11 @@ import Postgres
 /// A transaction with the rights of a migration, beside messages that are being counted. It waits for a lock only
 /// briefly, because messages wait behind it, and is executed again instead.
 struct RetriedTransaction {
-    /// How long it waits for a lock, for example of somebody's open transaction.
+    /// The time that it waits for a lock, for example of somebody's open transaction.
     private static let lockTimeout = Duration.milliseconds(250)
-    /// How long it lets others go on before it is executed again.
+    /// The pause before it is executed again, in which others go on.
     private static let pause = Duration.milliseconds(100)
-    /// How often in a row it may fail to get its locks.
+    /// The most attempts in a row that fail to get their locks.
     private static let attemptsMaximum = 240
 
     let connection: Connection
@@ -16,7 +16,7 @@ struct RetriedTransaction {
 
     /// Executes one statement.
     ///
-    /// - Returns: its result, and how long the transaction took that was committed.
+    /// - Returns: its result, and the duration of the transaction that was committed.
     @discardableResult
     func execute(
         _ statement: String,
@@ -67,7 +67,7 @@ struct RetriedTransaction {
 }
 
 extension PostgresError {
-    /// Somebody else had a lock; the same statement may succeed a moment later.
+    /// Whether somebody else had a lock. The same statement may succeed a moment later.
     fileprivate var isTransient: Bool {
         switch kind {
         case .server(.lockNotAvailable), .server(.deadlockDetected), .server(.serializationFailure): true

@@ -1,11 +1,11 @@
 import Postgres
 import Usage
 
-/// The schema that this binary works with.
+/// The database schema that this binary works with.
 public enum Schema {
-    /// Has all objects of the product, except those that clients expect in `public`.
+    /// The schema of all objects of the product, except those that clients expect in `public`.
     public static let name = "headroom"
-    /// Owns all of them.
+    /// The role that owns all objects.
     private static let owner = "headroom_owner"
 
     public static var migrator: Migrator {
@@ -20,7 +20,7 @@ public enum Schema {
                 ],
                 migrations: EmbeddedSQL.migrations.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) },
                 renameConflicts: EmbeddedSQL.setAside,
-                // Without the folder of the subject: a file that moves to another one has not changed.
+                // The folder of the subject is left out, so that a file that moves to another one has not changed.
                 definitions: EmbeddedSQL.definitions.map {
                     Definition(file: "functions/\($0.schema)/\($0.name).sql", sql: $0.sql)
                 },
@@ -45,17 +45,16 @@ public enum Schema {
     /// The number of the newest migration that this binary works with.
     public static var newestMigration: Int { EmbeddedSQL.migrations.map(\.number).max() ?? 0 }
 
-    /// An administrator runs it where the login that migrates may not create roles.
+    /// The script that creates the roles. An administrator runs it if the login that migrates may not create roles.
     public static var rolesScript: String { EmbeddedSQL.roles }
 
-    /// Migrates a database to the current schema and writes this binary's texts into it.
-    ///
-    /// Blocks; run it on a thread of its own.
+    /// Migrates a database to the current schema and writes this binary's texts into it. It blocks; run it on a thread
+    /// of its own.
     ///
     /// - Parameters:
     ///   - reinstalls: whether to define all functions and views again, also if none has changed.
     ///   - whenBegun: called when a file begins to be applied.
-    ///   - warn: called with what was set aside, and what was restored.
+    ///   - warn: called with what was set aside, and with what was restored.
     public static func migrate(
         _ connection: Connection,
         reinstalls: Bool = false,
@@ -79,21 +78,21 @@ public enum Schema {
         return applied
     }
 
-    /// The result of `prepare`.
+    /// What `prepare` has found.
     public struct Preparation: Sendable {
         public var applied: MigrationPlan
-        /// Whether the database has another release's words, until a login that may migrate does.
+        /// Whether the words are another release's. A login that may migrate replaces them.
         public var hasChangedWords: Bool
-        /// Whether the login may migrate, and so replace Headroom's functions, which a service need not do.
+        /// Whether the login may migrate, and so replace Headroom's functions. A service need not do that.
         public var mayMigrate: Bool
     }
 
-    /// Ensures that a service can run with this login: migrates if the login may, otherwise checks that the schema is
-    /// current, and as it was installed. The connection cannot be used for anything else afterwards.
+    /// Ensures that a service can run with this login. It migrates if the login may, and otherwise checks that the
+    /// schema is current, and as it was installed. The connection cannot be used for anything else afterwards.
     ///
-    /// Blocks; run it on a thread of its own.
+    /// It blocks; run it on a thread of its own.
     ///
-    /// - Throws: `MigrationError`, and `LoginError` when the login may not act as the service's role.
+    /// - Throws: `MigrationError`, or `LoginError` if the login may not act as the service's role.
     public static func prepare(
         _ connection: Connection,
         warn: (String) -> Void = { _ in }
@@ -101,7 +100,7 @@ public enum Schema {
         var rights = try LoginRights(of: connection)
         if rights.mayMigrate {
             let applied = try migrate(connection, warn: warn)
-            // The migration may have created the roles.
+            // The rights are read again, because the migration may have created the roles.
             rights = try LoginRights(of: connection)
             guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
             return Preparation(applied: applied, hasChangedWords: false, mayMigrate: true)
@@ -122,9 +121,9 @@ public enum Schema {
         )
     }
 
-    /// In the migration's transaction, so that a table in which counting fails stays as it was.
+    /// Finishes in the migration's transaction, so that a table in which counting fails stays as it was.
     private static func finish(_ connection: Connection) throws(PostgresError) {
-        // The audit log has operators' edits of words, not those of a release.
+        // The audit log has operators' edits of words, but not those of a release.
         try connection.execute("set local role \(owner)", deadline: .now + .seconds(30))
         try writeWords(connection)
         try connection.execute("set local role \(ServiceRole.name)", deadline: .now + .seconds(30))
@@ -132,12 +131,12 @@ public enum Schema {
         try connection.execute("set local role none", deadline: .now + .seconds(30))
     }
 
-    /// As `finish`, in transactions of their own.
+    /// Finishes in transactions of their own; otherwise as `finish`.
     private static func finishApart(_ connection: Connection) throws(PostgresError) {
         let deadline = ContinuousClock.now + .seconds(120)
         do throws(PostgresError) {
             // Instances that start at the same time wait here: Citus locks copies of words in another order than rows.
-            // Only who may change the table can lock it so; an advisory lock would be open to every login.
+            // Only a login that may change the table can lock it so; an advisory lock would be open to every login.
             try connection.execute(
                 "begin; set local role \(owner); lock table headroom.migrations in share update exclusive mode",
                 deadline: deadline

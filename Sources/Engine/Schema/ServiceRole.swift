@@ -6,10 +6,10 @@ public enum ServiceRole {
     public static let name = "headroom_service"
 }
 
-/// What the login of a connection may do with this database.
+/// The rights of a connection's login in this database.
 struct LoginRights: Sendable {
     var login: String
-    /// Nil while there is no schema yet.
+    /// The owner of the schema; nil while there is no schema yet.
     var owner: String?
     /// Whether the login has the rights of the schema's owner or may give them to itself, or there is no schema yet.
     var mayMigrate: Bool
@@ -31,7 +31,7 @@ struct LoginRights: Sendable {
     }
 }
 
-/// Why a login cannot serve a database.
+/// The reason why a login cannot serve a database.
 public struct LoginError: Error, Sendable, CustomStringConvertible {
     public let description: String
 
