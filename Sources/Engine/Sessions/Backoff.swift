@@ -1,4 +1,4 @@
-/// How long to wait before connecting again: doubling, with jitter so that several instances do not come all at once.
+/// The pauses before connecting again. They double, and are random, so that instances do not come all at once.
 struct Backoff {
     private let first: Duration
     private let longest: Duration

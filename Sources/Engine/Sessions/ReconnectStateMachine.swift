@@ -1,21 +1,21 @@
 import Postgres
 
-/// Decides when a database session is opened, and reopened after a failure. No I/O and no clock inside:
+/// Decides when a database session is opened, and reopened after a failure. It has no I/O and no clock:
 /// `ReconnectingSession` runs it.
 struct ReconnectStateMachine {
     enum State: Equatable {
-        /// Can transition to: opening; open and closed too, if a caller connects without waiting for `retryAt`.
+        /// It is closed. Can transition to: opening; open and closed too, if a caller does not wait for `retryAt`.
         case closed(retryAt: ContinuousClock.Instant)
-        /// Can transition to: open, closed.
+        /// A connection is being opened. Can transition to: open, closed.
         case opening(since: ContinuousClock.Instant)
-        /// Can transition to: late, closed.
+        /// The session can be used. Can transition to: late, closed.
         case open
-        /// A statement has exceeded its deadline. Its session is kept if the statement ends until then. Can transition
-        /// to: open, closed.
+        /// A statement has exceeded its deadline. The session is kept if the statement ends before this instant. Can
+        /// transition to: open, closed.
         case late(until: ContinuousClock.Instant)
     }
 
-    /// How a failure compares with those before it, which decides how it is logged.
+    /// The relation of a failure to those before it, which decides how it is logged.
     enum Failure: Equatable {
         /// The database was available until now.
         case first
@@ -26,10 +26,10 @@ struct ReconnectStateMachine {
     }
 
     private(set) var state: State
-    /// When the present series of failures began. Nil if there is none: the session is open, was closed on purpose, or
-    /// was not needed yet.
+    /// When the present series of failures began; nil if there is none, because the session is open, was closed on
+    /// purpose, or was not needed yet.
     private(set) var downSince: ContinuousClock.Instant?
-    /// How many times the session was reopened after a failure.
+    /// The number of times that the session was reopened after a failure.
     private(set) var reconnects = 0
     private var backoff = Backoff()
     private var lastSQLState: SQLState?
@@ -45,7 +45,7 @@ struct ReconnectStateMachine {
         return true
     }
 
-    /// - Returns: how long the database was unavailable; nil if it was not.
+    /// - Returns: the time for which the database was unavailable; nil if it was available.
     mutating func opened(at now: ContinuousClock.Instant) -> Duration? {
         state = .open
         backoff.reset()
@@ -59,14 +59,14 @@ struct ReconnectStateMachine {
         if state == .open { state = .late(until: end) }
     }
 
-    /// The late statement has ended.
+    /// Notes that the late statement has ended.
     mutating func settled() {
         if case .late = state { state = .open }
     }
 
-    /// The session could not be opened, or broke. The next attempt follows after a pause; further failures lengthen it.
-    /// An attempt that took longer than the pause, because it waited for a standby to be promoted or for a silent
-    /// server, is followed by the next one at once.
+    /// Notes that the session could not be opened, or broke. The next attempt follows after a pause, which grows with
+    /// each failure. An attempt that took longer than the pause, because it waited for a standby to be promoted or for
+    /// a silent server, is followed by the next one at once.
     mutating func failed(
         _ sqlState: SQLState?,
         at now: ContinuousClock.Instant,
@@ -82,7 +82,7 @@ struct ReconnectStateMachine {
         return sqlState != nil && sqlState != lastSQLState ? .refused : .repeated
     }
 
-    /// The session was closed on purpose. It may be reopened at once.
+    /// Notes that the session was closed on purpose. It may be reopened at once.
     mutating func closed(at now: ContinuousClock.Instant) {
         state = .closed(retryAt: now)
         downSince = nil

@@ -2,7 +2,7 @@ import Logging
 import Postgres
 import Synchronization
 
-/// A database session that is opened when needed, and again after a loss. Used by one thread alone.
+/// A database session that is opened when needed, and again after a loss. Only one thread uses it.
 ///
 /// A thread that has deadlines to meet calls `advance`, which opens the session on another thread, because connecting
 /// may take as long as the connect timeout. Any other thread calls `connect`, which waits. Use one of the two.
@@ -11,9 +11,9 @@ final class ReconnectingSession<Setup: Sendable> {
     typealias SetUp = @Sendable (Connection, ContinuousClock.Instant) throws(PostgresError) -> Setup
 
     private var machine = ReconnectStateMachine(at: .now)
-    /// The open connection, also while its statement is late.
+    /// The open connection; also while its statement is late.
     private var current: Connection?
-    /// Why the last session ended or could not be opened; nil while one is open, and if there was no failure.
+    /// Why the last session ended or could not be opened; nil while one is open, and before the first failure.
     private(set) var lastFailure: PostgresError?
     private var opening: OneShot<Opened>?
     private var generator = SystemRandomNumberGenerator()
@@ -30,11 +30,11 @@ final class ReconnectingSession<Setup: Sendable> {
     }
 
     /// - Parameters:
-    ///   - statements: prepared on each new connection.
+    ///   - statements: the statements to prepare on each new connection.
     ///   - wake: woken when `advance` has something to do.
     ///   - reportsOutages: whether outages are logged as such. The lanes do so; other sessions log at level debug.
-    ///   - latenessMaximum: how long a statement is waited for that has exceeded its deadline, so that the session can
-    ///     be kept, for an owner that calls `advance`. Nil: the session is closed at the deadline.
+    ///   - latenessMaximum: how long to wait for a statement that has exceeded its deadline, so that the session can be
+    ///     kept, for an owner that calls `advance`. Nil closes the session at the deadline.
     init(
         options: ConnectionOptions,
         statements: [PreparedQuery] = [],
@@ -51,14 +51,15 @@ final class ReconnectingSession<Setup: Sendable> {
         self.logger = logger
     }
 
-    /// The connection that can be used now.
+    /// The connection that can be used now; nil if there is none.
     var connection: Connection? { isLate ? nil : current }
 
-    /// When `advance` next has something to do; nil while open, or opening, which ends with a wake.
+    /// When `advance` next has something to do; nil while the session is open, and while it is opening, which ends with
+    /// a wake.
     var retryAt: ContinuousClock.Instant? {
         switch machine.state {
         case .closed(let retryAt): retryAt
-        // It also observes whether the database is silent.
+        // `advance` also observes whether the database is silent.
         case .late(let until): min(until, .now + .milliseconds(100))
         case .opening, .open: nil
         }
@@ -75,7 +76,7 @@ final class ReconnectingSession<Setup: Sendable> {
     var downSince: ContinuousClock.Instant? { machine.downSince }
     var reconnects: Int { machine.reconnects }
 
-    /// Starts to open the session when it is time, and takes over the connection when it is ready. Never waits.
+    /// Starts to open the session when it is time, and takes over the connection when it is ready. It never waits.
     ///
     /// - Returns: the result of `setUp` if the session was opened just now.
     func advance(_ setUp: @escaping SetUp) -> Setup? {
@@ -101,7 +102,7 @@ final class ReconnectingSession<Setup: Sendable> {
         }
     }
 
-    /// Opens the session unless it is open, whenever the last attempt was. Waits for the connect timeout at most.
+    /// Opens the session unless it is open, whenever the last attempt was. It waits at most for the connect timeout.
     func connect(_ setUp: @escaping SetUp) throws(PostgresError) -> Connection {
         dropIfSuperseded()
         if let connection { return connection }
@@ -143,8 +144,8 @@ final class ReconnectingSession<Setup: Sendable> {
         }
     }
 
-    /// The connection broke or cannot be trusted any more. Attempts to open the next one follow at growing intervals.
-    /// After `.timedOut` the connection is kept if the statement ends in time.
+    /// Gives up a connection that broke or cannot be trusted any more. Attempts to open the next one follow at growing
+    /// intervals. After `.timedOut` the connection is kept if the statement ends in time.
     func drop(_ error: PostgresError) {
         if error.kind != .timedOut || !keepLate() { lose(error) }
     }
@@ -158,7 +159,7 @@ final class ReconnectingSession<Setup: Sendable> {
         guard reportsOutages else { return logger.debug("connection lost", metadata: metadata) }
         switch failure {
         case .first: logger.warning("database is away", metadata: metadata)
-        // A role that was revoked, for example: an operator has to act.
+        // An operator has to act, for example because a role was revoked.
         case .refused: logger.warning("database refuses", metadata: metadata)
         case .repeated: logger.debug("database is still away", metadata: metadata)
         }
@@ -166,9 +167,10 @@ final class ReconnectingSession<Setup: Sendable> {
 
     // MARK: Late statements
 
-    /// Gives up the current statement, unless the database answers no session: then it is not slow, but away.
+    /// Gives up the current statement and keeps its connection, unless the database answers no session: it is away
+    /// then.
     ///
-    /// - Returns: false if the connection is to be closed.
+    /// - Returns: false if the connection must be closed.
     private func keepLate() -> Bool {
         guard !isLate else { return true }
         let silence = options.database.silence
@@ -188,7 +190,7 @@ final class ReconnectingSession<Setup: Sendable> {
                 guard ContinuousClock.now >= until || options.database.silence.isSilent else { return }
                 throw PostgresError(.timedOut, "no answer long after the deadline; the connection was given up")
             }
-            // The server may have been superseded, which a new connection finds out.
+            // The server may have been superseded. A new connection finds that out.
             guard !warnings.contains(where: { $0.sqlState == .warning }) else {
                 throw PostgresError(.connectionLost, "no standby has confirmed a late commit")
             }
@@ -198,7 +200,7 @@ final class ReconnectingSession<Setup: Sendable> {
         }
     }
 
-    /// Another session may have found the successor of this one's server.
+    /// Drops the connection if another session has found the successor of its server.
     private func dropIfSuperseded() {
         guard let timeline = current?.server.timeline, let successor = options.database.successor(of: timeline)
         else { return }
@@ -212,21 +214,20 @@ final class ReconnectingSession<Setup: Sendable> {
         machine.closed(at: .now)
     }
 
-    /// Closes the connection; the next one is to another server.
+    /// Closes the connection, because the next one is to another server.
     func move(to options: ConnectionOptions) {
         self.options = options
         close()
     }
 
-    /// An attempt that is under way closes its connection at its end.
+    /// Closes the connection and forgets an attempt that is under way, which closes its connection at its end.
     private func discard() {
         current?.close()
         current = nil
         opening = nil
     }
 
-    /// Sleeps until woken. An open session is closed when it was idle for the whole timeout, or when the server ends
-    /// it.
+    /// Sleeps until woken. An open session is closed if it is idle for the whole timeout, or if the server ends it.
     func sleepIdle(timeout: Duration) {
         guard let connection else {
             close()
@@ -240,7 +241,7 @@ final class ReconnectingSession<Setup: Sendable> {
 }
 
 extension PostgresError {
-    /// A standby refuses writes. The primary, which takes them, was not reached.
+    /// Translates the refusal of a standby to write: the primary was not reached. Other errors are unchanged.
     fileprivate func of(_ connection: Connection) -> PostgresError {
         guard kind == .server(.readOnlySQLTransaction), connection.isStandby else { return self }
         return PostgresError(.connectFailed, message, hint: hint)
@@ -253,7 +254,7 @@ extension ReconnectingSession where Setup == Void {
     /// Runs a prepared statement on the open connection.
     ///
     /// - Parameter deadline: evaluated every 100 ms while the statement runs, because requests that wait for the result
-    ///   may expire meanwhile. Nil: nothing waits for it any more.
+    ///   may expire meanwhile. Nil means that nothing waits for it any more.
     /// - Throws: `.timedOut` at the deadline; drop the session then, as after any transient error.
     func query(
         _ statement: PreparedQuery,

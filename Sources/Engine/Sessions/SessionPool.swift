@@ -3,10 +3,10 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Database sessions for rare requests that may take long, apart from the lanes: each with a thread of its own, since
+/// Database sessions for rare requests that may take long, apart from the lanes. Each has a thread of its own, because
 /// libpq blocks. A session is opened when first needed and closed when idle.
 package final class SessionPool: Sendable {
-    /// Why work was not done, or not completed.
+    /// The reason why work was not done, or not completed.
     package enum Failure: Error, Sendable, Equatable {
         /// The queue is full; nothing was done.
         case overloaded
@@ -22,7 +22,7 @@ package final class SessionPool: Sendable {
     private struct Job {
         var number: UInt64
         var deadline: ContinuousClock.Instant
-        /// Does the work, and returns a function that delivers the result. It is called when no error is possible any
+        /// Does the work, and returns a function that delivers the result. That is called when no error is possible any
         /// more.
         var attempt: @Sendable (Connection) throws(PostgresError) -> @Sendable () -> Void
         var fail: @Sendable (Failure) -> Void
@@ -31,12 +31,12 @@ package final class SessionPool: Sendable {
     private struct State {
         var waiting: Deque<Job> = []
         var lastNumber: UInt64 = 0
-        /// Numbers of the threads that sleep.
+        /// The numbers of the threads that sleep.
         var idle: [Int] = []
         var isClosed = false
     }
 
-    /// An unused connection is closed after this time.
+    /// The time after which an unused connection is closed.
     private static let idleTimeout = Duration.seconds(30)
 
     private let options: ConnectionOptions
@@ -48,8 +48,8 @@ package final class SessionPool: Sendable {
     private let invalidValues: InvalidValueLog
 
     /// - Parameters:
-    ///   - name: of the threads, and of the sessions in `pg_stat_activity`, in both after the word "headroom".
-    ///   - capacity: jobs that may wait; one more fails with `overloaded`.
+    ///   - name: the name of the threads, and of the sessions in `pg_stat_activity`, in both after the word "headroom".
+    ///   - capacity: the most jobs that may wait; one more fails with `overloaded`.
     package convenience init(
         name: String,
         _ configuration: EngineConfiguration,
@@ -83,8 +83,8 @@ package final class SessionPool: Sendable {
     ///
     /// - Parameters:
     ///   - deadline: no work begins after it. The work itself must observe it too, as `Connection`'s methods do.
-    ///   - work: may block. Repeated on a new connection if an idle one turns out to be broken, so it must be safe to
-    ///     repeat.
+    ///   - work: the work, which may block. It is repeated on a new connection if an idle one turns out to be broken,
+    ///     so it must be safe to repeat.
     package func perform<Value: Sendable>(
         by deadline: ContinuousClock.Instant,
         _ work: @escaping @Sendable (Connection) throws(PostgresError) -> Value
@@ -116,7 +116,7 @@ package final class SessionPool: Sendable {
         state.withLock { $0.waiting.removeAll { $0.number == number } }
     }
 
-    /// Jobs that no session has begun.
+    /// The number of jobs that no session has begun.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     private func enqueue(_ job: Job) -> Failure? {
@@ -182,7 +182,7 @@ package final class SessionPool: Sendable {
     private func run(_ job: Job, in session: ReconnectingSession<Void>) {
         while true {
             guard ContinuousClock.now < job.deadline else { return job.fail(.tooLate) }
-            // A new connection that breaks at once breaks again: repeat the work only after one that was idle.
+            // A new connection that breaks at once breaks again, so the work is repeated only after an idle one broke.
             let mayRepeat = session.connection != nil
             do throws(PostgresError) {
                 let connection = try session.connect { connection, deadline throws(PostgresError) in
@@ -210,11 +210,11 @@ package final class SessionPool: Sendable {
 /// A result that is completed once and awaited once: attempts to complete it again have no effect.
 private final class Promise<Value: Sendable, Failure: Error>: Sendable {
     private enum State {
-        /// Can transition to: awaited, completed.
+        /// Nobody awaits the result yet. Can transition to: awaited, completed.
         case open
-        /// Can transition to: completed.
+        /// The result is awaited. Can transition to: completed.
         case awaited(CheckedContinuation<Result<Value, Failure>, Never>)
-        /// Final.
+        /// The result is there. Final.
         case completed(Result<Value, Failure>)
     }
 
