@@ -1,14 +1,14 @@
 import Postgres
 import Usage
 
-/// Creates, lists and revokes tokens, with the rights of the database login. Blocks; run it on a thread of its own.
+/// Creates, lists and revokes tokens, with the rights of the database login. It blocks; run it on a thread of its own.
 public struct TokenRegistry {
     public struct Entry: Sendable {
         public var id: Int64
         public var name: String
-        /// Separated by spaces.
+        /// The scopes, separated by spaces.
         public var scopes: String
-        /// Nil if the stored value is out of range, as for the other instants.
+        /// The time of its creation. It is nil if the stored value is out of range, as are the other instants.
         public var createdAt: Instant?
         public var createdBy: String
         public var expiresAt: Instant?
@@ -26,9 +26,9 @@ public struct TokenRegistry {
     }
 
     /// - Parameters:
-    ///   - digest: SHA-256 of the token, 32 bytes.
-    ///   - days: until it expires, by the database's clock; nil is never.
-    /// - Returns: its id, and whether it is the first token ever.
+    ///   - digest: the SHA-256 of the token, 32 bytes.
+    ///   - days: the days until it expires, by the database's clock; nil means that it never does.
+    /// - Returns: the token's id, and whether it is the first token ever.
     public func create(
         name: String,
         scopes: [String],

@@ -1,14 +1,14 @@
 import Postgres
 
-/// A live token as the database has it. Only its digest is stored.
+/// A live token in the database, which stores only its digest.
 public struct LiveToken: Sendable, Equatable {
     public var id: Int64
     public var name: String
-    /// `chat`, `dashboard`, `operator`.
+    /// The scopes, of `chat`, `dashboard`, `operator`.
     public var scopes: [String]
-    /// SHA-256, 32 bytes.
+    /// The SHA-256, 32 bytes.
     public var digest: [UInt8]
-    /// By the database's clock; nil is never.
+    /// The time of its expiry, by the database's clock; nil if it never expires.
     public var expiresAt: ContinuousClock.Instant?
 
     public init(
@@ -26,10 +26,10 @@ public struct LiveToken: Sendable, Equatable {
     }
 }
 
-/// A token whose row violates the checks of `headroom.tokens`: it is not live. Other tokens are not affected.
+/// A token whose row violates the checks of `headroom.tokens`. It is not live. Other tokens are not affected.
 public struct InvalidToken: Sendable, Hashable {
     public var id: Int64
-    /// Names the column, without its value.
+    /// What is wrong. It names the column, without its value.
     public var problem: String
 
     public init(id: Int64, problem: String) {
@@ -40,13 +40,13 @@ public struct InvalidToken: Sendable, Hashable {
 
 /// The live tokens at one moment.
 public struct TokenSnapshot: Sendable {
-    /// The trigger of `headroom.tokens` allows no more live tokens.
+    /// The most live tokens, which the trigger of `headroom.tokens` ensures.
     public static let tokensMaximum = 1_000
 
     public var tokens: [LiveToken]
-    /// Whether there was ever a token, also if all are revoked or expired by now.
+    /// Whether there was ever a token, even if all are revoked or expired by now.
     public var wasEverCreated: Bool
-    /// Tokens with invalid rows: the first hundred at least.
+    /// The tokens with invalid rows; of many, the first hundred at least.
     public var invalid: [InvalidToken]
 
     public init(tokens: [LiveToken], wasEverCreated: Bool, invalid: [InvalidToken] = []) {
@@ -56,7 +56,7 @@ public struct TokenSnapshot: Sendable {
     }
 
     init(_ connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
-        // Taken before the query, so that a token expires here a moment early rather than late.
+        // The clock is read before the query, so that a token expires here a moment early rather than late.
         let queriedAt = ContinuousClock.now
         let result = try connection.query(EmbeddedSQL.readTokens, deadline: deadline)
         wasEverCreated = result.rowCount > 0 ? try result.firstRow.bool("was_created") : false
@@ -64,7 +64,7 @@ public struct TokenSnapshot: Sendable {
         _ = try result.rows { row throws(PostgresError) in
             guard try !row.isNull("id") else { return }
             let id = try row.int64("id")
-            // Other columns of an invalid row are not read: they may be null.
+            // The other columns of an invalid row are not read: they may be null.
             if let problem = try row.textOrNil("problem") {
                 invalid.append(InvalidToken(id: id, problem: problem))
             } else if tokens.count >= TokenSnapshot.tokensMaximum {
@@ -86,7 +86,7 @@ public struct TokenSnapshot: Sendable {
 
     /// Records that these tokens are in use. A row that violates a check does not prevent the update of the others.
     ///
-    /// - Throws: when the database cannot be reached, or refuses every row.
+    /// - Throws: if the database cannot be reached, or refuses every row.
     static func markUsed(
         _ ids: [Int64],
         on connection: Connection,
@@ -114,7 +114,7 @@ public struct TokenSnapshot: Sendable {
 
     /// Reads the tokens on a connection of its own.
     ///
-    /// - Throws: when the database cannot be reached, or has no such table yet.
+    /// - Throws: if the database cannot be reached, or has no such table yet.
     public static func read(database: DatabaseTopology) async throws -> TokenSnapshot {
         let options = ConnectionOptions.service("tokens", database, connectTimeout: .seconds(10))
         return try await onThread(named: "headroom.tokens") {
