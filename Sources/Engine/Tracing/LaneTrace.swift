@@ -1,8 +1,8 @@
 import Tracing
 import Usage
 
-/// Notes when a lane takes, executes and answers requests, and makes spans of that (`RequestTraces`). Used by the
-/// lane's thread alone.
+/// Notes when a lane takes, executes and answers requests, and makes spans of that (`RequestTraces`). Only the lane's
+/// thread uses it.
 ///
 /// A request's span has two children: `queue`, until the lane took the request, and `batch`, until its answer was
 /// ready. The statements are children of the batch's span in one trace; in the others, a link leads there.
@@ -11,7 +11,7 @@ final class LaneTrace {
     private struct Followed {
         let verb: String
         let arrivedAt: ContinuousClock.Instant
-        /// Nil: wanted if it turns out to be slow.
+        /// The trace of the request; nil if the spans are only wanted if the request turns out to be slow.
         let context: InstrumentationContext?
         var answeredAt: ContinuousClock.Instant?
         var outcome: Outcome?
@@ -63,7 +63,7 @@ final class LaneTrace {
         follow(address, request.operation.verb, request.deadline, contexts[address])
     }
 
-    /// - Returns: the traces that some of the requests belong to.
+    /// - Returns: the traces to which some of the requests belong.
     private func begin(_ addresses: some Collection<ReturnAddress>) -> [ReturnAddress: InstrumentationContext] {
         takenAt = .now
         size = addresses.count
@@ -80,7 +80,7 @@ final class LaneTrace {
         _ deadline: Deadline,
         _ context: InstrumentationContext?
     ) {
-        // All requests have the same time limit, so the deadline shows when one arrived.
+        // All requests have the same time limit, so the deadline shows when the request arrived.
         followed[address] = Followed(verb: verb, arrivedAt: deadline.instant - requestTimeout, context: context)
     }
 
@@ -90,7 +90,7 @@ final class LaneTrace {
 
     func answered(_ completions: [Completion]) {
         let now = ContinuousClock.now
-        // Without a trace, one request is followed; before it can be slow, there is nothing to look for.
+        // Without a trace, one request is followed, and there is nothing to note before it can be slow.
         guard belongsToTrace || followed.values.contains(where: { isSlow($0, at: now) }) else { return }
         for completion in completions {
             guard followed[completion.returnAddress] != nil else { continue }
@@ -106,9 +106,9 @@ final class LaneTrace {
 
     // MARK: Spans
 
-    /// The requests of the batch are answered.
+    /// Makes the spans, after the requests of the batch are answered.
     func end() {
-        // The last answered first: before its answer, every statement was executed.
+        // The request that was answered last is first: every statement was executed before its answer.
         let answered = followed.values.sorted { ($0.answeredAt ?? takenAt) > ($1.answeredAt ?? takenAt) }
         var first: InstrumentationContext?
         for request in answered {
@@ -124,7 +124,7 @@ final class LaneTrace {
         }
     }
 
-    /// - Parameter first: of a batch's span that has the statements.
+    /// - Parameter first: the batch's span that has the statements; nil until there is one.
     private func record(
         _ request: Followed,
         until answeredAt: ContinuousClock.Instant,
@@ -151,7 +151,7 @@ final class LaneTrace {
         batch.end(at: wallClock(answeredAt))
     }
 
-    /// Requests have failed that the lane had taken, and that waited for a lock since.
+    /// Makes the spans of requests that have failed after the lane had taken them, and they waited for a lock.
     func failed(_ requests: [Request], _ completions: [Completion]) {
         let batched = requests.compactMap(BatchedRequest.init)
         if !batched.isEmpty {
@@ -166,7 +166,7 @@ final class LaneTrace {
         }
     }
 
-    /// Requests have waited for the lane until their deadline.
+    /// Makes a span of requests that have waited for the lane until their deadline.
     func expired(_ requests: Int, _ error: EngineError) {
         guard let slowTime = traces.slowTime, requestTimeout >= slowTime else { return }
         let now = ContinuousClock.now
@@ -209,7 +209,7 @@ final class LaneTrace {
 }
 
 extension BatchedOperation {
-    /// As the line protocol names it.
+    /// The name of the verb in the line protocol.
     fileprivate var verb: String {
         switch self {
         case .consume: "CONSUME"
@@ -223,7 +223,7 @@ extension BatchedOperation {
 }
 
 extension UnbatchedOperation {
-    /// As the line protocol names it.
+    /// The name of the verb in the line protocol.
     fileprivate var verb: String {
         switch self {
         case .usageInPeriod: "USAGE"

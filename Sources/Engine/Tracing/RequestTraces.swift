@@ -1,15 +1,15 @@
 import Synchronization
 import Tracing
 
-/// Records where the time of requests went: of those that belong to a trace, and of the slowest of a batch if it was
-/// slow.
+/// Records where the time of requests went, for requests that belong to a trace, and for the slowest one of a batch if
+/// it was slow.
 ///
 /// Spans are made after the answer, from times that were noted before. So a request that is not traced costs nothing.
 public final class RequestTraces: Sendable {
     let tracer: any Tracer
-    /// A request that takes at least this long is recorded, whether it belongs to a trace or not; nil: none is.
+    /// The least time of a slow request, which is recorded even if it belongs to no trace; nil if none is slow.
     let slowTime: Duration?
-    /// What a user calls an error.
+    /// Returns the name of an error that users know.
     let errorName: @Sendable (EngineError) -> String
     private let contexts = Mutex<[ReturnAddress: InstrumentationContext]>([:])
 
@@ -23,19 +23,19 @@ public final class RequestTraces: Sendable {
         self.errorName = errorName
     }
 
-    /// The request whose outcome goes to this address belongs to a trace. Called before it is enqueued.
+    /// Notes that the request with this return address belongs to a trace. Call it before the request is enqueued.
     package func begin(_ address: ReturnAddress, in context: InstrumentationContext) {
         contexts.withLock { $0[address] = context }
     }
 
-    /// Called once the request is answered: one that waited in vain was in no batch.
+    /// Forgets the request. Call it once the request is answered, because one that waited in vain was in no batch.
     package func end(_ address: ReturnAddress) {
         contexts.withLock { _ = $0.removeValue(forKey: address) }
     }
 
     package var isEmpty: Bool { contexts.withLock { $0.isEmpty } }
 
-    /// The traces that the requests with these addresses belong to, if any.
+    /// The traces to which the requests with these addresses belong.
     func contexts(of addresses: some Sequence<ReturnAddress>) -> [ReturnAddress: InstrumentationContext] {
         contexts.withLock { contexts in
             guard !contexts.isEmpty else { return [:] }
