@@ -240,7 +240,7 @@ extension UsageSnapshot {
     ///
     /// - Parameters:
     ///   - counted: the user's counts after the requests, in `period`.
-    /// - key: the first use of the group's key; nil if there is none.
+    ///   - key: the first use of the group's key; nil if there is none.
     fileprivate func snapshot(
         before group: Batch.UserRequests,
         _ counted: CountedUser,

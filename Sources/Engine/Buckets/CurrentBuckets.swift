@@ -6,7 +6,7 @@ final class CurrentBuckets: Sendable {
     private let map = Mutex(BucketMap.undivided)
     /// The revision of `map`. With one load, a lane finds out that it has not changed.
     private let revision = Atomic<Int32>(BucketMap.undivided.revision)
-    /// Locked while a session reads the map, unlike `map`.
+    /// This is locked while a session reads the map, unlike `map`.
     private let reading = Mutex(())
     private let observer: @Sendable (BucketMap) -> Void
 

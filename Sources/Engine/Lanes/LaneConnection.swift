@@ -197,7 +197,7 @@ final class LaneConnection {
 
     /// Notes that the server was the primary.
     ///
-    /// - Parameter sentAt: when a commit was sent that a standby has confirmed, as far as no warning was returned.
+    /// - Parameter sentAt: when a commit was sent that succeeded without the warning that no standby has confirmed it.
     func confirmPrimary(sentAt: ContinuousClock.Instant) {
         lease.confirm(sentAt: sentAt)
     }

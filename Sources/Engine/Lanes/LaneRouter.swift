@@ -24,8 +24,8 @@ final class LaneRouter: Sendable {
     fileprivate let generation = Atomic<Int>(0)
     /// Whether `target` may be another than `current`.
     private let isMoving = Atomic<Bool>(false)
-    /// Locked while a lane and the lanes that it hands over to change together. Only then are the locks of several
-    /// queues taken at the same time.
+    /// This is locked while a lane and the lanes that it hands over to change together. Only then are the locks of
+    /// several queues taken at the same time.
     private let transferring = Mutex(())
     private let laneCount: Int
 

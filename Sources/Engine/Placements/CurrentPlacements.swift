@@ -26,7 +26,7 @@ public final class CurrentPlacements: Sendable {
     private let state = Mutex(State())
     /// A number that changes with `current`. With one load, a lane finds out that nothing has changed.
     private let changes = Atomic<Int>(0)
-    /// Locked while a session reads the placements, so that a later answer never gives way to an earlier one.
+    /// This is locked while a session reads the placements, so that a later answer never gives way to an earlier one.
     private let reading = Mutex(())
 
     public init(_ database: DatabaseTopology) {

@@ -56,7 +56,7 @@ public enum OperatorChange: Sendable, Equatable {
     case setPlan(PlanChange)
     /// Raise the limit of the current period by this many messages, once per key.
     case grant(Int, key: MessageKey, reason: String?)
-    /// Set the count of a period to 0; nil is the current period.
+    /// Set the count of a period to 0; nil means the current period.
     case resetUsage(BillingPeriod?)
     /// End the open window, if there is one; the period's count stays.
     case closeWindow

@@ -11,7 +11,7 @@ public final class CurrentWords: Sendable {
     /// A number that changes with `words`, so that a reader can keep them.
     private let generation = Atomic<Int>(0)
     private let words: Mutex<Words>
-    /// Locked while a session reads the words, unlike `words`. The value is the end of the pause after a failure.
+    /// This is locked while a session reads the words, unlike `words`. The value is the end of a pause after a failure.
     private let reading = Mutex<ContinuousClock.Instant?>(nil)
     private let standard: LanguageTag
 
@@ -57,7 +57,7 @@ public final class CurrentWords: Sendable {
     /// never give way to earlier ones, whichever reader was slower.
     ///
     /// - Parameters:
-    ///  - seen: the revision that a session has seen; nil reads the words in any case.
+    ///   - seen: the revision that a session has seen; nil reads the words in any case.
     ///   - timeout: the time for the statement, which begins when no other session reads.
     /// - Throws: if they cannot be read. They stay as they are, and are read again a second later.
     public func refresh(
