@@ -174,25 +174,30 @@ struct StripeBillingCycleTests {
                     "items": list(item(Payload.start, soon)),
                 ],
                 "extended ..end",
-                "product_changed ..end",
-                "uncancelled ..end"
+                "product_changed start..end unpaid",
+                "uncancelled .."
             ),
             Row(
                 "a cancellation at the period's end",
                 "active",
                 cancelled,
                 previous: ["cancel_at": .null, "cancel_at_period_end": .bool(false), "canceled_at": .null],
-                "product_changed ..end",
-                "cancelled ..end"
+                "product_changed start..end unpaid",
+                "cancelled .."
             ),
-            Row("a cancellation that is reversed", previous: cancelled, "product_changed ..end", "uncancelled ..end"),
+            Row(
+                "a cancellation that is reversed",
+                previous: cancelled,
+                "product_changed start..end unpaid",
+                "uncancelled .."
+            ),
             Row(
                 "a cancellation on a day, which ends the period",
                 "active",
                 ["cancel_at": .seconds(soon), "items": list(item(Payload.start, soon))],
                 previous: ["cancel_at": .null, "items": list(item())],
-                "product_changed ..soon",
-                "cancelled ..soon"
+                "product_changed start..soon unpaid",
+                "cancelled .."
             ),
         ]
 
