@@ -4,9 +4,9 @@ public struct Allowance: Sendable, Equatable {
     public var used: Int
     /// Messages reserved and not committed or released yet; they count as used.
     public var held: Int
-    /// Nil is unlimited.
+    /// The most messages that may be taken; nil means no limit.
     public var limit: Int?
-    /// When it is renewed. Nil is never; of a window, that none is open.
+    /// When the messages come back. Nil means never; for a window, nil means that none is open.
     public var resetsAt: Instant?
 
     @inlinable
@@ -20,10 +20,10 @@ public struct Allowance: Sendable, Equatable {
     /// Messages counted or held.
     @inlinable public var taken: Int { used + held }
 
-    /// Messages that may still be sent; nil is unlimited. 0 if a lowered limit is below the count.
+    /// Messages that may still be sent; nil is unlimited. It is 0 if a lowered limit is below the count.
     @inlinable public var remaining: Int? { limit.map { max(0, $0 - taken) } }
 
-    /// Whether not one more message fits.
+    /// Whether not even one more message fits.
     @inlinable public var isUsedUp: Bool { !fits(1) }
 
     /// Whether all of `messages` fit.
@@ -40,9 +40,9 @@ public struct Allowances: Sendable, Equatable {
         case period, window
     }
 
-    /// Of the billing period.
+    /// The allowance of the billing period.
     public var period: Allowance
-    /// Of the window; nil if the plan has none.
+    /// The allowance of the window; nil if the plan has none.
     public var window: Allowance?
 
     @inlinable
@@ -53,20 +53,20 @@ public struct Allowances: Sendable, Equatable {
 
     public subscript(name: Name) -> Allowance { name == .window ? window ?? period : period }
 
-    /// The one of which most is taken. It decides tier, display and banner. The period, if both are equally full or
-    /// both are used up.
+    /// The allowance of which the larger share is taken. It decides tier, display and banner. It is the period if both
+    /// are equally full or both are used up.
     @inlinable public var tightest: Name {
         guard let window, let windowLimit = window.limit, !period.isUsedUp else { return .period }
         guard let periodLimit = period.limit, !window.isUsedUp else { return .window }
-        // taken / limit of both, without a division that rounds.
+        // Both shares, taken / limit, are compared by cross products, because a division would round.
         let (ofWindow, ofPeriod) = (
             window.taken.multipliedFullWidth(by: periodLimit), period.taken.multipliedFullWidth(by: windowLimit)
         )
         return (ofWindow.high, ofWindow.low) > (ofPeriod.high, ofPeriod.low) ? .window : .period
     }
 
-    /// The one because of which `messages` are refused; nil if they fit into both. If both refuse them, the one that is
-    /// used up, and else the period.
+    /// The allowance because of which `messages` are refused; nil if they fit into both. If both refuse them, it is the
+    /// only one that is used up, and otherwise the period.
     @inlinable
     public func refusing(_ messages: Int) -> Name? {
         let fitsPeriod = period.fits(messages)
@@ -75,13 +75,14 @@ public struct Allowances: Sendable, Equatable {
     }
 }
 
-/// The window of a user, whose plan limits messages in a shorter time beside those of the period.
+/// A user's window, if the plan limits messages in a shorter time beside the period.
 public struct UsageWindow: Sendable, Equatable {
-    /// Messages allowed in it.
+    /// Messages allowed in the window.
     public var limit: Int
-    /// When the open one opened, which is with its first message. Nil if none is open: the next message opens one.
+    /// When the open window began, which is with its first message. Nil if none is open; the next message then opens
+    /// one.
     public var openedAt: Instant?
-    /// When it ends.
+    /// When the open window ends.
     public var endsAt: Instant?
 
     public init(limit: Int, openedAt: Instant? = nil, endsAt: Instant? = nil) {

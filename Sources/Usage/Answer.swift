@@ -1,11 +1,11 @@
 /// The answer to one request: the user's snapshot after it, and the outcome of the request.
 public struct Answer: Sendable, Equatable {
     public enum Status: Sendable, Equatable {
-        /// Counted and durable; for a `CHECK`, a `CONSUME` would be counted.
+        /// The messages are counted and durable. For a `CHECK`, a `CONSUME` would be counted.
         case allowed
-        /// Nothing counted.
+        /// Nothing was counted.
         case blocked(DenialReason)
-        /// Reserved: counts as used until commit, release or expiry.
+        /// The messages are reserved. They count as used until commit, release or expiry.
         case held
         /// The answer to `USAGE`, or to an operator's change.
         case ok
@@ -13,13 +13,13 @@ public struct Answer: Sendable, Equatable {
 
     public var user: UserID
     public var snapshot: UsageSnapshot
-    // In an order in which the small ones need no padding: an answer is copied several times on its way.
+    // The order of the properties avoids padding between the small ones: an answer is copied several times on its way.
     public var status: Status
     /// The tier into which this message moved the user. Only one answer has it.
     public var crossed: Tier?
     /// The messages were allowed because the plan does not enforce its limit.
     public var isShadow: Bool
-    /// The key was used before: this is the first outcome, and nothing was counted now.
+    /// The key was used before. The answer is the first outcome, and nothing was counted now.
     public var isRepeated: Bool
     /// Whether to include the fields of `USAGE`: `renews`, `grace_until`, `next_plan`, `label`, `state_label`,
     /// `accessible`, `price`, `currency`, `manage` and `steps`.
@@ -52,16 +52,16 @@ public struct Answer: Sendable, Equatable {
         self.isDetailed = isDetailed
     }
 
-    /// Messages that a `RELEASE` gave back.
+    /// The number of messages that a `RELEASE` gave back.
     public var released: Int? {
         get { storedReleased.map(Int.init) }
         set { storedReleased = newValue.map(Int32.init(clamping:)) }
     }
 
-    /// How many messages were refused; 0 in other answers.
+    /// The number of messages that were refused; 0 in other answers.
     public var requested: Int { Int(storedRequested) }
 
-    /// Why the user may not send: in a refusal, and without access also in other answers.
+    /// Why the user may not send. A refusal has a reason, and so has an `ok` if the user has no access.
     public var reason: DenialReason? {
         switch status {
         case .blocked(let refusal): refusal
@@ -70,16 +70,16 @@ public struct Answer: Sendable, Equatable {
         }
     }
 
-    /// When the store renews the subscription, where usage was asked for.
+    /// When the store renews the subscription; nil unless usage was requested.
     public var renews: Instant? { isDetailed ? snapshot.renewsAt : nil }
 
-    /// When the grace period ends, where usage was asked for.
+    /// When the grace period ends; nil unless usage was requested.
     public var graceUntil: Instant? { isDetailed ? snapshot.graceUntilShown : nil }
 
-    /// The plan to which it renews, where that is another.
+    /// The plan to which the store renews the subscription; nil if that is the present one.
     public var nextPlan: String? { renews == nil ? nil : snapshot.details?.nextPlan }
 
-    /// Price and address of the subscription, where usage was asked for.
+    /// What the store reports about the subscription; nil unless usage was requested.
     public var details: SubscriptionDetails? { isDetailed ? snapshot.details : nil }
 }
 
@@ -123,7 +123,7 @@ extension UsageSnapshot {
         )
     }
 
-    /// Counts messages of those that a key held in the open period and window, and gives back the rest. It moves no
+    /// Counts some of the messages that a key held in the open period and window, and gives back the rest. It moves no
     /// user into a higher tier, because held messages count as used.
     public mutating func commit(_ messages: Int, ofHeld heldByKey: Int, of user: UserID) -> Answer {
         giveBackHeld(heldByKey)
@@ -152,7 +152,7 @@ extension UsageSnapshot {
         return Answer(user: user, status: .allowed, snapshot: self, isShadow: refusing != nil)
     }
 
-    /// The answer to `USAGE`, with its label and its sentence for screen readers.
+    /// The answer to `USAGE`, with the fields that only it has.
     public func usage(of user: UserID) -> Answer {
         Answer(user: user, status: .ok, snapshot: self, isDetailed: true)
     }
@@ -174,7 +174,7 @@ public struct PeriodUsage: Sendable, Equatable {
     public var user: UserID
     public var period: BillingPeriod
     public var used: Int
-    /// Nil is unlimited.
+    /// The user's limit in the period; nil means no limit.
     public var limit: Int?
     public var tier: Tier
 

@@ -7,12 +7,12 @@
 public struct BillingPeriod: Hashable, Sendable {
     public let label: String
 
-    /// The month in which a monthly period begins.
+    /// Makes the monthly period that begins in a month.
     public init(year: Int, month: Int) {
         label = "\(BillingPeriod.padded(year, to: 4))-\(BillingPeriod.padded(month, to: 2))"
     }
 
-    /// The ISO week in which a day lies: from Monday to Sunday, in the year in which its Thursday lies.
+    /// Makes the ISO week in which a day lies. It lasts from Monday to Sunday and belongs to the year of its Thursday.
     public init(weekOf day: CivilDate) {
         let daysSinceMonday = day.daysSinceMonday
         let thursday = CivilDate(daysSince1970: day.daysSince1970 - daysSinceMonday + 3)
@@ -25,12 +25,12 @@ public struct BillingPeriod: Hashable, Sendable {
         label = BillingPeriod(year: day.year, month: day.month).label + "-" + BillingPeriod.padded(day.day, to: 2)
     }
 
-    /// The only period of a plan that never resets.
+    /// Makes the only period of a plan that never resets.
     public init(planNamed name: String) {
         label = name
     }
 
-    /// All periods that are open now: the default of reports.
+    /// All periods that are open now, which is the default of reports.
     public static let open = BillingPeriod(planNamed: "open")
 
     /// Parses a label; nil if it is neither a month, a week, a day nor a plan's name.
@@ -39,12 +39,12 @@ public struct BillingPeriod: Hashable, Sendable {
         guard month != nil || week != nil || day != nil || Plan.isName(label) else { return nil }
     }
 
-    /// The forms of a label, as messages about a wrong one name them.
+    /// The forms of a label, for the message about a wrong one.
     public static let forms =
         "a month as YYYY-MM, a week as YYYY-Www (YYYY-MM.2 and YYYY-Www.2 are a user's second period in it), "
         + "a day as YYYY-MM-DD, or a plan's name such as trial"
 
-    /// A label from the database, without validation.
+    /// Takes a label from the database without validation.
     public init(storedLabel: String) {
         label = storedLabel
     }
@@ -62,8 +62,8 @@ public struct BillingPeriod: Hashable, Sendable {
         monday == nil ? nil : BillingPeriod.numbers(in: split.start, "dddd-Wdd").map { ($0[0], $0[1]) }
     }
 
-    /// Which of a user's periods that begin in this month or week it is: 2 for `2026-03.2`, 1 for a label without a
-    /// number.
+    /// The number of the period among a user's periods that begin in this month or week: 2 for `2026-03.2`, 1 for a
+    /// label without a number.
     public var number: Int { month == nil && week == nil ? 1 : split.number }
 
     /// The month or week without the number: `2026-03` for `2026-03.2`. Reports of it include all of its numbers.
@@ -105,7 +105,7 @@ public struct BillingPeriod: Hashable, Sendable {
         return BillingPeriod(weekOf: monday).label == split.start ? monday : nil
     }
 
-    /// What stands before a number from 2 to 999 at the end, and the number; the whole label and 1 if there is none.
+    /// The label before a number from 2 to 999 at its end, and that number. Without one, it is the whole label and 1.
     private var split: (start: Substring, number: Int) {
         let bytes = label.utf8
         guard let dot = bytes.firstIndex(of: UInt8(ascii: ".")),
@@ -117,7 +117,7 @@ public struct BillingPeriod: Hashable, Sendable {
         return (label[..<dot], number)
     }
 
-    /// The numbers in a text of this form: `d` is a digit, anything else is itself.
+    /// Reads the numbers in a text of this form, in which `d` stands for a digit and any other character for itself.
     private static func numbers(in text: Substring, _ form: StaticString) -> [Int]? {
         let bytes = text.utf8
         guard bytes.count == form.utf8CodeUnitCount else { return nil }
@@ -145,7 +145,7 @@ public struct BillingPeriod: Hashable, Sendable {
 }
 
 extension CivilDate {
-    /// 0 on a Monday. The first day of 1970 was a Thursday.
+    /// The number of days since Monday. The first day of 1970 was a Thursday.
     fileprivate var daysSinceMonday: Int64 { (daysSince1970 + 3) - floorDivide(daysSince1970 + 3, 7) * 7 }
 }
 

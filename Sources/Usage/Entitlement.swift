@@ -1,30 +1,30 @@
 /// What a user may send in one billing period: the columns of `message_usage` other than the counts.
 ///
-/// A class, so that the answers to a user share one instance instead of copying it from a lane to an event loop.
+/// It is a class, so that the answers to a user share one instance instead of copying it from a lane to an event loop.
 public final class Entitlement: Sendable {
     public let plan: Plan
     public let state: SubscriptionState
     public let period: BillingPeriod
     /// Messages allowed in this period, including grants and edits by operators; nil is unlimited.
     public let limit: Int?
-    /// Nil if the plan has no window.
+    /// The user's window; nil if the plan has none.
     public let window: UsageWindow?
-    /// Whether there is a window: a flag, because each message asks and most plans have none.
+    /// Whether the plan has a window. It is a flag because each message reads it and most plans have no window.
     let hasWindow: Bool
-    /// Start of the trial or of the period.
+    /// When the trial or the period began.
     public let startedAt: Instant
-    /// When the allowance is renewed.
+    /// When the allowance resets; nil if it never does.
     public let resetsAt: Instant?
-    /// `resetsAt` as answers show it: nearly every one does.
+    /// `resetsAt` as answers show it. It is formatted once, because nearly every answer has it.
     public let writtenResetsAt: WrittenInstant?
-    /// When the trial, or a cancelled subscription, ends.
+    /// When the trial, the paid time or the grace period ends.
     public let expiresAt: Instant?
-    /// The last plan with periods before this one, or the one that has ended. A paywall can highlight it.
+    /// The last plan with periods before this one, or the plan that has ended. A paywall can highlight it.
     public let previousPlan: String?
-    /// Whether a store renews it at `expiresAt`. Nil if it does not come from a store.
+    /// Whether a store renews the subscription at `expiresAt`; nil if it does not come from a store.
     public let renews: Bool?
-    /// What the store told about the subscription. It is ignored by `==`, because it does not change what may be sent
-    /// now. Nil also if it was not looked up: only `USAGE` needs it.
+    /// What the store reported about the subscription. It is nil also if it was not looked up, because only `USAGE`
+    /// needs it. `==` ignores it, because it does not change what may be sent now.
     public let details: SubscriptionDetails?
 
     public init(
@@ -55,7 +55,7 @@ public final class Entitlement: Sendable {
         self.details = details
     }
 
-    /// A copy with the given values; `.some(nil)` sets an optional one to nil.
+    /// Returns a copy with the given values; `.some(nil)` sets an optional one to nil.
     public func with(
         plan: Plan? = nil,
         period: BillingPeriod? = nil,
@@ -94,13 +94,13 @@ extension Entitlement: Equatable {
     }
 }
 
-/// What only `USAGE` shows of a subscription.
+/// What a store reports about a subscription and only `USAGE` shows.
 public struct SubscriptionDetails: Sendable, Equatable {
     /// The plan after the store's next renewal, if it is another one.
     public var nextPlan: String?
-    /// As paid at the last renewal, a decimal number in units of `currency`: "9.99".
+    /// The price that was paid at the last renewal, as a decimal number in units of `currency`: "9.99".
     public var price: String?
-    /// ISO 4217: "USD".
+    /// The currency of `price` by ISO 4217: "USD".
     public var currency: String?
     /// The address where the user changes the subscription.
     public var manage: String?

@@ -3,7 +3,7 @@
 /// `String` is compared by canonical equivalence: "é" as one scalar equals "e" followed by a combining accent. Such ids
 /// are two rows in the database, so they must be two here.
 ///
-/// As a property wrapper it makes one property of a type be compared so: `@ExactText var id: String`.
+/// As a property wrapper, it makes one property of a type be compared byte by byte: `@ExactText var id: String`.
 @propertyWrapper
 public struct ExactText: Hashable, Sendable {
     public var wrappedValue: String
@@ -19,18 +19,18 @@ public struct ExactText: Hashable, Sendable {
     }
 
     public static func == (lhs: ExactText, rhs: ExactText) -> Bool {
-        // First the fast comparison of strings, which nearly always finds that two texts differ.
+        // The comparison of strings comes first: it is fast and nearly always finds that two texts differ.
         lhs.text == rhs.text && lhs.text.utf8.elementsEqual(rhs.text.utf8)
     }
 
     public func hash(into hasher: inout Hasher) {
-        // Texts with the same bytes have the same hash as strings too, which is faster than to hash each byte.
+        // Texts with the same bytes also have the same hash as strings, which is faster than hashing each byte.
         hasher.combine(text)
     }
 }
 
 extension ExactText: Comparable {
-    /// Order by UTF-8 bytes, as PostgreSQL's collation "C".
+    /// Compares by UTF-8 bytes, as PostgreSQL's collation "C" does.
     public static func < (lhs: ExactText, rhs: ExactText) -> Bool {
         lhs.text.utf8.lexicographicallyPrecedes(rhs.text.utf8)
     }

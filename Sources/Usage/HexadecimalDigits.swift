@@ -6,12 +6,12 @@ enum HexadecimalDigits {
     private static var ones: UInt64 { 0x0101_0101_0101_0101 }
     private static var tops: UInt64 { 0x8080_8080_8080_8080 }
 
-    /// The 32 bits of each word's eight digits, in either case, with the first digit in the top byte. Nil if a byte is
-    /// no digit.
+    /// Returns the 32 bits of each word's eight digits, in either case, with the first digit in the top byte. Nil if a
+    /// byte is no digit.
     @inline(__always)
     static func bits(of text: Words) -> Words? {
         // Each sum sets the top bit of the bytes that are at least the character. Bytes from 0x80 on may carry into the
-        // next byte; they are faults themselves.
+        // next byte, but they are faults themselves.
         let isDigit = atLeast("0", text) & ~atLeast(":", text)
         let lower = text | Words(repeating: ones &* 0x20)
         let isLetter = atLeast("a", lower) & ~atLeast("g", lower)
@@ -25,7 +25,7 @@ enum HexadecimalDigits {
         return (bits | bits &>> 16) & Words(repeating: 0xFFFF_FFFF)
     }
 
-    /// The eight lower-case digits of each word's 32 bits, the first digit in the top byte.
+    /// Returns the eight lower-case digits of each word's 32 bits, with the first digit from the top byte.
     @inline(__always)
     static func text(of bits: Words) -> Words {
         var digits = (bits | bits &<< 16) & Words(repeating: 0x0000_FFFF_0000_FFFF)

@@ -8,13 +8,14 @@ public struct Instant: Hashable, Sendable, Comparable {
         self.microsecondsSince1970 = microsecondsSince1970
     }
 
-    /// Nil outside the years 2000 to 9999 in UTC, as in the check constraints of the tables; infinity is outside.
+    /// Nil for an instant outside the years 2000 to 9999 in UTC, which the check constraints of the tables refuse, too.
+    /// Infinity is outside.
     package init?(validating microsecondsSince1970: Int64) {
         guard (946_684_800_000_000..<253_402_300_800_000_000).contains(microsecondsSince1970) else { return nil }
         self.init(microsecondsSince1970: microsecondsSince1970)
     }
 
-    /// 9999-12-31T23:59:59.999999Z
+    /// The latest instant that the database stores, 9999-12-31T23:59:59.999999Z.
     public static var latest: Instant { Instant(microsecondsSince1970: 253_402_300_799_999_999) }
 
     /// Seconds outside the range of microseconds become the nearest value of that range.
@@ -31,7 +32,7 @@ public struct Instant: Hashable, Sendable, Comparable {
         lhs.microsecondsSince1970 < rhs.microsecondsSince1970
     }
 
-    /// At most `latest`, as in the database.
+    /// Returns the later instant, which is at most `latest`, as in the database.
     public func advanced(bySeconds seconds: Int64) -> Instant {
         let (microseconds, productOverflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
         let (sum, sumOverflow) = microsecondsSince1970.addingReportingOverflow(microseconds)
@@ -56,28 +57,28 @@ public struct Instant: Hashable, Sendable, Comparable {
         -floorDivide(earlier.microseconds(since: self), 1_000_000)
     }
 
-    /// The difference, limited to the range of `Int64`.
+    /// Returns the difference, limited to the range of `Int64`.
     func microseconds(since earlier: Instant) -> Int64 {
         let (difference, overflow) = microsecondsSince1970.subtractingReportingOverflow(earlier.microsecondsSince1970)
         return overflow ? (self < earlier ? .min : .max) : difference
     }
 }
 
-/// A day of the proleptic Gregorian calendar, in UTC.
+/// A day of the proleptic Gregorian calendar, without a time zone.
 public struct CivilDate: Hashable, Sendable {
     public let year: Int
     public let month: Int
     public let day: Int
 
-    /// - Parameters: an existing day. `Instant.init(_: String)` and `BillingPeriod` validate input.
+    /// The day must exist; it is not validated here. `Instant.init(_: String)` and `BillingPeriod` validate input.
     public init(year: Int, month: Int, day: Int) {
         self.year = year
         self.month = month
         self.day = day
     }
 
-    /// Counts from March so that the leap day is a year's last, and in eras of 400 years (146,097 days), as described
-    /// in Howard Hinnant's "chrono-compatible low-level date algorithms".
+    /// The computation counts from March so that the leap day is a year's last, and in eras of 400 years (146,097
+    /// days), as described in Howard Hinnant's "chrono-compatible low-level date algorithms".
     public init(daysSince1970 days: Int64) {
         let shifted = days + 719_468
         let era = floorDivide(shifted, 146_097)
@@ -115,7 +116,7 @@ public struct CivilDate: Hashable, Sendable {
     public var monthAndDay: String { Words.shipped.standard.text(self) }
 }
 
-/// Division that rounds towards negative infinity, so that instants before 1970 keep their order.
+/// Divides and rounds towards negative infinity, so that instants before 1970 keep their order.
 func floorDivide(_ dividend: Int64, _ divisor: Int64) -> Int64 {
     let quotient = dividend / divisor
     return dividend % divisor < 0 ? quotient - 1 : quotient

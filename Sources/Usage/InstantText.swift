@@ -2,7 +2,7 @@ extension Instant {
     /// Parses ISO 8601: `2026-11-24`, `2026-11-24T09:30:00Z`, with a fraction of up to six digits, and with an offset
     /// (`+01:00`) instead of `Z`. A date alone is its midnight in UTC. The year is 2000 to 9999.
     ///
-    /// Nil for anything else, including `infinity` and days that do not exist.
+    /// The result is nil for anything else, including `infinity` and days that do not exist.
     package init?(_ text: some StringProtocol) {
         let instant = Array(text.utf8).withUnsafeBytes { Instant($0) }
         guard let instant else { return nil }
@@ -30,14 +30,14 @@ extension Instant {
         self.init(validating: midnight.microsecondsSince1970 + Int64(seconds) * 1_000_000 + Int64(fraction))
     }
 
-    /// ISO 8601 in UTC to the second: `2026-11-24T09:30:00Z`, 20 characters.
+    /// The instant as ISO 8601 in UTC to the second: `2026-11-24T09:30:00Z`, 20 characters.
     public var text: String {
         String(unsafeUninitializedCapacity: Instant.textLengthMaximum) { bytes in
             writeText(to: UnsafeMutableRawBufferPointer(bytes))
         }
     }
 
-    /// Years past 9999 are written with six digits.
+    /// The length of the longest text: years past 9999 are written with six digits.
     public static var textLengthMaximum: Int { 22 }
 
     /// Writes `text` to the beginning of `bytes`, which must have at least `textLengthMaximum` bytes.
@@ -71,7 +71,7 @@ extension Instant {
 
 /// An instant that is written once and shown by many answers.
 public struct WrittenInstant: Sendable {
-    /// At least `textLengthMaximum` bytes.
+    /// The bytes of the text. The tuple has room for at least `textLengthMaximum` bytes.
     private var bytes: (UInt64, UInt64, UInt64) = (0, 0, 0)
     private let count: Int
 
@@ -79,7 +79,7 @@ public struct WrittenInstant: Sendable {
         count = withUnsafeMutableBytes(of: &bytes) { instant.writeText(to: $0) }
     }
 
-    /// As `Instant.writeText(to:)`.
+    /// Writes the text as `Instant.writeText(to:)` does.
     public func writeText(to target: UnsafeMutableRawBufferPointer) -> Int {
         precondition(target.count >= WrittenInstant.bytesMaximum, "the buffer is too small for an instant")
         target.storeBytes(of: bytes.0, as: UInt64.self)
@@ -88,7 +88,7 @@ public struct WrittenInstant: Sendable {
         return count
     }
 
-    /// What `writeText(to:)` may overwrite.
+    /// The number of bytes that `writeText(to:)` overwrites, whatever the length of the text.
     public static var bytesMaximum: Int { MemoryLayout<(UInt64, UInt64, UInt64)>.size }
 }
 
@@ -131,7 +131,7 @@ private struct DigitScanner {
         return number
     }
 
-    /// Microseconds of an optional `.123456`; nil unless one to six digits follow the dot.
+    /// Reads an optional fraction such as `.123456` as microseconds; nil unless one to six digits follow the dot.
     mutating func fraction() -> Int? {
         guard skip(".") else { return 0 }
         var microseconds = 0
@@ -144,7 +144,7 @@ private struct DigitScanner {
         return unit == 1_000_000 ? nil : microseconds
     }
 
-    /// Minutes east of UTC: `Z` is 0.
+    /// Reads an offset as minutes east of UTC; `Z` is 0.
     mutating func offsetMinutes() -> Int? {
         if skip("Z") { return 0 }
         let sign: Int

@@ -6,7 +6,7 @@ public struct MessageKey: Hashable, Sendable {
 
     public let text: String
 
-    /// A key with this text. Keys are compared byte by byte, so two spellings of a composed letter are two keys.
+    /// Makes a key of this text. Keys are compared byte by byte, so two spellings of a composed letter are two keys.
     ///
     /// - Throws: if the text is empty or has more than 128 bytes in UTF-8.
     public init(_ text: String) throws(InvalidMessageKey) {
@@ -15,7 +15,7 @@ public struct MessageKey: Hashable, Sendable {
         self.text = text
     }
 
-    /// The key of an id of any length: `sha256:` and the SHA-256 of its UTF-8 bytes as 64 lower-case hexadecimal
+    /// Makes a key of an id of any length: `sha256:` and the SHA-256 of its UTF-8 bytes as 64 lower-case hexadecimal
     /// digits. Every version of this library derives the same key from an id.
     ///
     /// - Throws: if the id is empty, because all messages without an id would have the same key.
@@ -26,7 +26,7 @@ public struct MessageKey: Hashable, Sendable {
         self.init(validated: "sha256:" + digest)
     }
 
-    /// A text that is valid as a key; others stop the program.
+    /// Makes a key of a text that is valid as one; any other text stops the program.
     package init(validated text: String) {
         precondition(
             MessageKey.lengthBytes.contains(text.utf8.count),
@@ -50,7 +50,7 @@ extension MessageKey: ExpressibleByStringLiteral {
     }
 }
 
-/// A text cannot be a key.
+/// The error for a text that cannot be a key.
 public struct InvalidMessageKey: Error, Hashable, CustomStringConvertible {
     /// The length of the text in UTF-8.
     public let lengthBytes: Int

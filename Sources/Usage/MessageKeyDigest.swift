@@ -1,5 +1,5 @@
-/// The SHA-256 (FIPS 180-4) of the id from which a message key is made; it is not for secrets. Implemented here because
-/// swift-crypto would be the largest dependency of the client library.
+/// The SHA-256 (FIPS 180-4) of the id from which a message key is made; it is not for secrets. It is implemented here
+/// because swift-crypto would be the largest dependency of the client library.
 enum MessageKeyDigest {
     private typealias State = (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32)
 
@@ -27,7 +27,7 @@ enum MessageKeyDigest {
         for start in stride(from: 0, to: bytes.count - rest, by: blockBytes) {
             compress(UnsafeRawBufferPointer(rebasing: bytes[start..<start + blockBytes]), into: &state)
         }
-        // The padding: a one bit, zeros, and the message's length in bits as the last eight bytes of a block.
+        // The padding is a one bit, zeros, and the message's length in bits as the last eight bytes of a block.
         var last = Array(bytes.suffix(rest))
         last.append(0x80)
         let end = (last.count + 8 + blockBytes - 1) / blockBytes * blockBytes

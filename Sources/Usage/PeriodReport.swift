@@ -4,7 +4,8 @@ public struct PeriodReport: Sendable, Equatable {
     public var period: BillingPeriod
     /// Messages counted.
     public var messages: Int
-    /// Users with a row in the period, by their tier in it. Below 0 where rows changed while they were read.
+    /// The number of users with a row in the period, by their tier in it. It is below 0 if rows changed while they were
+    /// read.
     private var usersByTier: [Tier: Int]
 
     public init(period: BillingPeriod) {
@@ -17,7 +18,7 @@ public struct PeriodReport: Sendable, Equatable {
 
     public func users(in tier: Tier) -> Int { max(0, usersByTier[tier, default: 0]) }
 
-    /// - Parameter users: negative to subtract users who are counted by another row.
+    /// - Parameter users: a negative number subtracts users whom another row counts.
     public mutating func add(users: Int, in tier: Tier, messages: Int) {
         usersByTier[tier, default: 0] += users
         self.messages += messages
@@ -26,7 +27,7 @@ public struct PeriodReport: Sendable, Equatable {
 
 /// The totals of one plan in a billing period.
 public struct PlanReport: Sendable, Equatable {
-    /// Nil for rows without a plan, such as those that were inserted manually.
+    /// The plan's name; nil for rows without a plan, such as those that were inserted manually.
     public var plan: String?
     public var users: Int
     /// Messages counted.
@@ -50,12 +51,12 @@ public struct PlanReport: Sendable, Equatable {
 
 /// The totals of all billing periods.
 public struct AllPeriods: Sendable, Equatable {
-    /// The calendar month, by the database's clock.
+    /// The calendar month by the database's clock.
     public var current: BillingPeriod
     /// The totals of all periods that are open now.
     public var open: PeriodReport
-    /// The totals of each period that has rows, in no order. Those with a number are also in that of their month or
-    /// week.
+    /// The totals of each period that has rows, in no order. The totals of a month or week include its periods with a
+    /// number.
     public var reports: [PeriodReport]
     /// The totals of each of these periods by plan; `BillingPeriod.open` has those of the open periods.
     public var plans: [BillingPeriod: [PlanReport]]

@@ -1,20 +1,20 @@
-/// A sentence for a user, and the values for its placeholders.
+/// A sentence for a user, and the values for its blanks.
 ///
 /// An answer has phrases. Only `text(in:)` fills the values in.
 public struct Phrase: Sendable, Equatable {
     public struct Values: Sendable, Equatable {
-        /// Whose messages are used, allowed and left.
+        /// The allowance whose messages are used, allowed and left.
         public var allowance = Allowance(used: 0, limit: nil)
         public var date: RelativeDate?
-        /// Of a trial.
+        /// The day of a trial, from 1.
         public var day: Int?
-        /// How many days the trial has.
+        /// The number of days of the trial.
         public var days: Int?
         /// The time until messages come back.
         public var waitSeconds: Int64?
-        /// How many messages were refused because fewer are left.
+        /// The number of messages that were refused because fewer are left.
         public var requested: Int?
-        /// Whose plan and period are named; nil for sentences that name neither.
+        /// The entitlement whose plan and period are named; nil for sentences that name neither.
         public var entitlement: Entitlement?
 
         public init() {}
@@ -32,14 +32,14 @@ public struct Phrase: Sendable, Equatable {
         TextWriter.text { vocabulary.append(sentence, values, to: &$0) }
     }
 
-    /// In English, as it is shipped.
+    /// The text in English as it is shipped.
     public var text: String { text(in: Words.shipped.standard) }
 }
 
 /// Writes a text as UTF-8 into memory, which takes half the instructions of appending to a `String`.
 struct TextWriter {
     private let memory: UnsafeMutableBufferPointer<UInt8>
-    /// The bytes of the text, including those that do not fit.
+    /// The number of bytes of the text, including those that do not fit.
     private(set) var count = 0
 
     fileprivate init(_ memory: UnsafeMutableBufferPointer<UInt8>) {
@@ -68,7 +68,7 @@ struct TextWriter {
         count += 1
     }
 
-    /// - Parameter capacityBytes: nearly always enough; a longer text is written twice.
+    /// - Parameter capacityBytes: the size of the buffer. It is nearly always enough; a longer text is written twice.
     static func text(capacityBytes: Int = 160, _ write: (inout TextWriter) -> Void) -> String {
         var missing = 0
         let text = String(unsafeUninitializedCapacity: capacityBytes) { memory in

@@ -1,6 +1,6 @@
 /// A plan: a row of `headroom.plans`.
 ///
-/// A class, so that the answers of a batch share one instance. An edited row becomes a new instance.
+/// It is a class, so that the answers of a batch share one instance. An edited row becomes a new instance.
 public final class Plan: Sendable {
     /// When an allowance is renewed.
     public enum Cycle: Hashable, Sendable {
@@ -15,7 +15,7 @@ public final class Plan: Sendable {
         /// Never.
         case lifetime
 
-        /// Whether one period follows the other; else the plan has a single one, which never resets.
+        /// Whether one period follows another; otherwise the plan has a single one, which never resets.
         public var isPeriodic: Bool {
             switch self {
             case .monthly, .weekly, .daily: true
@@ -41,14 +41,14 @@ public final class Plan: Sendable {
     /// The name that users read: "Premium".
     public let label: String
     public let cycle: Cycle
-    /// Where the days and weeks of a daily or weekly plan begin: an IANA name, or nil for UTC. Only the database
-    /// computes with it.
+    /// The time zone in which the days and weeks of a daily or weekly plan begin: an IANA name, or nil for UTC. Only
+    /// the database computes periods with it.
     public let timeZone: String?
-    /// That of dates in sentences. Nil also for a name that only the database knows.
+    /// The time zone of dates in sentences; nil also for a name that only the database knows.
     let civilTimeZone: CivilTimeZone?
     /// Messages per period; nil is unlimited.
     public let allowance: Int?
-    /// Limits messages in a shorter time, beside the allowance; nil is none.
+    /// The plan's shorter limit beside the allowance; nil if it has none.
     public let window: Window?
     /// Whether messages beyond the limit are refused. If not, they are counted and their answers say `shadow`.
     public let isEnforced: Bool

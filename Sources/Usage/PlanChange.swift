@@ -1,21 +1,21 @@
 /// A user's subscription as `SETPLAN` sets it. It replaces all earlier ones, also those of stores.
 public struct PlanChange: Sendable, Equatable {
     public var user: UserID
-    /// Name of a plan.
+    /// The name of a plan.
     public var plan: String
-    /// Nil is the initial state of the plan: trial, active or free. Clients of the library set it by HeadroomClient's
-    /// `init(user:plan:state:…)`, whose state is no optional, so that an unknown state of a store cannot become the
-    /// initial one by mistake.
+    /// The state; nil means the plan's initial one: trial, active or free. Clients of the library set it by
+    /// HeadroomClient's `init(user:plan:state:…)`, whose state is not optional, so that an unknown state of a store
+    /// cannot become the initial one by mistake.
     public package(set) var state: SubscriptionState?
-    /// Nil keeps the start of a trial that has begun.
+    /// When the subscription began; nil keeps the start of a trial that has begun.
     public var startedAt: Instant?
-    /// Nil is never; of a cancelled subscription it is the end of the current period, of an expired one it is now, and
-    /// of a trial it is the end of the plan's days.
+    /// When the subscription ends. Nil means never; for a cancelled subscription it means the end of the current
+    /// period, for an expired one now, and for a trial the end of the plan's days.
     public var expiresAt: Instant?
-    /// Only for a grace period and billing retry. If it is nil, a grace period ends 16 days after `expiresAt`, or after
-    /// now if that is nil too, and billing retry begins now.
+    /// When the grace period ends, for a grace period and billing retry only. If it is nil, a grace period ends 16 days
+    /// after `expiresAt`, or after now if that is nil too, and billing retry begins now.
     public var graceUntil: Instant?
-    /// 1 to 31; nil keeps the user's.
+    /// The day of the month on which monthly periods begin, 1 to 31; nil keeps the user's.
     public var anchorDay: Int?
 
     package init(

@@ -1,11 +1,11 @@
-/// The hash function SHA-1 (RFC 3174), which UUIDs of version 5 are made of. It is not for security.
+/// The hash function SHA-1 (RFC 3174), from which UUIDs of version 5 are made. It is not for security.
 ///
-/// Not a library's: that would make the client library and the engine wait for a cryptography library to compile
-/// (docs/decisions/0032-names-of-users.md).
+/// It is implemented here because the client library and the engine would have to wait for a cryptography library to
+/// compile (docs/decisions/0032-names-of-users.md).
 struct SHA1 {
     private var state: (UInt32, UInt32, UInt32, UInt32, UInt32) =
         (0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0)
-    /// Bytes that do not fill a block yet.
+    /// The bytes that do not fill a block yet.
     private var pending: [UInt8] = []
     private var lengthBytes: UInt64 = 0
 

@@ -1,6 +1,6 @@
 /// The sentences for users, in a warm first person, and the words that dates and waits are made of.
 ///
-/// Here are the English ones. `headroom migrate` writes them, and those of `ShippedWords`, to the table
+/// The templates here are the English ones. `headroom migrate` writes them, and those of `ShippedWords`, to the table
 /// `headroom.words`, where operators edit them. The service reads them from there (`Words`).
 public enum Sentence: String, Sendable, CaseIterable {
     case gentle

@@ -2,11 +2,12 @@
 public enum Tier: String, Sendable, Comparable, CaseIterable {
     case silent, gentle, prominent, blocked
 
-    /// Exact integer arithmetic, so that 639 of 800 is silent and 640 is not, whatever a division would round to.
+    /// The arithmetic is exact and uses integers, so that 639 of 800 is silent and 640 is not, however a division
+    /// rounds.
     ///
     /// - Parameters:
     ///   - used: messages counted or held.
-    ///   - limit: messages allowed; nil is unlimited and always silent. Used up, or nothing allowed, is blocked, unless
+    ///   - limit: messages allowed; nil is unlimited and always silent. A limit that is 0 or used up is blocked, unless
     ///     the plan does not enforce it.
     public init(used: Int, limit: Int?, plan: Plan) {
         guard let limit else {
@@ -88,7 +89,7 @@ public enum DenialReason: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether the user has access and too few messages are left; else the user may send nothing.
+    /// Whether the user has access and too few messages are left; otherwise the user may send nothing.
     public var isAboutAllowance: Bool {
         switch self {
         case .limitReached, .trialLimitReached, .exceedsRemaining, .windowLimitReached, .windowExceedsRemaining: true
@@ -99,10 +100,10 @@ public enum DenialReason: String, Sendable, CaseIterable {
 
 /// What users without a subscription get.
 public enum UnknownUsersPolicy: String, Sendable, CaseIterable {
-    /// The trial starts with the first counted message.
+    /// A trial, which starts with the first counted message.
     case trial
     /// The free plan's allowance.
     case free
-    /// Nothing, until a plan is set.
+    /// Nothing until a plan is set.
     case deny
 }

@@ -1,18 +1,18 @@
 /// When messages come back, as sentences say it.
 enum Comeback {
-    /// On the day of the reset.
+    /// Messages come back on the day of the reset.
     case atReset
     case after(seconds: Int64)
-    /// They do not, or not for this user.
+    /// Messages do not come back, or not for this user.
     case never
 }
 
-/// The sentences of one situation: each says in another way when messages come back.
+/// The sentences of one situation. Each says in another way when messages come back.
 struct TimedSentences {
     let dated: Sentence
     let waiting: Sentence
     let undated: Sentence
-    /// Those instead of `dated` and `undated` where the period ends with this month.
+    /// The sentences instead of `dated` and `undated` if the period ends with this month.
     let datedThisMonth, undatedThisMonth: Sentence
 
     /// - Parameter thisMonth: nil if no sentence names the month.
@@ -53,7 +53,7 @@ struct TimedSentences {
         thisMonth: (.accessibleMonthlyUnlimited, .accessibleMonthlyUnlimited)
     )
 
-    /// About an allowance of which some messages are left, or which is used up.
+    /// Returns the sentences about an allowance of which some messages are left, or which is used up.
     ///
     /// - Parameter tier: not silent.
     static func about(_ name: Allowances.Name, _ tier: Tier) -> TimedSentences {
@@ -67,7 +67,7 @@ struct TimedSentences {
         }
     }
 
-    // A window has no date.
+    // A window has no date: its sentences with a date are never chosen.
     private static let gentleWindow = TimedSentences(dated: .gentleUntil, waiting: .window, undated: .gentleLifetime)
     private static let prominentWindow = TimedSentences(dated: .prominent, waiting: .window, undated: .prominentUndated)
     private static let usedUpWindow = TimedSentences(

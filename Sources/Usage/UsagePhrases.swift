@@ -1,20 +1,19 @@
-/// Chooses the sentences of an answer. `Phrase.text(in:)` fills their values in.
-///
-/// - Parameter zone: of their dates, as the request names it. Nil is the plan's, and UTC for a plan without one.
+/// Chooses the sentences of an answer; `Phrase.text(in:)` fills their values in. `zone` is the time zone of dates that
+/// the request names; nil means the plan's, and UTC for a plan without one.
 extension UsageSnapshot {
-    /// About the messages that are left, or nil.
+    /// The sentence about the messages that are left, or nil.
     public var banner: Phrase? { banner(at: tier) }
 
-    /// - Parameter tier: the snapshot's.
+    /// - Parameter tier: the snapshot's tier.
     func banner(at tier: Tier, in zone: CivilTimeZone? = nil) -> Phrase? {
         isPast || isSilent(at: tier) ? nil : messagesPhrase(at: tier, in: zone)
     }
 
-    /// Nearly always so: asked before anything is put together.
+    /// Most answers are silent, so this is checked before a phrase is made.
     @inline(__always)
     fileprivate func isSilent(at tier: Tier) -> Bool { tier == .silent && entitlement.plan.cycle.isPeriodic }
 
-    /// As `banner`, also after the end of the period.
+    /// Returns the same phrase as `banner`, also after the end of the period.
     fileprivate func messagesPhrase(at tier: Tier, in zone: CivilTimeZone?) -> Phrase? {
         if tier == .silent {
             return plan.isTrial ? trialPhrase(in: zone) : hasLifetimeLimit ? phrase(.lifetime) : nil
@@ -25,7 +24,7 @@ extension UsageSnapshot {
         }
         if tier != .blocked {
             if name == .period, plan.isTrial { return trialPhrase(in: zone) }
-            // The limit is not enforced: the user can go on.
+            // The limit is not enforced, so the user can go on.
             if allowances[name].isUsedUp { return nil }
         }
         return phrase(.about(name, tier), name, comeback(of: name), in: zone)
@@ -36,24 +35,25 @@ extension UsageSnapshot {
         return phrase(.trialLastDay, date: expiresAt, in: zone)
     }
 
-    /// For a user who may send nothing, unless waiting helps.
+    /// The sentence for a user who may send nothing and for whom waiting does not help.
     private var blockedSentence: Sentence? {
         if denialReason == .revoked { return .blockedRefunded }
         if denialReason == .billingRetry { return .blockedBillingRetry }
         if plan.isTrial, denialReason == nil || denialReason == .trialEnded || denialReason == .expired {
             return allowances.period.isUsedUp ? .blockedTrial : .blockedTrialEnded
         }
-        // Not one of a store: an operator has set its end, of a gift for example. The user has cancelled nothing.
+        // It does not come from a store: an operator has set its end, of a gift for example. The user has cancelled
+        // nothing.
         if denialReason == .expired, renews == nil, expiresAt != nil { return .blockedEnded }
         if let reason = accessDenialReason {
             return reason == .noSubscription && previousPlan == nil ? .blockedNeverSubscribed : .blockedNoAccess
         }
         if plan.cycle == .lifetime { return .blockedLifetime }
-        // The next period has none either, or nothing was said in this one.
+        // The next period has no messages either, or none was sent in this one.
         return limit == 0 && (plan.allowance == 0 || used == 0) ? .blockedNoMessages : nil
     }
 
-    /// About messages that were refused because fewer are left in an allowance.
+    /// Returns the sentence about messages that were refused because fewer are left in an allowance.
     fileprivate func refusalPhrase(of requested: Int, _ name: Allowances.Name, in zone: CivilTimeZone?) -> Phrase {
         var phrase = phrase(.exceeded, name, comeback(of: name), in: zone)
         phrase.values.requested = requested
@@ -71,11 +71,11 @@ extension UsageSnapshot {
 
     private var reset: Comeback {
         guard let resetsAt else { return .never }
-        // The day of a reset says little where each day has one.
+        // The date of a reset says little if each day has one.
         return plan.cycle == .daily ? .after(seconds: resetsAt.secondsRoundedUp(since: observedAt)) : .atReset
     }
 
-    /// About the subscription, or nil.
+    /// The sentence about the subscription, or nil.
     public var notice: Phrase? { notice() }
 
     func notice(in zone: CivilTimeZone? = nil) -> Phrase? {
@@ -94,7 +94,7 @@ extension UsageSnapshot {
         }
     }
 
-    /// What the user does about a billing issue, or nil.
+    /// The sentence about what the user can do about a billing issue, or nil.
     public var steps: Phrase? {
         let hasIssue = state == .gracePeriod || state == .billingRetry
         return hasIssue && !isPast ? phrase(.billingIssueSteps) : nil
@@ -121,7 +121,7 @@ extension UsageSnapshot {
         return label.text(in: vocabulary)
     }
 
-    /// In English, as it is shipped.
+    /// The label in English as it is shipped.
     public var label: String { label(in: Words.shipped.standard) }
 
     /// The usage as a sentence, for a screen reader.
@@ -132,12 +132,12 @@ extension UsageSnapshot {
         if plan.cycle.isPeriodic, isPast {
             return naming(phrase(limit == nil ? .accessiblePastUnlimited : .accessiblePast))
         }
-        // Without access the present period is not one of the user's: its end means nothing.
+        // Without access, the present period is not one of the user's, so its end means nothing.
         let comeback = plan.cycle.isPeriodic && denialReason == nil ? reset : .never
         return phrase(limit == nil ? .accessibleUnlimited : .accessible, .period, comeback, in: zone)
     }
 
-    /// With the plan and the period.
+    /// Adds the plan and the period to a phrase.
     private func naming(_ phrase: Phrase) -> Phrase {
         var phrase = phrase
         phrase.values.entitlement = entitlement
@@ -183,11 +183,11 @@ extension UsageSnapshot {
 }
 
 extension Answer {
-    /// About the messages that are left, or nil. A refusal always has one.
+    /// The sentence about the messages that are left, or nil. A refusal always has one.
     ///
     /// - Parameters:
-    ///   - tier: the snapshot's.
-    ///   - zone: of dates, as the request names it. Nil is the plan's, and UTC for a plan without one.
+    ///   - tier: the snapshot's tier.
+    ///   - zone: the time zone of dates that the request names. Nil is the plan's, and UTC for a plan without one.
     @inline(__always)
     func banner(at tier: Tier, in zone: CivilTimeZone? = nil) -> Phrase? {
         guard case .blocked(let reason) = status else {
@@ -200,10 +200,10 @@ extension Answer {
     public var banner: Phrase? { banner(at: snapshot.tier) }
 }
 
-/// The texts for a request: in its language, with dates in its time zone.
+/// The texts for a request, in its language and with dates in its time zone.
 extension UsageSnapshot {
     public func notice(in vocabulary: Vocabulary) -> String? {
-        // Most have none: the sentence alone is looked for first.
+        // Most snapshots have no notice, so the sentence is looked for first.
         noticeSentence.map { phrase($0, date: expiresAt, in: vocabulary.timeZone).text(in: vocabulary) }
     }
 
@@ -213,7 +213,7 @@ extension UsageSnapshot {
 }
 
 extension Answer {
-    /// - Parameter tier: the snapshot's.
+    /// - Parameter tier: the snapshot's tier.
     public func banner(at tier: Tier, in vocabulary: Vocabulary) -> String? {
         banner(at: tier, in: vocabulary.timeZone)?.text(in: vocabulary)
     }

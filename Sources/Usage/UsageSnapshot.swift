@@ -9,9 +9,9 @@ public struct UsageSnapshot: Sendable, Equatable {
     @usableFromInline var storedHeld: Int32
     @usableFromInline var storedWindowUsed: Int32
     @usableFromInline var storedWindowHeld: Int32
-    /// The database's clock at the time of observation.
+    /// When the usage was observed, by the database's clock.
     public var observedAt: Instant
-    /// When the store renews an active subscription. Nil also if it was not looked up: only `USAGE` needs it.
+    /// When the store renews an active subscription. Nil also if it was not looked up, because only `USAGE` needs it.
     public var renewsAt: Instant?
     /// Why the user has no access; nil with access.
     public var denialReason: DenialReason?
@@ -204,7 +204,8 @@ extension UsageSnapshot {
     /// Whether the allowance never resets. Such a counter is always shown.
     var hasLifetimeLimit: Bool { plan.cycle == .lifetime && limit != nil }
 
-    /// Messages that may still be sent in this period; nil is unlimited. 0 if a lowered limit is below the count.
+    /// Messages that may still be sent in this period; nil is unlimited. 0 without access, or if more than the limit is
+    /// taken.
     public var remaining: Int? {
         denialReason == nil ? allowances.period.remaining : 0
     }
@@ -225,7 +226,7 @@ extension UsageSnapshot {
         return endsAt
     }
 
-    /// Why the user has no access. Nil with access, also if the allowance is used up, and for a past period.
+    /// Why the user has no access. It is nil with access, even if the allowance is used up, and for a past period.
     public var accessDenialReason: DenialReason? {
         if let denialReason { return denialReason }
         // A lifetime plan without messages is no subscription.
@@ -259,7 +260,6 @@ extension UsageSnapshot {
     /// Whether more is counted or held than the limit, which the plan does not enforce.
     public var isBeyondUnenforcedLimit: Bool { !plan.isEnforced && refusing(0) != nil }
 
-    /// Counts `messages` in the period.
     public mutating func countInPeriod(_ messages: Int) { used += messages }
 
     /// Counts `messages` in the window, if the plan has one.
@@ -268,14 +268,14 @@ extension UsageSnapshot {
         windowUsed += messages
     }
 
-    /// Holds `messages` in the period and in the window.
+    /// Holds `messages` in the period, and in the window if the plan has one.
     mutating func hold(_ messages: Int) {
         held += messages
         guard entitlement.hasWindow else { return }
         windowHeld += messages
     }
 
-    /// Opens a window if the plan has windows and none is open: before a message is counted or held.
+    /// Opens a window if the plan has windows and none is open. It is called before a message is counted or held.
     mutating func openWindowIfNone() {
         guard entitlement.hasWindow, let window = entitlement.window, window.openedAt == nil,
             let seconds = plan.window?.seconds
@@ -286,8 +286,8 @@ extension UsageSnapshot {
         )
     }
 
-    /// Seconds after which refused `messages` would be allowed. Nil if waiting does not help: in a trial, if access
-    /// ends before, and for more messages than the allowance.
+    /// Seconds after which refused `messages` would be allowed. It is nil if waiting does not help: without access, in
+    /// a trial, if access ends before, and for more messages than the allowance.
     public func retryAfterSeconds(_ refusal: DenialReason, messages: Int) -> Int64? {
         guard refusal.isAboutAllowance else { return nil }
         let allowances = allowances
@@ -311,14 +311,14 @@ extension UsageSnapshot {
         return (min(max(1, UsageSnapshot.days(from: startedAt, to: observedAt) + 1), days), days)
     }
 
-    /// Whole days of 24 hours, rounded down.
+    /// The number of whole days of 24 hours, rounded down.
     private static func days(from start: Instant, to end: Instant) -> Int {
         Int(floorDivide(end.microseconds(since: start), 86_400_000_000))
     }
 }
 
 extension UsageSnapshot {
-    /// Whether `USAGE` has the same answer for both, which differ at most in the time of observation.
+    /// Whether `USAGE` answers the same for both snapshots, apart from the time of observation.
     public func hasSameUsage(as other: UsageSnapshot) -> Bool {
         used == other.used && held == other.held && windowUsed == other.windowUsed && windowHeld == other.windowHeld
             && denialReason == other.denialReason
@@ -327,7 +327,7 @@ extension UsageSnapshot {
             && entitlement.details == other.entitlement.details
     }
 
-    /// When the next day of a trial begins, which changes its label. Nil on the last day, and without a trial.
+    /// When the next day of a trial begins, which changes its label. It is nil on the last day, and without a trial.
     public var nextTrialDayAt: Instant? {
         guard let (day, days) = trialDay, day < days else { return nil }
         return startedAt.advanced(bySeconds: Int64(day) * 86_400)

@@ -46,48 +46,49 @@ public struct UsageStatus: Sendable, Hashable {
     /// When the store renews an active subscription: it charges, and access continues. Nil if it does not renew,
     /// and in answers to other requests than `usage` (`label` is nil).
     public var renews: Instant?
-    /// When the grace period ends, and with it access, unless the payment succeeds before. Only in answers to `usage`.
+    /// When the grace period, and with it access, ends unless the payment succeeds before. Only answers to `usage` have
+    /// it.
     public var graceUntil: Instant?
-    /// Of a trial, from 1; day 1 is the first 24 hours.
+    /// The day of a trial, from 1; day 1 is the first 24 hours.
     public var day: Int?
-    /// How many days the trial has.
+    /// The number of days of the trial.
     public var days: Int?
     /// The tier into which this message moved the user. Only one answer has it, so it can trigger a notification.
     public var crossed: Tier?
-    /// Why the user may not send: in a refusal, and in every answer if the user has no access.
+    /// Why the user may not send. A refusal has a reason, and so has every answer if the user has no access.
     public var reason: DenialReason?
-    /// How long to wait, in a refusal that ends after a time.
+    /// How long to wait until the refused messages would be allowed; nil if waiting does not help.
     public var retryAfter: Duration?
     /// The last plan with periods before this one, or the one that has ended. A paywall can highlight it.
     public var previousPlan: String?
-    /// The plan that begins with the renewal, if it is another one. Only in answers to `usage`.
+    /// The plan that begins with the renewal, if it is another one. Only answers to `usage` have it.
     public var nextPlan: String?
-    /// The plan's label for users: "Premium", "Trial — Day 2 of 3". Only in answers to `usage`.
+    /// The plan's label for users: "Premium", "Trial — Day 2 of 3". Only answers to `usage` have it.
     public var label: String?
-    /// The state's label for users: "Active", "Billing issue". Only in answers to `usage`.
+    /// The state's label for users: "Active", "Billing issue". Only answers to `usage` have it.
     public var stateLabel: String?
-    /// The usage as a sentence for a screen reader. Only in answers to `usage`.
+    /// The usage as a sentence for a screen reader. Only answers to `usage` have it.
     public var accessible: String?
-    /// What was paid at the last renewal, a decimal number in units of `currency`: "9.99". Only in answers to `usage`,
-    /// where the store told it.
+    /// The price that was paid at the last renewal, as a decimal number in units of `currency`: "9.99". Only answers to
+    /// `usage` have it, if the store reported it.
     public var price: String?
     /// The currency of `price` by ISO 4217: "USD".
     public var currency: String?
-    /// The address where the user changes the subscription. Only in answers to `usage`.
+    /// The address where the user changes the subscription. Only answers to `usage` have it.
     public var manage: String?
-    /// What the user does about a billing issue. Only in answers to `usage`.
+    /// A text for the user about what to do about a billing issue. Only answers to `usage` have it.
     public var steps: String?
     /// A text for the user about the subscription.
     public var notice: String?
     /// A text for the user about the messages that are left.
     public var banner: String?
-    /// The message was allowed beyond a limit that the plan does not enforce.
+    /// Whether the message was allowed beyond a limit that the plan does not enforce.
     public var isShadow: Bool
-    /// An earlier call has used the key: this is its outcome, and nothing was counted now.
+    /// Whether an earlier call has used the key. This is that call's outcome, and nothing was counted now.
     public var isRepeated: Bool
-    /// The database or the service did not answer, and the message was allowed without being counted. `banner` has a
-    /// sentence about it. The other fields have no limit, no texts, a hidden counter, and empty names of plan and
-    /// period.
+    /// Whether the message was allowed without being counted, because the database or the service did not answer.
+    /// `banner` has a sentence about it. The other fields have no limit, no texts, a hidden counter, and empty names of
+    /// plan and period.
     public var isDegraded: Bool
 
     public init(
@@ -116,7 +117,7 @@ public struct UsageStatus: Sendable, Hashable {
         isDegraded = false
     }
 
-    /// The plan has no limit. False if the service did not answer.
+    /// Whether the plan has no limit. It is false if the service did not answer.
     public var isUnlimited: Bool { limit == nil && !isDegraded }
 
     /// The status of a message that was allowed without being counted, with a sentence as it is shipped.

@@ -8,7 +8,7 @@ extension UserID {
             UInt32(truncatingIfNeeded: high >> 32).byteSwapped, UInt32(truncatingIfNeeded: high).byteSwapped,
             UInt32(truncatingIfNeeded: low >> 32).byteSwapped, UInt32(truncatingIfNeeded: low).byteSwapped
         )
-        // The golden ratio, the length, and a constant of PostgreSQL's.
+        // The start is the sum of the golden ratio, the length, and a constant of PostgreSQL's.
         let start: UInt32 = 0x9E37_79B9 &+ 16 &+ 3_923_095
         var state = Lookup3(a: start &+ words.0, b: start &+ words.1, c: start &+ words.2)
         state.mix()

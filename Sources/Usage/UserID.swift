@@ -1,7 +1,7 @@
 /// A user of the chat product: a UUID, the only personal datum that Headroom stores.
 ///
-/// Two big-endian halves, so that `<` is the order of PostgreSQL's `uuid` type (byte by byte). All batches, resets and
-/// webhooks lock rows in this order, so that two instances cannot deadlock.
+/// The two halves are big-endian, so that `<` is the order of PostgreSQL's `uuid` type (byte by byte). All batches,
+/// resets and webhooks lock rows in this order, so that two instances cannot deadlock.
 public struct UserID: Hashable, Sendable, Comparable {
     public let high: UInt64
     public let low: UInt64
@@ -18,11 +18,11 @@ public struct UserID: Hashable, Sendable, Comparable {
 }
 
 extension UserID {
-    /// Length of the text form, `8-4-4-4-12` hexadecimal digits.
+    /// The length of the text form, `8-4-4-4-12` hexadecimal digits.
     public static var textLength: Int { 36 }
 
-    /// Parses the text form, in either case. Nil for other spellings that PostgreSQL accepts, such as braces, `urn:`
-    /// and missing dashes, because they would look like another user in a log.
+    /// Parses the text form, in either case. It is nil for other spellings that PostgreSQL accepts, such as braces,
+    /// `urn:` and missing dashes, because they would look like another user in a log.
     public init?(_ text: UnsafeRawBufferPointer) {
         guard text.count == UserID.textLength else { return nil }
         let dash = UInt8(ascii: "-")
@@ -72,7 +72,7 @@ extension UserID: CustomStringConvertible {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Eight bytes as a big-endian number.
+    /// Reads eight bytes as a big-endian number.
     fileprivate func eight(at position: Int) -> UInt64 {
         UInt64(bigEndian: loadUnaligned(fromByteOffset: position, as: UInt64.self))
     }
@@ -87,7 +87,7 @@ extension UnsafeMutableRawBufferPointer {
         storeBytes(of: bytes.bigEndian, toByteOffset: position, as: UInt64.self)
     }
 
-    /// The lower four of `bytes`.
+    /// Writes the lower four bytes of `bytes`.
     fileprivate func put(four bytes: UInt64, at position: Int) {
         storeBytes(of: UInt32(truncatingIfNeeded: bytes).bigEndian, toByteOffset: position, as: UInt32.self)
     }

@@ -9,7 +9,7 @@ public struct UserNamespace: Sendable, Hashable {
         self.id = id
     }
 
-    /// - Parameter name: as UTF-8.
+    /// - Parameter name: the name in UTF-8.
     /// - Returns: nil for a text that is no name: see `isName`.
     public func user(named name: UnsafeRawBufferPointer) -> UserID? {
         guard UserNamespace.isName(name) else { return nil }
@@ -19,7 +19,7 @@ public struct UserNamespace: Sendable, Hashable {
         let digest = hash.finalize()
         let high = UInt64(digest.0) << 32 | UInt64(digest.1)
         let low = UInt64(digest.2) << 32 | UInt64(digest.3)
-        // The version in the third group, the variant in the fourth.
+        // The third group has the version, the fourth the variant.
         return UserID(
             high: high & 0xFFFF_FFFF_FFFF_0FFF | 0x5000,
             low: low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
@@ -47,9 +47,9 @@ public struct UserNamespace: Sendable, Hashable {
 }
 
 extension UserNamespace {
-    /// What a user's id must be, for errors.
+    /// The rule for a user's id, for error messages.
     ///
-    /// - Parameter namespace: nil where users are UUIDs only.
+    /// - Parameter namespace: nil if users are UUIDs only.
     public static func rule(_ namespace: UserNamespace?) -> String {
         namespace == nil
             ? "user must be a UUID: 8-4-4-4-12 hexadecimal digits; other ids need the setting user-namespace"

@@ -1,19 +1,20 @@
 import Foundation
 
-/// A time zone of the IANA database, in which sentences say their dates.
+/// A time zone of the IANA database, for the dates in sentences.
 public struct CivilTimeZone: Sendable, Hashable {
-    /// In IANA's spelling: `Europe/Berlin`.
+    /// The name in IANA's spelling: `Europe/Berlin`.
     public let name: String
     private let zone: TimeZone
 
-    /// IANA's names are shorter.
+    /// The most bytes of a name; IANA's names are shorter.
     public static let lengthMaximum = 64
 
     /// The form of a name, for error texts.
     public static let form = "the name of a time zone in IANA's spelling, such as Europe/Berlin"
 
-    /// Nil for a text that is no name in IANA's database, also in another spelling (`europe/berlin`). The database is
-    /// Foundation's, which keeps the zones that it has looked up; the text never becomes the path of a file.
+    /// Looks up a zone. It is nil unless the text is a name in IANA's database in the same spelling (not
+    /// `europe/berlin`). The database is Foundation's, which keeps the zones that it has looked up; the text never
+    /// becomes the path of a file.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count <= CivilTimeZone.lengthMaximum, CivilTimeZone.isName(text),
             let zone = TimeZone(identifier: String(text))
@@ -22,8 +23,8 @@ public struct CivilTimeZone: Sendable, Hashable {
         self.zone = zone
     }
 
-    /// Whether it may be one of IANA's. Foundation also takes offsets (`GMT+3`), abbreviations (`IST`), of which some
-    /// mean several zones, and whatever follows a name and a byte that is 0.
+    /// Whether the text may be a name of IANA's. Foundation also accepts offsets (`GMT+3`), abbreviations (`IST`), of
+    /// which some mean several zones, and anything after a name and a byte that is 0.
     private static func isName(_ text: some StringProtocol) -> Bool {
         var hasSmallLetter = false
         for byte in text.utf8 {
@@ -56,12 +57,12 @@ extension CivilTimeZone: CustomStringConvertible {
     public var description: String { name }
 }
 
-/// A date as an answer says it.
+/// A date as an answer shows it.
 public struct RelativeDate: Sendable, Equatable {
     public var date: CivilDate
-    /// Whether it is in another year than the answer, and is said with it.
+    /// Whether the date is in another year than the answer, and so is shown with its year.
     public var isInOtherYear: Bool
-    /// Whether the month of the answer ends at the instant, which is midnight of the next one's first day.
+    /// Whether the instant is the midnight at which the month of the answer ends.
     var endsThisMonth = false
 
     public init(_ date: CivilDate, isInOtherYear: Bool = false) {

@@ -1,4 +1,4 @@
-/// With the no-break spaces of French punctuation, written as `\u{A0}`.
+/// The French words contain the no-break spaces of French punctuation, written as `\u{A0}`.
 extension ShippedWords {
     static let french: [Sentence: WordForms] = [
         .gentle: WordForms(

@@ -132,7 +132,7 @@ extension ShippedWords {
         .month10: "Oktober",
         .month11: "November",
         .month12: "Dezember",
-        // In the dative, for "in 2 Tagen".
+        // These forms are in the dative, for "in 2 Tagen".
         .days: WordForms(one: "{n} Tag", other: "{n} Tagen"),
         .hours: WordForms(one: "{n} Stunde", other: "{n} Stunden"),
         .minutes: WordForms(one: "{n} Minute", other: "{n} Minuten"),

@@ -1,4 +1,4 @@
-/// The name of a language by BCP 47: `de`, `pt-BR`. In the spelling of RFC 5646, 2.1.1, because case means nothing.
+/// The name of a language by BCP 47: `de`, `pt-BR`. Case means nothing, so it is spelled as in RFC 5646, 2.1.1.
 public struct LanguageTag: Sendable, Hashable {
     public let text: String
 
@@ -8,8 +8,8 @@ public struct LanguageTag: Sendable, Hashable {
     /// The form of a tag, for error texts.
     public static let form = "a language tag such as en or pt-BR, of at most 35 characters"
 
-    /// Nil if the text does not have the form of a tag: a language of two to eight letters, then subtags of at most
-    /// eight letters and digits. Whether such a language exists is not checked.
+    /// Parses a tag. It is nil if the text does not have the form of one: a language of two to eight letters, then
+    /// subtags of at most eight letters and digits. Whether such a language exists is not checked.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count <= LanguageTag.lengthMaximum, !text.isEmpty else { return nil }
         var tag = ""
@@ -33,7 +33,7 @@ public struct LanguageTag: Sendable, Hashable {
             } else {
                 tag += "-" + word
             }
-            // What follows an extension's letter is no region and no script.
+            // A subtag after an extension's letter is no region and no script.
             followsSingleton = followsSingleton || length == 1
             isFirst = false
         }
@@ -61,7 +61,7 @@ public struct LanguageTag: Sendable, Hashable {
         return tags
     }
 
-    /// Without subtags: `pt` of `pt-BR`.
+    /// The language without subtags: `pt` of `pt-BR`.
     var primary: String { String(text.prefix { $0 != "-" }) }
 
     private static func isLetter(_ byte: UInt8) -> Bool {

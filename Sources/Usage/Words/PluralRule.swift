@@ -5,8 +5,8 @@ enum PluralCategory: String, CaseIterable, Sendable {
 
 /// The rule of a language for whole numbers.
 ///
-/// A language with two forms has `one` for exactly 1, whatever else CLDR says of it. Those with more have CLDR's
-/// categories; numbers of its `zero` and `two` have `other` here.
+/// A language with two forms has `one` for exactly 1, whatever else CLDR says of it. A language with more has CLDR's
+/// categories; numbers of CLDR's `zero` and `two` have `other` here.
 enum PluralRule: Sendable, CaseIterable {
     case exactlyOne
     case arabic, czech, eastSlavic, irish, latvian, lithuanian, maltese, polish, romanian, slovenian, southSlavic, welsh
@@ -30,7 +30,7 @@ enum PluralRule: Sendable, CaseIterable {
             }
     }
 
-    /// - Parameter number: nil where the value is not known, or without limit.
+    /// - Parameter number: nil if the value is not known, or without limit.
     func category(of number: Int?) -> PluralCategory {
         guard let number, number >= 0 else { return .other }
         let (tens, hundreds) = (number % 10, number % 100)

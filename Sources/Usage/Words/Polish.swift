@@ -69,7 +69,7 @@ extension ShippedWords {
         .unlimited: "bez limitu",
         .date: "{day} {month}",
         .dateWithYear: "{date} {year}",
-        // In the genitive, for "1 grudnia".
+        // The months are in the genitive, for "1 grudnia".
         .month1: "stycznia",
         .month2: "lutego",
         .month3: "marca",
@@ -82,19 +82,19 @@ extension ShippedWords {
         .month10: "października",
         .month11: "listopada",
         .month12: "grudnia",
-        // In the accusative, for "za 1 godzinę".
+        // These forms are in the accusative, for "za 1 godzinę".
         .days: WordForms(one: "{n} dzień", few: "{n} dni", many: "{n} dni", other: "{n} dni"),
         .hours: WordForms(one: "{n} godzinę", few: "{n} godziny", many: "{n} godzin", other: "{n} godziny"),
         .minutes: WordForms(one: "{n} minutę", few: "{n} minuty", many: "{n} minut", other: "{n} minuty"),
         .waitJoined: "{larger} i {smaller}",
     ]
 
-    /// With "wiadomość" in the form of the number. Its other forms are the same word.
+    /// Returns the text with "wiadomość" in the form of the number. Its other forms are the same word.
     private static func messages(_ text: String) -> WordForms {
         WordForms(one: text.replacing("%s", with: "wiadomość"), other: text.replacing("%s", with: "wiadomości"))
     }
 
-    /// With the verb "zostać" in the form of the number.
+    /// Returns the text with the verb "zostać" in the form of the number.
     private static func remain(_ text: String) -> WordForms {
         WordForms(
             one: text.replacing("%s", with: "została"),
@@ -104,7 +104,7 @@ extension ShippedWords {
         )
     }
 
-    /// How many messages are left, with the verb in the form of the number.
+    /// Returns how many messages are left, with the verb in the form of the number.
     private static func left(_ text: String) -> WordForms {
         let forms = messages(text)
         return WordForms(

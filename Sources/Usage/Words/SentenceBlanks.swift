@@ -4,7 +4,7 @@ public enum Blank: String, Sendable, CaseIterable {
 }
 
 extension Sentence {
-    /// Those that its templates may have. Others are refused where a template is written.
+    /// The blanks that the sentence's templates may have. A template with another one is refused when it is written.
     public var blanks: [Blank] {
         switch self {
         case .gentle, .gentleLifetime, .prominentUndated, .lifetime, .trial, .blockedMonthlyUndated, .blockedUndated,

@@ -1,18 +1,18 @@
 /// All words as users of one language see them: each in this language, or in the one that it falls back to.
 ///
-/// A class, so that an answer's encoder passes a reference on.
+/// It is a class, so that an answer's encoder passes on a reference.
 public final class Vocabulary: Sendable {
-    /// The language that it was made for.
+    /// The language for which the vocabulary was made.
     public let language: LanguageTag
-    /// In which sentences say dates. Nil is the plan's, and UTC for a plan without one.
+    /// The time zone of dates in sentences. Nil means the plan's, and UTC for a plan without one.
     public let timeZone: CivilTimeZone?
-    /// By the words' ordinals.
+    /// The templates by the words' ordinals.
     private let templates: [Template]
-    /// Of `Sentence.months`, in their order.
+    /// The texts of `Sentence.months`, in their order.
     private let months: [String]
     private let unlimited: String
 
-    /// - Parameter template: of any word. All words have one, in English at least.
+    /// - Parameter template: returns the template of any word. All words have one, at least in English.
     init(_ language: LanguageTag, template: (Sentence) -> Template) {
         self.language = language
         timeZone = nil
@@ -27,19 +27,19 @@ public final class Vocabulary: Sendable {
         (templates, months, unlimited) = (other.templates, other.months, other.unlimited)
     }
 
-    /// The same words, with dates in a time zone; nil is the plan's.
+    /// Returns the same words with dates in a time zone; nil is the plan's.
     public func with(timeZone: CivilTimeZone?) -> Vocabulary {
         timeZone.map { Vocabulary(self, timeZone: $0) } ?? self
     }
 
-    /// Of a word without blanks.
+    /// Returns the text of a word without blanks.
     private static func text(_ template: Template) -> String {
         template.parts(for: nil).reduce(into: "") { text, part in
             if case .text(let literal) = part { text += literal }
         }
     }
 
-    /// The language of a word's row: another one where the word falls back.
+    /// The language of a word's row, which is another one if the word falls back.
     public func language(of sentence: Sentence) -> LanguageTag { self[sentence].language }
 
     private subscript(_ sentence: Sentence) -> Template { templates[sentence.ordinal] }
@@ -59,7 +59,7 @@ public final class Vocabulary: Sendable {
             case .blank(.day): if let day = values.day { text.append(day) }
             case .blank(.days): if let days = values.days { text.append(days) }
             case .blank(.period): text.append(values.entitlement?.period.label ?? "")
-            // Of words that sentences are made of.
+            // Only the words from which sentences are made have these blanks.
             case .blank(.month), .blank(.year), .blank(.n), .blank(.larger), .blank(.smaller): break
             }
         }
@@ -93,7 +93,7 @@ public final class Vocabulary: Sendable {
         }
     }
 
-    /// A date in sentences: `December 1`, or `December 1, 2026`.
+    /// Returns a date as sentences show it: `December 1`, or `December 1, 2026`.
     public func text(_ date: CivilDate, withYear: Bool = false) -> String {
         TextWriter.text { append(date, withYear: withYear, to: &$0) }
     }
@@ -125,7 +125,7 @@ public final class Vocabulary: Sendable {
     }
 }
 
-/// A time as sentences say it: in minutes, rounded up, by its largest unit and the one below.
+/// A time as sentences show it: in minutes, rounded up, by its largest unit and the one below.
 struct Wait: Equatable {
     struct Amount: Equatable {
         /// `days`, `hours` or `minutes`.
@@ -134,7 +134,7 @@ struct Wait: Equatable {
     }
 
     let larger: Amount
-    /// Nil if there are none of the unit below.
+    /// The rest in the unit below; nil if there is none.
     let smaller: Amount?
 
     init(seconds: Int64) {
@@ -160,7 +160,7 @@ extension Sentence {
     @inline(__always)
     var ordinal: Int { Int(unsafeBitCast(self, to: UInt8.self)) }
 
-    /// The number that chooses among the forms. Nil where it is not known, and without limit.
+    /// The number that chooses among the forms. It is nil if it is not known, and without limit.
     fileprivate func number(in values: Phrase.Values) -> Int? {
         switch numberBlank {
         case .remaining: values.allowance.remaining

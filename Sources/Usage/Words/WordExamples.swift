@@ -1,7 +1,7 @@
 extension Vocabulary {
     /// A text as users see it, with example values.
     public struct Example: Sendable, Equatable {
-        /// That chose the form; nil for a word with one form.
+        /// The number that chose the form; nil for a word with one form.
         public var number: Int?
         public var text: String
     }
@@ -41,7 +41,7 @@ extension Vocabulary {
         }
     }
 
-    /// 2 hours 10 minutes.
+    /// The wait of the examples, 2 hours 10 minutes.
     private static let exampleWaitSeconds: Int64 = 7_800
 
     private static let exampleEntitlement = Entitlement(

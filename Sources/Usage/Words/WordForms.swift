@@ -16,7 +16,7 @@ public struct WordForms: Sendable, Equatable, ExpressibleByStringLiteral {
         self.init(other: other)
     }
 
-    /// A missing form is `other`.
+    /// Returns the template of a category; a missing form is `other`.
     func template(for category: PluralCategory) -> String {
         switch category {
         case .one: one ?? other
@@ -27,8 +27,8 @@ public struct WordForms: Sendable, Equatable, ExpressibleByStringLiteral {
     }
 }
 
-/// The forms of a word, parsed once, because parsing costs more than filling in. A class, because a copied struct would
-/// count references to each form.
+/// The forms of a word, parsed once, because parsing costs more than filling in. It is a class, because a copied struct
+/// would count references to each form.
 final class Template: Sendable {
     enum Part: Sendable {
         case text(String)
@@ -37,11 +37,11 @@ final class Template: Sendable {
 
     private let one, few, many, other: [Part]
     private let rule: PluralRule
-    /// Where the forms come from.
+    /// The language of the row from which the forms come.
     let language: LanguageTag
 
-    /// Nil if a form has a blank that the word does not have, or braces without a pair. The database refuses such a
-    /// template.
+    /// Parses the forms. It is nil if one has a blank that the word does not have, or braces without a pair. The
+    /// database refuses such a template.
     init?(_ forms: WordForms, of sentence: Sentence, in language: LanguageTag) {
         let parsed = PluralCategory.allCases.compactMap {
             Template.parts(of: forms.template(for: $0), blanks: sentence.blanks)
@@ -54,7 +54,7 @@ final class Template: Sendable {
 
     @inline(__always)
     func parts(for number: Int?) -> [Part] {
-        // Most languages have two forms.
+        // Most languages have two forms, which need no other rule.
         if rule == .exactlyOne { return number == 1 ? one : other }
         return switch rule.category(of: number) {
         case .one: one

@@ -1,4 +1,4 @@
-/// All words in all languages at one revision of `headroom.words`. Made when the rows change, and not changed after.
+/// All words in all languages at one revision of `headroom.words`. They are made anew when the rows change.
 public final class Words: Sendable {
     /// A row of `headroom.words`.
     public struct Row: Sendable, Equatable {
@@ -14,13 +14,13 @@ public final class Words: Sendable {
     }
 
     private let rows: [LanguageTag: [Sentence: WordForms]]
-    /// By the languages that have rows.
+    /// The vocabularies by the languages that have rows.
     private let vocabularies: [LanguageTag: Vocabulary]
-    /// Of requests that name no language, or none that has rows.
+    /// The vocabulary for requests that name no language, or none that has rows.
     public let standard: Vocabulary
 
     /// - Parameters:
-    ///   - standard: the setting `language`. A word that a language lacks is in this one, and else in English.
+    ///   - standard: the setting `language`. A word that a language lacks is in this one, and otherwise in English.
     ///   - reject: called with each row whose template is not valid; the word falls back.
     public init(_ rows: [Row], standard: LanguageTag, reject: (Row) -> Void = { _ in }) {
         var templates: [LanguageTag: [Sentence: Template]] = [:]
@@ -58,19 +58,20 @@ public final class Words: Sendable {
     /// The languages that have rows.
     public var languages: [LanguageTag] { vocabularies.keys.sorted { $0.text < $1.text } }
 
-    /// The words for a request: of its language, or the nearest more general one that has rows, or the standard ones.
+    /// Returns the vocabulary of a request's language, or of the nearest more general one with rows, or the standard
+    /// one.
     @inline(__always)
     public func vocabulary(for language: LanguageTag?) -> Vocabulary {
         guard let language else { return standard }
         return available(language) ?? standard
     }
 
-    /// As `vocabulary(for:)` of the language, with dates in the time zone.
+    /// Returns `vocabulary(for:)` of the language, with dates in the time zone.
     public func vocabulary(for options: SentenceOptions) -> Vocabulary {
         vocabulary(for: options.language).with(timeZone: options.timeZone)
     }
 
-    /// As `vocabulary(for:)`; nil instead of the standard words.
+    /// Returns `vocabulary(for:)`, or nil instead of the standard vocabulary.
     public func available(_ language: LanguageTag) -> Vocabulary? {
         if let vocabulary = vocabularies[language] { return vocabulary }
         return language.lookup.lazy.compactMap { self.vocabularies[$0] }.first
@@ -82,6 +83,6 @@ public final class Words: Sendable {
         return forms != Words.shipped.rows[language]?[sentence]
     }
 
-    /// As the service ships them, before operators edit them.
+    /// The words as the service ships them, before operators edit them.
     public static let shipped = Words(ShippedWords.rows, standard: .english)
 }
