@@ -11,11 +11,11 @@ final class Cancellation: Sendable {
     static func start(_ handle: OpaquePointer) -> Cancellation? {
         guard let request = PQgetCancel(handle) else { return nil }
         let cancellation = Cancellation()
-        // Used by that thread only. A copy: the connection may be closed meanwhile.
+        // Only that thread uses the request. It is a copy, so the connection may be closed meanwhile.
         nonisolated(unsafe) let ownedRequest = request
         startThread(named: "postgres.cancel") {
             var message: [CChar] = Array(repeating: 0, count: 256)
-            // Best effort: `awaitResult` shows whether it worked.
+            // Errors are ignored: `awaitResult` shows whether the cancellation worked.
             _ = PQcancel(ownedRequest, &message, Int32(message.count))
             PQfreeCancel(ownedRequest)
             cancellation.end.signal()

@@ -13,7 +13,7 @@ struct ConnectFailureMessage: Equatable {
     init(_ message: String) {
         var lines: [Substring] = []
         for line in message.split(separator: "\n", omittingEmptySubsequences: false) {
-            // Names a function and a line of PostgreSQL's source.
+            // The line names a function and a line of PostgreSQL's source.
             if line.hasPrefix("LOCATION:  ") { continue }
             guard let (state, rest) = ConnectFailureMessage.code(in: line) else {
                 lines.append(line)
@@ -25,7 +25,7 @@ struct ConnectFailureMessage: Equatable {
         text = lines.joined(separator: "\n")
     }
 
-    /// The code, and its place in the line: after the severity, which may be translated, and two spaces.
+    /// Returns the code, and its place in the line: after the severity, which may be translated, and two spaces.
     private static func code(in line: Substring) -> (SQLState, Range<String.Index>)? {
         guard let severity = line.range(of: ":  "),
             let end = line.index(severity.upperBound, offsetBy: 7, limitedBy: line.endIndex)

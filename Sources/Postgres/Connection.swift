@@ -4,11 +4,11 @@ import Foundation
 /// One connection to PostgreSQL, for one thread.
 ///
 /// Methods block the thread until their deadline at most: never call them on an event loop or on the cooperative pool
-/// (`onThread` runs work elsewhere). Not Sendable, because libpq connections are not.
+/// (`onThread` runs work elsewhere). It is not Sendable, because libpq connections are not.
 ///
-/// One statement at a time: `send`, then `awaitResult` until it returns a result or throws. `query`, `prepare` and
-/// `execute` do both. Parameters and results are binary throughout, except in `execute`. `sendPipeline` sends several
-/// statements of a transaction in one round trip.
+/// It executes one statement at a time: `send`, then `awaitResult` until it returns a result or throws. `query`,
+/// `prepare` and `execute` do both. Parameters and results are binary throughout, except in `execute`. `sendPipeline`
+/// sends several statements of a transaction in one round trip.
 public final class Connection {
     enum State {
         /// Can transition to: busy, unusable.
@@ -18,7 +18,7 @@ public final class Connection {
         /// A statement is executing, or its transaction is being ended, and nothing waits for the result any more; see
         /// `settle`. Can transition to: idle, unusable.
         case late
-        /// Broken, timed out or closed; only `close` makes sense. Final.
+        /// The connection is broken, timed out or closed; only `close` makes sense. Final.
         case unusable
     }
 
@@ -31,20 +31,20 @@ public final class Connection {
     var cancellation: Cancellation?
     /// Whether one of the current statements was a COMMIT that succeeded.
     private var hasCommitted = false
-    /// Several statements are executing, up to a synchronization point; see `sendPipeline`.
+    /// Whether several statements are executing, up to a synchronization point; see `sendPipeline`.
     var isPipelined = false
-    /// The server process of this session, once connected.
+    /// The server process of this session; 0 before it is connected.
     private var processID: Int32 = 0
     private let silence: DatabaseSilence?
-    /// Since when the present statement is waited for; nil before.
+    /// Since when the current statement is waited for; nil before.
     private var waitsSince: ContinuousClock.Instant?
     private var hasDoubted = false
-    /// Names that `query(_:_:as:deadline:)` has prepared in this session.
+    /// The names of the statements that `query(_:_:as:deadline:)` has prepared in this session.
     var preparedStatements: Set<String> = []
     /// Whether the connection outlives a statement that exceeds its deadline: it is late then, and not closed.
     public var isKeptWhenLate = false
 
-    /// What the server was when the connection was opened.
+    /// The state of the server when the connection was opened.
     public let server: ServerState
     /// The parameters of the server, with which another connection to it can be opened.
     private let parameters: ConnectionParameters
@@ -82,8 +82,8 @@ public final class Connection {
         Connection(try ConnectionAttempt(server).run(until: deadline))
     }
 
-    /// Sets up a new session. One round trip if the statements run in the server process that libpq connected to: the
-    /// connection is direct, or passes through a plain proxy. Any other process means a pooler.
+    /// Sets up a new session. It takes one round trip if the statements run in the server process that libpq connected
+    /// to: the connection is direct, or passes through a plain proxy. Any other process means a pooler.
     private func begin(
         _ options: ConnectionOptions,
         deadline: ContinuousClock.Instant
@@ -110,7 +110,8 @@ public final class Connection {
     }
 
     /// - Parameter process: the process that ran a statement of this session.
-    /// - Throws: if that is not the session's process, because a pooler now shares the session. Closes the connection.
+    /// - Throws: if that is not the session's process, because a pooler now shares the session. The connection is then
+    ///   closed.
     public func requireProcess(_ process: Int32) throws(PostgresError) {
         guard process != processID else { return }
         close()
@@ -121,16 +122,16 @@ public final class Connection {
 
     /// Waits for the current statement.
     ///
-    /// - Returns: nil at the instant `until`; then call it again, `cancel`, or `close`. With an instant in the past it
+    /// - Returns: nil at the instant `until`; then call it again, `cancel`, or `close`. With an instant in the past, it
     ///   checks without waiting.
-    /// - Throws: `.server` if the statement failed; the connection is ready for the next one. `.connectionLost`: the
+    /// - Throws: `.server` if the statement failed; the connection is ready for the next one. `.connectionLost` if the
     ///   outcome of the statement is unknown.
     public func awaitResult(until: ContinuousClock.Instant) throws(PostgresError) -> QueryResult? {
         try awaitResults(until: until)?.first
     }
 
-    /// As `awaitResult`, for the statements of a pipeline: those of their results that have rows, or the last one if
-    /// none has rows. The warnings are those of all statements.
+    /// Waits as `awaitResult` does for the statements of a pipeline. It returns their results that have rows, or the
+    /// last one if none has rows. The warnings are those of all statements.
     public func awaitResults(until: ContinuousClock.Instant) throws(PostgresError) -> [QueryResult]? {
         guard state == .busy || state == .late else { throw misuse("awaitResult without a current statement") }
         while true {
@@ -151,7 +152,7 @@ public final class Connection {
                 }
                 try keep(result)
             }
-            // Wait only here: the bytes that were already read may complete the statement.
+            // It waits only here, because the bytes that were already read may complete the statement.
             let events: SocketWait.Events = unsent == 0 ? .read : [.read, .write]
             guard wait(for: events, until: until) else { return nil }
             guard PQconsumeInput(handle) == 1 else { throw lostWhileBusy() }
@@ -159,7 +160,7 @@ public final class Connection {
         }
     }
 
-    /// Waits for the socket. Doubts the database after a while, once for each statement.
+    /// Waits for the socket. After a while it doubts the database, once for each statement.
     ///
     /// - Returns: false at the instant `until`.
     private func wait(for events: SocketWait.Events, until: ContinuousClock.Instant) -> Bool {
@@ -174,8 +175,8 @@ public final class Connection {
         return SocketWait.wait(socket, for: events, until: until)
     }
 
-    /// Requests the cancellation of the current statement; best effort. Returns at once. `awaitResult` then throws
-    /// `.server(.queryCanceled)`, or returns the result if the statement was faster.
+    /// Requests the cancellation of the current statement without waiting, and without a promise that it works.
+    /// `awaitResult` then throws `.server(.queryCanceled)`, or returns the result if the statement was faster.
     public func cancel() {
         guard state == .busy, cancellation == nil else { return }
         cancellation = Cancellation.start(handle)
@@ -183,19 +184,20 @@ public final class Connection {
 
     // MARK: State
 
-    /// False once the connection broke, timed out or was closed, and while its statement is late.
+    /// Whether the connection can execute statements: it has not broken, timed out or been closed, and its statement is
+    /// not late.
     public var isUsable: Bool { state == .idle || state == .busy }
 
-    /// The form of PG_VERSION_NUM: 150018 is 15.18.
+    /// The server's version in the form of PG_VERSION_NUM: 150018 is 15.18.
     public var serverVersion: Int { isClosed ? 0 : Int(PQserverVersion(handle)) }
 
-    /// The server in messages: host and port.
+    /// The server's host and port as messages name them.
     public var serverName: String { parameters.serverName }
 
     /// The server as host:port.
     public var serverAddress: String { parameters.serverAddress }
 
-    /// Where its server listens, as others reach it too; nil for a Unix socket.
+    /// The address at which the server listens, as others reach it, too; nil for a Unix socket.
     public var address: ServerAddress? { parameters.address }
 
     /// Whether the server is a standby, which takes no writes. PostgreSQL 14 and later report it.
@@ -203,7 +205,7 @@ public final class Connection {
         !isClosed && PQparameterStatus(handle, "in_hot_standby").map { String(cString: $0) == "on" } ?? false
     }
 
-    /// For polling beside other descriptors; -1 if closed. Read from it only through this class.
+    /// The descriptor for polling beside others; -1 if closed. Read from it only through this class.
     public var socket: Int32 { isClosed ? -1 : PQsocket(handle) }
 
     /// Whether a transaction is open, failed or not.
@@ -213,10 +215,10 @@ public final class Connection {
         return status == PQTRANS_INTRANS || status == PQTRANS_INERROR
     }
 
-    /// Ends the session. May be called again. The server continues a current statement until it detects the end.
+    /// Ends the session. It may be called again. The server continues a current statement until it detects the end.
     public func close() {
         guard !isClosed else { return }
-        // PQfinish sends a message first; on a stuck connection it must not wait to do so.
+        // PQfinish sends a message first, and must not wait for that on a stuck connection.
         if state != .idle, PQsocket(handle) >= 0 { shutdown(PQsocket(handle), Int32(SHUT_RDWR)) }
         state = .unusable
         isClosed = true
@@ -247,8 +249,8 @@ public final class Connection {
         }
     }
 
-    /// Of the results of several statements, keeps the first error. Without an error it keeps the last result, and in a
-    /// pipeline all with rows: `BEGIN` and `COMMIT` have none.
+    /// Keeps the first error among the results of several statements. Without an error it keeps the last result, and in
+    /// a pipeline all with rows: `BEGIN` and `COMMIT` have none.
     private func keep(_ result: OpaquePointer) throws(PostgresError) {
         switch PQresultStatus(result) {
         case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
@@ -273,7 +275,7 @@ public final class Connection {
         pending.append(result)
     }
 
-    /// Ends the statement, once all of its results have arrived.
+    /// Ends the statement after all of its results have arrived.
     private func finish() throws(PostgresError) -> [QueryResult] {
         guard let result = pending.last else { throw lost() }
         let results = pending
@@ -285,7 +287,7 @@ public final class Connection {
             // A request that is still being sent could cancel the next statement.
             if !cancellation.hasEnded(within: .seconds(1)) { close() }
         }
-        // Whether the transaction was committed is then not known, whatever the server says.
+        // After this warning, it is unknown whether the transaction was committed, whatever the server says.
         if let warning = notices.warnings.first(where: \.isAboutLostCommit) {
             for result in results { PQclear(result) }
             close()
@@ -309,7 +311,8 @@ public final class Connection {
         }
     }
 
-    /// The server may have sent an error before it closed the connection, which is still in libpq's buffer.
+    /// Returns the error of a lost connection. The server may have sent one before it closed the connection, which is
+    /// still in libpq's buffer.
     private func lostWhileBusy() -> PostgresError {
         let message = PostgresError.text(PQerrorMessage(handle))
         while PQstatus(handle) == CONNECTION_BAD, let result = PQgetResult(handle) {

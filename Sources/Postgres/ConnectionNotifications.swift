@@ -1,7 +1,7 @@
 import CLibPQ
 
 extension Connection {
-    /// Reads notifications that have arrived on a connection that executed LISTEN. Never waits.
+    /// Reads notifications that have arrived on a connection that executed LISTEN. It never waits.
     ///
     /// - Returns: whether a notification arrived since the last call.
     /// - Throws: `.connectionLost` if the server has closed the connection.

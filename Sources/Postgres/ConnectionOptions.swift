@@ -5,16 +5,16 @@ public struct ConnectionOptions: Sendable {
     /// the resolution of names (libpq calls getaddrinfo, which blocks): use addresses, or `hostaddr`, where that
     /// matters.
     public var connectTimeout: Duration
-    /// Shown in pg_stat_activity, unless the connection string has its own `application_name`.
+    /// The name that pg_stat_activity shows, unless the connection string has its own `application_name`.
     public var applicationName: String
     /// Settings such as `("statement_timeout", "2s")`, set by one statement after `Connection.pinnedSettings`.
     public var sessionSettings: [(String, String)]
-    /// Set after these where the database has the extension Citus.
+    /// Settings that follow these if the database has the extension Citus.
     public var settingsWithCitus: [(String, String)] = []
     /// The role of the session, of which its login must be a member; nil is the login itself.
     public var role: String?
     /// A schema whose owner becomes the role of a superuser's session, unless the owner is a superuser: otherwise the
-    /// owner's triggers and defaults would run with a superuser's rights. nil for sessions with a role.
+    /// owner's triggers and defaults would run with a superuser's rights. It is nil for sessions with a role.
     public var actsAsOwnerOf: String?
 
     public init(

@@ -65,7 +65,7 @@ extension ConnectionParameters {
         }
     }
 
-    /// The same parameters for other servers.
+    /// Returns the same parameters for other servers.
     func moved(to servers: [ServerAddress]) -> ConnectionParameters {
         var parameters = self
         parameters["hostaddr"] = nil
@@ -85,7 +85,7 @@ extension ConnectionParameters {
         return ServerAddress(host: hosts[0].name, port: port)
     }
 
-    /// The only server, in messages.
+    /// The only server, as messages name it.
     var serverName: String {
         guard let host = hosts.first else { return "the server of libpq's defaults" }
         return host.port.isEmpty ? host.name : "\(host.name), port \(host.port)"
@@ -97,7 +97,7 @@ extension ConnectionParameters {
         return host.port.isEmpty ? host.name : "\(host.name):\(host.port)"
     }
 
-    /// Host, port, database and user.
+    /// The parameters without secrets: host, port, database and user.
     var redacted: String {
         let shown = ["host", "hostaddr", "port", "dbname", "user"].compactMap { keyword in
             self[keyword].map { "\(keyword)=\($0)" }
@@ -105,7 +105,7 @@ extension ConnectionParameters {
         return shown.isEmpty ? "(libpq's defaults)" : shown.joined(separator: " ")
     }
 
-    /// `host`, `hostaddr` and `port` are parallel lists.
+    /// A host of the parallel lists `host`, `hostaddr` and `port`.
     private struct Host {
         var host: String
         var address: String

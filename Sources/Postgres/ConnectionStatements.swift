@@ -10,7 +10,7 @@ extension Connection {
         _ = try awaitResult(orTimeOutAt: deadline)
     }
 
-    /// As `prepare(_:_:deadline:)`, for several statements in one round trip.
+    /// Prepares several statements as `prepare(_:_:deadline:)` does, in one round trip.
     public func prepare(
         _ statements: [PreparedQuery],
         deadline: ContinuousClock.Instant
@@ -22,7 +22,7 @@ extension Connection {
         _ = try awaitResult(orTimeOutAt: deadline)
     }
 
-    /// Starts a prepared statement. Returns before all of it is sent: `awaitResult` sends the rest.
+    /// Starts a prepared statement. It returns before all of it is sent; `awaitResult` sends the rest.
     public func send(prepared name: String, _ parameters: borrowing Parameters) throws(PostgresError) {
         try begin()
         try sent(
@@ -57,7 +57,7 @@ extension Connection {
         _ = try notices(executing: script, deadline: deadline)
     }
 
-    /// As `execute`.
+    /// Runs the statements as `execute` does.
     ///
     /// - Returns: the notices of the statements.
     func notices(executing script: String, deadline: ContinuousClock.Instant) throws(PostgresError) -> [Warning] {
@@ -77,8 +77,8 @@ extension Connection {
         )
     }
 
-    /// Sets all settings in one round trip. Not by startup options (`-c role=…`): poolers refuse these, and the
-    /// server's errors about them have no SQLSTATE.
+    /// Sets all settings in one round trip. It does not use startup options (`-c role=…`): poolers refuse these, and
+    /// the server's errors about them have no SQLSTATE.
     ///
     /// - Parameter process: the server process that must run the statement.
     /// - Returns: false if another process ran it, which then set nothing.
@@ -123,8 +123,8 @@ extension Connection {
         _ = try query("SELECT \(calls.joined(separator: ", ")) WHERE \(condition)", parameters, deadline: deadline)
     }
 
-    /// A superuser's login takes the role of the schema's owner, unless the owner is a superuser, too. The audit trail
-    /// keeps the login's name.
+    /// Makes a superuser's login take the role of the schema's owner, unless the owner is a superuser, too. The audit
+    /// trail keeps the login's name.
     func actAsOwner(of schema: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
         var parameters = Parameters()
         parameters.append(text: schema)

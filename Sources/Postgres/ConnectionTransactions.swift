@@ -21,7 +21,7 @@ public struct Pipeline {
     /// Commits the transaction, unless a statement before it has failed.
     public func commit() throws(PostgresError) { try send("COMMIT") }
 
-    /// A statement that the session has prepared under this name.
+    /// Sends a statement that the session has prepared under this name.
     public func send(prepared name: String, _ parameters: borrowing Parameters) throws(PostgresError) {
         try connection.sent(
             parameters.withBinaryFormat { count, _, values, lengths, formats in
@@ -59,7 +59,7 @@ extension Connection {
             try body(Pipeline(connection: self))
             try sent(PQpipelineSync(handle))
         } catch {
-            // A part may have been sent.
+            // Some of the statements may have been sent already.
             close()
             throw error
         }

@@ -45,7 +45,7 @@ struct ExclusiveSessionCheck {
         guard current == process else { throw PostgresError.sharedSession }
     }
 
-    /// The server process of a second connection; nil if the connection gets none in time.
+    /// Returns the server process of a second connection; nil if the connection gets none in time.
     private func processOfSecondConnection() -> ServerProcess? {
         let timeout = min(ExclusiveSessionCheck.secondConnectionTimeout, deadline - ContinuousClock.now)
         guard timeout > .zero else { return nil }
@@ -62,7 +62,7 @@ struct ExclusiveSessionCheck {
 /// A process of a server. The id alone is unique neither over time nor over servers.
 private struct ServerProcess: Equatable {
     let id: Int32
-    /// 0 if the session's current role may not read it.
+    /// When the process started; 0 if the session's current role may not read it.
     private let startedAt: Int64
 
     init(of connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {

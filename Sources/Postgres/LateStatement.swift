@@ -1,7 +1,7 @@
 import CLibPQ
 
 extension Connection {
-    /// Stops waiting for the current statement. The connection can be used again once `settle` has succeeded.
+    /// Stops waiting for the current statement. The connection can be used again after `settle` has succeeded.
     ///
     /// - Returns: whether there is such a statement.
     @discardableResult
@@ -10,11 +10,11 @@ extension Connection {
         return state == .late
     }
 
-    /// Discards what a late statement has left: its result, and its transaction unless it was committed. Never waits;
-    /// call it again when the socket is readable, and from time to time.
+    /// Discards what a late statement has left: its result, and its transaction unless it was committed. It never
+    /// waits; call it again when the socket is readable, and from time to time.
     ///
     /// - Returns: the statement's warnings, once the connection can be used again; nil before.
-    /// - Throws: `.connectionLost`.
+    /// - Throws: `.connectionLost` if the connection breaks.
     public func settle() throws(PostgresError) -> [Warning]? {
         guard state == .late else { throw misuse("settle without a late statement") }
         do throws(PostgresError) {

@@ -1,23 +1,23 @@
 import CLibPQ
 
-/// A message of the server that is not an error: a WARNING, a NOTICE. See `SQLState.warning`.
+/// A message of the server that is not an error: a WARNING or a NOTICE. See `SQLState.warning`.
 public struct Warning: Sendable, Hashable {
-    /// In English for any language of the server: WARNING, NOTICE, INFO, LOG, DEBUG.
+    /// The severity, in English for any language of the server: WARNING, NOTICE, INFO, LOG or DEBUG.
     public let severity: String
     public let sqlState: SQLState
     public let message: String
 
-    /// Citus had sent COMMIT to another server, which did not answer. It reports this as a warning, and then fails with
-    /// an error or not. Its messages are never translated.
+    /// Whether Citus had sent COMMIT to another server, which did not answer. Citus reports this as a warning, and then
+    /// may or may not fail with an error. Its messages are never translated.
     var isAboutLostCommit: Bool { message.hasPrefix("failed to commit transaction on ") }
 }
 
 /// Collects the notices of the current statement.
 ///
-/// libpq calls `receive` within PQconsumeInput and PQgetResult, so on the connection's own thread.
+/// libpq calls `receive` within PQconsumeInput and PQgetResult, and so on the connection's own thread.
 final class NoticeCollector {
-    /// A statement that raises a notice per row must not fill the memory. Warnings replace other notices, because they
-    /// report whether a commit reached the standby.
+    /// The most notices that are kept, because a statement that raises one per row must not fill the memory. Warnings
+    /// replace other notices, because they report whether a commit reached the standby.
     static let limit = 64
 
     private(set) var warnings: [Warning] = []
@@ -45,8 +45,8 @@ final class NoticeCollector {
         PQresultErrorField(result, Int32(field.asciiValue ?? 0)).map { String(cString: $0) }
     }
 
-    /// Call before the first statement: until then libpq prints notices to standard error. The collector must live as
-    /// long as the connection.
+    /// Attaches the collector. Call it before the first statement: until then libpq prints notices to standard error.
+    /// The collector must live as long as the connection.
     func attach(to handle: OpaquePointer) {
         let receiver: PQnoticeReceiver = { context, result in
             guard let context, let result else { return }

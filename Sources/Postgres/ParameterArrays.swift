@@ -23,13 +23,13 @@ extension Parameters {
         }
     }
 
-    /// - Parameter element: nil for NULL.
+    /// - Parameter element: returns nil for NULL.
     @inlinable
     public mutating func appendNullableInt64s(count: Int, _ element: (_ index: Int) -> Int64?) {
         appendArray(.int64Array, of: .int64, count: count) { $0.writeElement(element($1)) }
     }
 
-    /// - Parameter element: nil for NULL.
+    /// - Parameter element: returns nil for NULL.
     @inlinable
     public mutating func appendNullableInt32s(count: Int, _ element: (_ index: Int) -> Int32?) {
         appendArray(.int32Array, of: .int32, count: count) { $0.writeElement(element($1)) }
@@ -42,7 +42,7 @@ extension Parameters {
         }
     }
 
-    /// - Parameter element: microseconds since 1970, or nil for NULL.
+    /// - Parameter element: returns microseconds since 1970, or nil for NULL.
     @inlinable
     public mutating func appendTimestamps(count: Int, _ element: (_ index: Int) -> Int64?) {
         appendArray(.timestamptzArray, of: .timestamptz, count: count) {
@@ -63,7 +63,7 @@ extension Parameters {
         return true
     }
 
-    /// - Parameter element: the text, or nil for NULL.
+    /// - Parameter element: returns the text, or nil for NULL.
     @inlinable
     public mutating func appendTexts(count: Int, _ element: (_ index: Int) -> String?) {
         appendArray(.textArray, of: .text, count: count) { parameters, index in
@@ -80,7 +80,8 @@ extension Parameters {
         }
     }
 
-    /// All elements have `elementLength` bytes and none is NULL, so the space is reserved once for all.
+    /// Appends an array whose elements all have `elementLength` bytes and are not NULL, so the space is reserved once
+    /// for all.
     @inlinable
     mutating func appendFixedArray(
         _ type: TypeOID,
@@ -97,11 +98,11 @@ extension Parameters {
         }
     }
 
-    /// The binary form (PostgreSQL's array_recv): number of dimensions, whether there are NULLs, the elements' type;
-    /// for each dimension length and lower bound; then the elements, each after its length. The empty array has no
-    /// dimension.
+    /// Appends an array in the binary form (PostgreSQL's array_recv): number of dimensions, whether there are NULLs,
+    /// the elements' type; for each dimension length and lower bound; then the elements, each after its length. The
+    /// empty array has no dimension.
     ///
-    /// - Parameter writeElement: writes length and value of one element; false if it was NULL.
+    /// - Parameter writeElement: writes length and value of one element; it returns false if that was NULL.
     @inlinable
     mutating func appendArray(
         _ type: TypeOID,

@@ -1,5 +1,5 @@
 /// The parameters of one statement in PostgreSQL's binary format, one after the other in one buffer. The n-th value
-/// appended is `$n`.
+/// that was appended is `$n`.
 public struct Parameters: ~Copyable {
     @usableFromInline var bytes: UnsafeMutableRawPointer
     @usableFromInline var capacity: Int
@@ -12,7 +12,7 @@ public struct Parameters: ~Copyable {
     struct Value {
         @usableFromInline var type: TypeOID
         @usableFromInline var offset: Int
-        /// -1 for NULL.
+        /// The length in bytes; -1 for NULL.
         @usableFromInline var length: Int
 
         @inlinable
@@ -33,7 +33,7 @@ public struct Parameters: ~Copyable {
     public init(capacity: Int) {
         self.capacity = max(capacity, 16)
         bytes = .allocate(byteCount: self.capacity, alignment: 8)
-        // Enough for nearly every statement.
+        // This is enough for nearly every statement.
         values.reserveCapacity(16)
     }
 
@@ -141,14 +141,14 @@ public struct Parameters: ~Copyable {
         capacity = larger
     }
 
-    /// Writes in network byte order. The space must be reserved.
+    /// Writes in network byte order. The space must have been reserved.
     @inlinable
     mutating func write(_ value: some FixedWidthInteger) {
         bytes.storeBytes(of: value.bigEndian, toByteOffset: end, as: type(of: value))
         end += value.bitWidth / 8
     }
 
-    /// The space must be reserved.
+    /// Writes the bytes. The space must have been reserved.
     @inlinable
     mutating func write(_ source: UnsafeRawBufferPointer) {
         guard let address = source.baseAddress else { return }
@@ -156,7 +156,7 @@ public struct Parameters: ~Copyable {
         end += source.count
     }
 
-    /// Reserves the space.
+    /// Writes the text, and reserves the space for it.
     @inlinable
     mutating func write(utf8 text: String) {
         var text = text

@@ -10,7 +10,8 @@ public struct PostgresError: Error, Sendable, Hashable {
         case connectFailed
         /// The connection broke. The outcome of the current statement is unknown.
         case connectionLost
-        /// The deadline passed. The outcome of the statement is unknown; the connection is closed.
+        /// The deadline passed. The outcome of the statement is unknown; the connection is closed, or late if
+        /// `isKeptWhenLate`.
         case timedOut
         /// The server refused the statement and rolled it back; the connection stays usable.
         case server(SQLState)
@@ -22,7 +23,7 @@ public struct PostgresError: Error, Sendable, Hashable {
     public let message: String
     public let detail: String?
     public let hint: String?
-    /// The server's code, also if the server closed the connection with it (`.connectionLost`).
+    /// The server's code. It is also set if the server closed the connection with it (`.connectionLost`).
     public let sqlState: SQLState?
     /// The code with which a running server refused the session while libpq connected (`.connectFailed`).
     public let refusal: SQLState?
@@ -69,19 +70,20 @@ public struct PostgresError: Error, Sendable, Hashable {
 
     private static func isTransient(_ state: SQLState) -> Bool {
         switch state {
-        // A standby, or a primary that was just demoted: a new connection may find the primary.
+        // The server is a standby, or a primary that was just demoted: a new connection may find the primary.
         case .readOnlySQLTransaction: true
         case .lockNotAvailable, .queryCanceled, .adminShutdown, .crashShutdown, .cannotConnectNow: true
-        // Connection, transaction rollback (deadlock, serialization), resources (connections, memory, disk).
+        // The classes are connection, transaction rollback (deadlock, serialization), and resources (connections,
+        // memory, disk).
         default: state.isClass("08") || state.isClass("40") || state.isClass("53")
         }
     }
 }
 
 extension PostgresError {
-    /// Whether no server was there: the network or the server failed, it starts, stops or recovers, it is a standby, or
-    /// a pooler has no connection to it. False if a running server refused the session or the statement, also for want
-    /// of connections, memory or disk, and if it was only slow.
+    /// Whether no server was reachable: the network or the server failed, it starts, stops or recovers, it is a
+    /// standby, or a pooler has no connection to it. It is false if a running server refused the session or the
+    /// statement, even for lack of connections, memory or disk, and if it was only slow.
     public var isAboutReachability: Bool {
         switch kind {
         case .connectFailed:
@@ -99,14 +101,14 @@ extension PostgresError {
         }
     }
 
-    /// The server is not the one that the TLS settings of the connection string require. A retry does not help, and
-    /// connecting without TLS would help an attacker. libpq reports this only by its message, which is English because
-    /// this process sets no locale.
+    /// Whether the server is not the one that the TLS settings of the connection string require. A retry does not help,
+    /// and connecting without TLS would help an attacker. libpq reports this only by its message, which is English
+    /// because this process sets no locale.
     public var isAboutServerIdentity: Bool {
         kind == .connectFailed && PostgresError.identityProblems.contains { message.contains($0) }
     }
 
-    /// A connection pooler shares the session with other clients. A retry does not help.
+    /// Whether a connection pooler shares the session with other clients. A retry does not help.
     public var isAboutSharedSession: Bool { sqlState == .sharedSession }
 
     static let sharedSession = PostgresError(
@@ -123,7 +125,7 @@ extension PostgresError {
 }
 
 extension PostgresError {
-    /// A public text: without names of hosts or of anything in the database.
+    /// A text for the public, without names of hosts or of anything in the database.
     public var summary: String {
         if isAboutSharedSession { return "a connection pooler shares sessions with other clients" }
         return switch kind {
@@ -137,7 +139,7 @@ extension PostgresError {
 }
 
 extension PostgresError: CustomStringConvertible {
-    /// One line for a log: without `detail`.
+    /// The error in one line for a log, without `detail`.
     public var description: String {
         let label =
             switch kind {
@@ -166,7 +168,7 @@ extension PostgresError: CustomStringConvertible {
 }
 
 extension PostgresError {
-    /// The error in a result; `isFatal` says that the server closes the connection after it.
+    /// Returns the error in a result; `isFatal` says that the server closes the connection after it.
     static func from(result: OpaquePointer) -> (error: PostgresError, isFatal: Bool) {
         func field(_ code: Character) -> String? {
             PQresultErrorField(result, Int32(code.asciiValue ?? 0)).map { String(cString: $0) }
@@ -195,7 +197,7 @@ extension PostgresError {
         return (error, isFatal)
     }
 
-    /// libpq's message without its line end.
+    /// Returns libpq's message without its line end.
     static func text(_ message: UnsafePointer<CChar>?) -> String {
         guard let message else { return "out of memory" }
         var text = Substring(String(cString: message))

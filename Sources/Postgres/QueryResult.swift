@@ -18,7 +18,7 @@ public final class QueryResult: @unchecked Sendable {
     // around between threads", manual section 34.20), all properties are constant, and only deinit frees it.
     private let result: OpaquePointer
 
-    /// Notices of the statement. A success with a warning 01000 about synchronous replication is a commit that no
+    /// The notices of the statement. A success with a warning 01000 about synchronous replication is a commit that no
     /// standby has confirmed.
     public let warnings: [Warning]
     public let rowCount: Int
@@ -36,7 +36,7 @@ public final class QueryResult: @unchecked Sendable {
         PQclear(result)
     }
 
-    /// Rows inserted, updated, deleted or selected; 0 for statements that have no such number.
+    /// The number of rows inserted, updated, deleted or selected; 0 for statements that have no such number.
     public var affectedRows: Int {
         PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0
     }
@@ -45,11 +45,13 @@ public final class QueryResult: @unchecked Sendable {
         PQfname(result, Int32(column)).map { String(cString: $0) } ?? ""
     }
 
-    /// The position of the column with this name, the last of them. Look it up once per result, not per row.
+    /// Returns the position of the column with this name, or of the last of several. Look it up once per result, not
+    /// per row.
     ///
-    /// `PQfnumber` would fold the case of the name first. Searched from the end, where a batch's own values stand.
+    /// `PQfnumber` would fold the case of the name first. The search begins at the end, where a batch's own values
+    /// stand.
     ///
-    /// - Throws: `SQLState.invalidStoredValue` when there is none.
+    /// - Throws: `SQLState.invalidStoredValue` if there is none.
     public func column(_ name: StaticString) throws(PostgresError) -> Int {
         let wanted = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
         for column in stride(from: columnCount - 1, through: 0, by: -1) {
@@ -67,7 +69,7 @@ public final class QueryResult: @unchecked Sendable {
         return PQgetisnull(result, Int32(row), Int32(column)) == 1
     }
 
-    /// The value as the server sent it, valid while the result lives. Empty for NULL.
+    /// The value as the server sent it, valid while the result lives. It is empty for NULL.
     public func bytes(_ row: Int, _ column: Int) -> UnsafeRawBufferPointer {
         checkBounds(row, column)
         return UnsafeRawBufferPointer(
@@ -92,8 +94,8 @@ public final class QueryResult: @unchecked Sendable {
         (try integer(row, column, .bool) as UInt8) != 0
     }
 
-    /// An ordinal of `WITH ORDINALITY`, as an index from 0 into the array that was sent. The statement computes it, so
-    /// another type is a programming error and traps.
+    /// Reads an ordinal of `WITH ORDINALITY` as an index from 0 into the array that was sent. The statement computes
+    /// it, so another type is a programming error and traps.
     public func ordinal(_ row: Int, _ column: Int) -> Int {
         let bytes = bytes(row, column)
         precondition(bytes.count == 4, "column \(column) (\(columnName(column))) is not an integer")
@@ -113,7 +115,7 @@ public final class QueryResult: @unchecked Sendable {
         )
     }
 
-    /// Microseconds since 1970; infinity is `Int64.max`, -infinity `Int64.min`.
+    /// Reads microseconds since 1970; infinity is `Int64.max`, -infinity `Int64.min`.
     public func timestamp(_ row: Int, _ column: Int) throws(PostgresError) -> Int64 {
         Timestamp.fromPostgres(try integer(row, column, .timestamptz))
     }
@@ -124,17 +126,17 @@ public final class QueryResult: @unchecked Sendable {
         _ wanted: TypeOID
     ) throws(PostgresError) -> Value {
         let bytes = bytes(row, column)
-        // The length alone would take the text "1234" for an integer.
+        // A check of the length alone would accept the text "1234" for an integer.
         guard bytes.count == Value.bitWidth / 8, type(column) == wanted else {
             throw mismatch(row, column, wanted: wanted)
         }
         return Value(bigEndian: bytes.loadUnaligned(as: Value.self))
     }
 
-    /// Of a domain, the type that it is over.
+    /// The type of a column; for a domain, the type that it is over.
     func type(_ column: Int) -> TypeOID { TypeOID(rawValue: PQftype(result, Int32(column))) }
 
-    /// libpq answers an index out of range with a line on standard error and a null pointer.
+    /// libpq answers an index out of range with a line on standard error and a null pointer, so it is checked here.
     private func checkBounds(_ row: Int, _ column: Int) {
         precondition(row >= 0 && row < rowCount && column >= 0 && column < columnCount, "no such row or column")
     }

@@ -8,9 +8,9 @@ extension QueryResult {
         try array(row, column, .int64Array, of: .int64) { Int64(bigEndian: $0.loadUnaligned(as: Int64.self)) }
     }
 
-    /// Each element of an array without NULLs, in turn; nothing is gathered.
+    /// Calls `body` with each element of an array without NULLs, in turn; nothing is gathered.
     ///
-    /// - Throws: before the first element, also where one is NULL.
+    /// - Throws: before the first element, also if one is NULL.
     public func forEachInt64(_ row: Int, _ column: Int, _ body: (Int64) -> Void) throws(PostgresError) {
         let bytes = bytes(row, column)
         guard type(column) == .int64Array, let begin = ArrayHeader.endOfBigintHeader(bytes) else {
@@ -38,7 +38,7 @@ extension QueryResult {
         return elements
     }
 
-    /// Arrays of more dimensions are read as one row of elements.
+    /// Calls `body` with each element. Arrays of more dimensions are read as one row of elements.
     @inline(__always)
     private func forEachElement(
         _ row: Int,
@@ -67,17 +67,17 @@ extension QueryResult {
     }
 }
 
-/// What stands before the elements; `Parameters.appendArray` describes the layout.
+/// The part of an array before its elements; `Parameters.appendArray` describes the layout.
 private struct ArrayHeader {
     let byteCount: Int
     let hasNulls: Bool
     let elementType: TypeOID
     let elementCount: Int
 
-    /// - Returns: where the elements of an array of bigints without NULLs begin; nil for anything else.
+    /// - Returns: the offset at which the elements of an array of bigints without NULLs begin; nil for anything else.
     @inline(__always)
     static func endOfBigintHeader(_ bytes: UnsafeRawBufferPointer) -> Int? {
-        // One dimension, no NULLs, bigints: what nearly all have, read at once.
+        // Nearly all arrays have one dimension, no NULLs, and bigints, which is read at once.
         if bytes.count >= 20, bytes.loadUnaligned(as: UInt64.self) == UInt64(0x1_0000_0000).bigEndian,
             bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self) == TypeOID.int64.rawValue.bigEndian
         {
@@ -112,7 +112,7 @@ private struct ArrayHeader {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Nil where the bytes end before.
+    /// Reads a big-endian number; nil if the bytes end before.
     fileprivate func int32(at offset: Int) -> Int? {
         guard offset + 4 <= count else { return nil }
         return Int(Int32(bigEndian: loadUnaligned(fromByteOffset: offset, as: Int32.self)))

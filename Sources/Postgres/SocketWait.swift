@@ -20,8 +20,8 @@ package enum SocketWait {
         }
     }
 
-    /// Rounded up, because 0 would make the last millisecond a busy loop. At most a minute, so that no deadline
-    /// overflows; `wait` repeats.
+    /// Returns the time until the deadline, rounded up, because 0 would make the last millisecond a busy loop. It is at
+    /// most a minute, so that no deadline overflows; `wait` repeats.
     package static func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
         let remaining = ContinuousClock.now.duration(to: deadline)
         guard remaining > .zero else { return 0 }

@@ -24,7 +24,7 @@ public struct TypeOID: RawRepresentable, Hashable, Sendable {
 }
 
 extension TypeOID {
-    /// PostgreSQL's name of the type, for a message.
+    /// PostgreSQL's name of the type, for messages.
     var name: String {
         switch self {
         case .bool: "boolean"

@@ -1,8 +1,8 @@
 /// An object that differs from what was installed.
 public struct AlteredObject: Sendable, Hashable, CustomStringConvertible {
-    /// Such as `function public.set_plan(uuid,text)`.
+    /// The kind and name of the object, such as `function public.set_plan(uuid,text)`.
     public let object: String
-    /// Such as `EXECUTE to eve was granted`.
+    /// What differs, such as `EXECUTE to eve was granted`.
     public let difference: String
 
     public var description: String { "\(object): \(difference)" }

@@ -10,7 +10,7 @@ public struct Migration: Sendable, Hashable {
         self.sql = sql
     }
 
-    /// The file below sql/.
+    /// The path of the file below sql/.
     public var file: String { Migration.file(number: number, name: name) }
 
     static func file(number: Int, name: String) -> String {
@@ -21,7 +21,8 @@ public struct Migration: Sendable, Hashable {
 
 /// A file that is applied again whenever it has changed: a function, a view, or a script.
 public struct Definition: Sendable, Hashable {
-    /// Below sql/, such as triggers.sql; of a function or a view without its subject: functions/headroom/now.sql.
+    /// The path below sql/, such as triggers.sql. For a function or a view it lacks the subject:
+    /// functions/headroom/now.sql.
     public let file: String
     public let sql: String
 
@@ -43,19 +44,20 @@ extension Definition {
 
 /// All files of a schema, in the order in which they are applied.
 public struct SchemaFiles: Sendable {
-    /// Prerequisites, such as roles.
+    /// Files to apply first, such as roles.
     public var before: [Definition]
     public var migrations: [Migration]
-    /// One statement that renames an application's objects whose names the definitions need. Runs before the
+    /// One statement that renames an application's objects whose names the definitions need. It runs before the
     /// definitions.
     public var renameConflicts: String?
-    /// All applied whenever one of them, or a table, has changed.
+    /// Files that are all applied whenever one of them, or a table, has changed.
     public var definitions: [Definition]
-    /// Applied after the definitions, each only if it has changed.
+    /// Files that are applied after the definitions, each only if it has changed.
     public var after: [Definition]
-    /// Applied last, whenever anything was applied.
+    /// Files that are applied last, whenever anything was applied.
     public var last: [Definition]
-    /// The role to which all objects belong. Nil in tests of the migrator: then nothing is compared or handed over.
+    /// The role to which all objects belong. It is nil in tests of the migrator: then nothing is compared or handed
+    /// over.
     public var owner: SchemaOwner?
     /// The release that the files belong to, as MAJOR.MINOR.PATCH.
     public var release: String
@@ -87,9 +89,9 @@ public struct SchemaFiles: Sendable {
 /// A role that owns a schema, and cannot log in.
 public struct SchemaOwner: Sendable {
     public var role: String
-    /// Gives the login the role's rights until the end of the transaction. May run several times.
+    /// The statement that gives the login the role's rights until the end of the transaction. It may run several times.
     public var become: String
-    /// Takes them back.
+    /// The statement that takes the rights back.
     public var resign: String
     /// A query of the objects whose present state must be the installed one: name, and facts as JSON
     /// (`InstalledObjects`).

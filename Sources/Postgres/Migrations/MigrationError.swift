@@ -10,7 +10,7 @@ public struct MigrationError: Error, Sendable, CustomStringConvertible {
         case lockTimedOut
         /// The server refused a migration's statement.
         case migrationFailed
-        /// `finally` failed.
+        /// The closure `finally` failed.
         case finallyFailed
         /// The schema dates from before functions were recorded apart from tables.
         case outdated
@@ -52,7 +52,7 @@ extension MigrationError {
         return MigrationError(.serverTooOld, message)
     }
 
-    /// - Parameter evidence: what shows that it is newer.
+    /// - Parameter evidence: the sign that the database is newer.
     static func databaseNewer(_ evidence: String) -> MigrationError {
         let message = """
             the database is newer than this binary: \(evidence); start the newer release, or restore a backup from \
@@ -88,7 +88,7 @@ extension MigrationError {
         return MigrationError(.lockTimedOut, message, underlying: error)
     }
 
-    /// - Parameter offset: where the statement begins in the file.
+    /// - Parameter offset: the position in the file at which the statement begins.
     static func failed(_ file: String, _ sql: String, at offset: Int, _ error: PostgresError) -> MigrationError {
         var place = file
         if let position = error.position {
@@ -164,7 +164,7 @@ extension MigrationError {
         return MigrationError(.database, "\(action): \(error)\(advice)", underlying: error)
     }
 
-    /// - Parameter position: in characters (code points) from 1, as the server counts.
+    /// - Parameter position: the position in characters (code points) from 1, as the server counts.
     private static func line(of position: Int, in sql: String) -> Int {
         1 + sql.unicodeScalars.prefix(max(0, position - 1)).count { $0 == "\n" }
     }

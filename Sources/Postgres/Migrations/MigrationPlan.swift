@@ -23,7 +23,7 @@ public struct MigrationPlan: Sendable, Hashable {
 
     public var isEmpty: Bool { changes.isEmpty }
 
-    /// For instance `1 migrations applied, 3 definitions replaced`; empty without changes.
+    /// A text such as `1 migrations applied, 3 definitions replaced`; empty without changes.
     public var summary: String {
         func count(_ isCounted: (Change) -> Bool) -> Int { changes.count { isCounted($0) } }
         let parts = [
@@ -56,12 +56,12 @@ public struct MigrationPlan: Sendable, Hashable {
 /// The state of one file in a database.
 public struct MigrationStatus: Sendable, Hashable {
     public enum State: Sendable, Hashable {
-        /// Microseconds since 1970, by the database's clock.
+        /// The file is applied. `at` is in microseconds since 1970, by the database's clock.
         case applied(at: Int64)
         case pending
-        /// Applied in another version than this binary's.
+        /// The file was applied in another version than this binary's.
         case changed(at: Int64)
-        /// Applied by another release; this one does not have it.
+        /// The file was applied by another release, and this one does not have it.
         case unknown(at: Int64)
     }
 
@@ -78,7 +78,7 @@ struct MigrationComparison {
     let altered: [AlteredObject]
     let newRoles: [String]
 
-    /// - Throws: `.databaseNewer`, `.changedAfterApplied`.
+    /// - Throws: `.databaseNewer` or `.changedAfterApplied`.
     func plan() throws(MigrationError) -> MigrationPlan {
         try refuseNewerDatabase()
         var changes: [MigrationPlan.Change] = []
@@ -102,7 +102,7 @@ struct MigrationComparison {
         return MigrationPlan(changes: changes)
     }
 
-    /// In the order of application; files that only the database has come last.
+    /// Returns the files in the order of application; those that only the database has come last.
     func status() -> [MigrationStatus] {
         var all = zip(files.migrations, migrationChecksums).map { migration, checksum in
             let row = record.migrations.first { $0.number == migration.number }
@@ -132,8 +132,8 @@ struct MigrationComparison {
         return record.definitions.keys.filter { !files.contains($0) }.sorted()
     }
 
-    /// An older binary must not restore functions that a newer one replaced. Definitions have no growing numbers, so
-    /// their releases are compared.
+    /// Refuses a newer database, because an older binary must not restore functions that a newer one replaced.
+    /// Definitions have no growing numbers, so their releases are compared.
     private func refuseNewerDatabase() throws(MigrationError) {
         let numbers = Set(files.migrations.map(\.number))
         if let unknown = record.migrations.last(where: { !numbers.contains($0.number) }) {

@@ -17,20 +17,20 @@ struct MigrationRecord {
 
     struct Rows {
         var migrations: [AppliedMigration] = []
-        /// By file.
+        /// The definitions by their files.
         var definitions: [String: AppliedDefinition] = [:]
     }
 
     enum State {
         case missing
         case current
-        /// Only some of the tables, from a development version.
+        /// The schema has only some of the tables, from a development version.
         case outdated
     }
 
     let schema: String
     let connection: Connection
-    /// For each statement.
+    /// The time limit for each statement.
     let limit: Duration
 
     var deadline: ContinuousClock.Instant { .now + limit }
@@ -88,8 +88,8 @@ struct MigrationRecord {
         guard result.rowCount == 0 else { throw .foreignOwner(result.text(0, 0), result.text(0, 1)) }
     }
 
-    /// Admits one migration at a time, until the end of the transaction. Only who may change the table can lock it so;
-    /// an advisory lock would be open to every login.
+    /// Admits one migration at a time, until the end of the transaction. Only a role that may change the table can lock
+    /// it like this; an advisory lock would be open to every login.
     func lock() throws(PostgresError) {
         try connection.execute(
             "LOCK TABLE \(quotedSchema).migrations IN SHARE UPDATE EXCLUSIVE MODE",
@@ -97,8 +97,8 @@ struct MigrationRecord {
         )
     }
 
-    /// Call only after `state`, with the lock held: CREATE … IF NOT EXISTS requires the right to create even if
-    /// everything exists, and a service's role need not have it.
+    /// Creates the tables of the record. Call it only after `state`, with the lock held: CREATE … IF NOT EXISTS
+    /// requires the right to create even if everything exists, and a service's role need not have it.
     func create() throws(PostgresError) {
         try connection.execute(
             """
@@ -161,8 +161,8 @@ struct MigrationRecord {
         return rows
     }
 
-    /// The SHA-256 of each text in hexadecimal, as `sha256sum` prints it. The server computes it, so that this module
-    /// needs no cryptography.
+    /// Returns the SHA-256 of each text in hexadecimal, as `sha256sum` prints it. The server computes it, so that this
+    /// module needs no cryptography.
     func checksums(of texts: [String]) throws(PostgresError) -> [String] {
         var parameters = Parameters()
         parameters.appendTexts(count: texts.count) { texts[$0] }
@@ -178,7 +178,7 @@ struct MigrationRecord {
         return (0..<result.rowCount).map { result.text($0, 0) }
     }
 
-    /// Roles that were created after the last migration, and lack their rights.
+    /// Returns the roles that were created after the last migration, and lack their rights.
     func newRoles(_ owner: SchemaOwner) throws(PostgresError) -> [String] {
         let result = try connection.query(owner.newRoles, deadline: deadline)
         return (0..<result.rowCount).map { result.text($0, 0) }

@@ -29,9 +29,9 @@ public struct Migrator: Sendable {
     /// Applies missing and changed files.
     ///
     /// - Parameters:
-    ///   - connection: idle, outside a transaction.
-    ///   - reinstalls: whether to apply all functions and views again, also if none has changed.
-    ///   - finally: runs last, in the same transaction; also if no file was applied.
+    ///   - connection: an idle connection, outside a transaction.
+    ///   - reinstalls: whether to apply all functions and views again, even if none has changed.
+    ///   - finally: runs last, in the same transaction, even if no file was applied.
     ///   - warn: called after the commit with each warning that a migration or `files.renameConflicts` raised.
     /// - Returns: the changes that were made.
     public func migrate(
@@ -67,22 +67,23 @@ public struct Migrator: Sendable {
         return plan
     }
 
-    /// The changes that `migrate` would make. Changes nothing; needs no lock, and only the right to read the record.
+    /// Returns the changes that `migrate` would make. It changes nothing, and needs no lock and only the right to read
+    /// the record.
     public func plan(_ connection: Connection) throws(MigrationError) -> MigrationPlan {
         try comparison(connection).plan()
     }
 
-    /// The state of each file in the database. Changes nothing.
+    /// Returns the state of each file in the database. It changes nothing.
     public func status(_ connection: Connection) throws(MigrationError) -> [MigrationStatus] {
         try comparison(connection).status()
     }
 
-    /// The objects that differ from what was installed. Changes nothing.
+    /// Returns the objects that differ from what was installed. It changes nothing.
     public func alteredObjects(_ connection: Connection) throws(MigrationError) -> [AlteredObject] {
         try comparison(connection).altered
     }
 
-    /// The roles that were created after the last migration, and lack their rights. Changes nothing.
+    /// Returns the roles that were created after the last migration, and lack their rights. It changes nothing.
     public func newRoles(_ connection: Connection) throws(MigrationError) -> [String] {
         try comparison(connection).newRoles
     }
@@ -90,7 +91,7 @@ public struct Migrator: Sendable {
     /// Makes sure that the database has this binary's schema, for a login that may not migrate.
     ///
     /// - Parameter owner: the role that may migrate, for the message.
-    /// - Throws: `.missing`, `.altered`, `.databaseNewer`, `.changedAfterApplied`.
+    /// - Throws: `.missing`, `.altered`, `.databaseNewer` or `.changedAfterApplied`.
     public func requireCurrent(_ connection: Connection, owner: String?) throws(MigrationError) {
         let plan = try plan(connection)
         guard plan.missingFiles.isEmpty else { throw .missing(plan.missingFiles, owner: owner) }
@@ -151,8 +152,8 @@ public struct Migrator: Sendable {
 // MARK: The transaction
 
 extension Migrator {
-    /// Replaces the session's timeouts, which are meant for requests, within the transaction. Sets the search path,
-    /// too, for a session that was not opened by `Connection.connect`.
+    /// Runs `body` in a transaction. It replaces the session's timeouts, which are meant for requests, and sets the
+    /// search path, too, for a session that was not opened by `Connection.connect`.
     private func inTransaction<Value>(
         _ connection: Connection,
         _ body: () throws(MigrationError) -> Value
@@ -184,7 +185,7 @@ extension Migrator {
     private func commit(_ connection: Connection) throws(MigrationError) {
         guard connection.isInTransaction else { throw .endsTransaction("the last file") }
         do throws(PostgresError) {
-            // This can take long: for a synchronous standby, or during a checkpoint.
+            // A commit can take long: it may wait for a synchronous standby or a checkpoint.
             try connection.execute("COMMIT", deadline: .now + statementTimeout)
         } catch {
             throw .database("the transaction was not committed", error)
@@ -202,7 +203,7 @@ extension Migrator {
 }
 
 extension Duration {
-    /// Rounded down, and at least 1: for PostgreSQL 0 means "no limit".
+    /// The duration in milliseconds, rounded down, and at least 1: for PostgreSQL 0 means "no limit".
     package var milliseconds: Int64 {
         max(1, components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000)
     }

@@ -1,6 +1,8 @@
 // The steps within the transaction of a migration.
 
 extension Migrator {
+    /// Applies missing and changed files.
+    ///
     /// - Returns: the changes that were made.
     func apply(
         _ record: MigrationRecord,
@@ -43,7 +45,7 @@ extension Migrator {
         } catch {
             throw .database("the applied files cannot be recorded", error)
         }
-        // Replaces the dropped files of the plan by the names of the dropped objects.
+        // The names of the dropped objects replace the dropped files of the plan.
         plan.changes.removeAll { if case .drop = $0 { true } else { false } }
         plan.changes += dropped.map { .drop(object: $0) }
         return plan
@@ -81,8 +83,8 @@ extension Migrator {
         }
     }
 
-    /// Inserts the row first: if the lock ever failed to exclude a second instance, the primary key would make that
-    /// instance wait and then fail before it changes anything.
+    /// Applies a migration. It inserts the row first: if the lock ever failed to exclude a second instance, the primary
+    /// key would make that instance wait and then fail before it changes anything.
     private func apply(
         _ migration: Migration,
         checksum: String,
@@ -98,7 +100,7 @@ extension Migrator {
 
     /// Executes the statements of a file one by one.
     ///
-    /// - Returns: what the file warns of.
+    /// - Returns: the warnings that the file raises.
     private func execute(_ file: String, _ sql: String, _ connection: Connection) throws(MigrationError) -> [String] {
         whenBegun(file)
         var warnings: [String] = []
@@ -122,7 +124,7 @@ extension Migrator {
         }
     }
 
-    /// Warnings that were raised by SQL, without PostgreSQL's own.
+    /// Returns the warnings that were raised by SQL, without PostgreSQL's own.
     private static func warnings(of notices: [Warning]) -> [String] {
         notices.filter { $0.severity == "WARNING" && $0.sqlState == .warning }.map(\.message)
     }
@@ -146,7 +148,7 @@ extension Migrator {
                 let result = try record.connection.query(query, parameters, deadline: record.deadline)
                 let objects = (0..<result.rowCount).map { result.text($0, 0) }
                 guard !objects.isEmpty else { continue }
-                // In one statement, because they may depend on one another.
+                // One statement drops them all, because they may depend on one another.
                 list = "\(kind) " + objects.joined(separator: ", ")
                 try record.connection.execute("DROP \(list)", deadline: record.deadline)
                 dropped += objects.map { "\(kind) \($0)" }
@@ -157,7 +159,8 @@ extension Migrator {
         return dropped
     }
 
-    /// $1: the schema that is the product's own; $2: names of definitions whose files were removed.
+    /// Views that no file defines any more. $1: the product's own schema; $2: names of definitions whose files were
+    /// removed.
     private static let oldViews = """
         SELECT views.oid::regclass::text
         FROM pg_class AS views
@@ -167,8 +170,9 @@ extension Migrator {
         ORDER BY 1
         """
 
-    /// $1: the schema that is the product's own; $2: names of definitions, with those whose files were removed. The
-    /// product's functions in other schemas belong to the schema's owner, and are SECURITY DEFINER.
+    /// Functions that this transaction has not created. $1: the product's own schema; $2: names of definitions, with
+    /// those whose files were removed. The product's functions in other schemas belong to the schema's owner, and are
+    /// SECURITY DEFINER.
     private static let oldRoutines = """
         SELECT routines.oid::regprocedure::text
         FROM pg_proc AS routines

@@ -11,12 +11,12 @@ struct SQLScript {
 
     private let scalars: [Unicode.Scalar]
     private var statements: [Statement] = []
-    /// Where the statement begins.
+    /// The position at which the statement begins.
     private var start = 0
     private var words: [String] = []
-    /// Whether the statement has anything but blanks and comments.
+    /// Whether the statement has anything other than blanks and comments.
     private var hasContent = false
-    /// BEGIN and CASE of an SQL function's body that have not ended.
+    /// The number of BEGIN and CASE in an SQL function's body that have not ended.
     private var openBlocks = 0
 
     static func statements(of script: String) -> [Statement] {
@@ -64,7 +64,7 @@ struct SQLScript {
         return String(text)
     }
 
-    /// The index behind the name, keyword or number that begins here; nil if none does.
+    /// Returns the index after the name, keyword or number that begins here; nil if none does.
     private mutating func endOfWord(_ start: Int) -> Int? {
         guard scalars[start].isNamePart else { return nil }
         let end = scalars[start...].firstIndex { !$0.isNamePart && $0 != "$" } ?? scalars.count
@@ -81,7 +81,7 @@ struct SQLScript {
         return end
     }
 
-    /// The index behind the comment that begins here; nil if none does.
+    /// Returns the index after the comment that begins here; nil if none does.
     private func endOfComment(_ start: Int) -> Int? {
         if has("--", at: start) { return scalars[start...].firstIndex(of: "\n") ?? scalars.count }
         guard has("/*", at: start) else { return nil }
@@ -102,7 +102,8 @@ struct SQLScript {
         return index
     }
 
-    /// The index behind the string, the quoted name or the dollar-quoted text that begins here; nil if none does.
+    /// Returns the index after the string, the quoted name or the dollar-quoted text that begins here; nil if none
+    /// does.
     ///
     /// A backslash is an ordinary character: `standard_conforming_strings` is on, and no script has a string with `E`
     /// outside the body of a function.
@@ -121,7 +122,7 @@ struct SQLScript {
         return index
     }
 
-    /// `$$` or `$tag$`; nil for a parameter such as `$1`.
+    /// Returns `$$` or `$tag$`; nil for a parameter such as `$1`.
     private func dollarTag(_ start: Int) -> ArraySlice<Unicode.Scalar>? {
         guard let end = scalars[(start + 1)...].firstIndex(where: { !$0.isNamePart }), scalars[end] == "$",
             !scalars[start + 1].isDigit

@@ -7,14 +7,14 @@ import Foundation
 /// regular files that the owner may read are read: neither a pipe, which would block, nor a hard link to another
 /// user's secret.
 struct AccountDirectory: ~Copyable {
-    /// Longer files are refused. The longest one, postgresql.conf, has 30 KB.
+    /// The most bytes of a file; longer ones are refused. The longest one, postgresql.conf, has 30 KB.
     static let fileBytesMaximum = 1 << 20
 
     private let path: String
     private let owner: uid_t
     private let descriptor: Int32
 
-    /// - Throws: `.directoryUnusable`.
+    /// - Throws: `.directoryUnusable` if the directory cannot be opened.
     init(_ path: String) throws(PrivateServerError) {
         descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileSystem.failed("open", path) }
@@ -30,7 +30,7 @@ struct AccountDirectory: ~Copyable {
     /// Reads a file.
     ///
     /// - Returns: nil if there is no such file.
-    /// - Throws: `.directoryUnusable`, also if it is not UTF-8.
+    /// - Throws: `.directoryUnusable` if the file cannot be read or is not UTF-8.
     func text(of name: String) throws(PrivateServerError) -> String? {
         let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         if file < 0, errno == ENOENT { return nil }
@@ -54,9 +54,9 @@ struct AccountDirectory: ~Copyable {
         return text
     }
 
-    /// Replaces a file atomically and durably: after a power loss it has the old or the new text.
+    /// Replaces a file atomically and durably: after a power loss, it has the old or the new text.
     ///
-    /// - Throws: `.directoryUnusable`.
+    /// - Throws: `.directoryUnusable` if it cannot be written.
     func replace(_ name: String, with text: String, for account: ServiceAccount) throws(PrivateServerError) {
         let temporary = name + ".new"
         unlinkat(descriptor, temporary, 0)
@@ -71,9 +71,9 @@ struct AccountDirectory: ~Copyable {
         fsync(descriptor)
     }
 
-    /// Removes a file, or a link in its place, unless there is none.
+    /// Removes a file, or a link in its place, if there is one.
     ///
-    /// - Throws: `.directoryUnusable`.
+    /// - Throws: `.directoryUnusable` if it cannot be removed.
     func remove(_ name: String) throws(PrivateServerError) {
         guard unlinkat(descriptor, name, 0) == 0 || errno == ENOENT else {
             throw FileSystem.failed("remove", path + "/" + name)

@@ -4,10 +4,10 @@ import Foundation
 struct ClusterInitialization {
     let directory: DataDirectory
     let programs: PostgresPrograms
-    /// Whether to sync the files to disk. False in tests.
+    /// Whether to sync the files to disk; false in tests.
     let isDurable: Bool
 
-    /// Requires the start lock.
+    /// Creates the cluster. The caller must hold the start lock.
     func run() async throws {
         let target = directory.unfinishedCluster
         try await FileSystem.removeDirectory(target)  // left by an interrupted start
@@ -26,12 +26,13 @@ struct ClusterInitialization {
     private func arguments(_ target: String) -> [String] {
         var arguments = [
             "--pgdata=\(target)", "--username=headroom", "--data-checksums", "--encoding=UTF8",
-            // Trusts users that can enter the socket's directory: the cluster's owner, and root. See headroom.conf.
+            // initdb trusts users that can enter the socket's directory: the cluster's owner, and root. See
+            // headroom.conf.
             "--auth-local=trust", "--auth-host=reject",
-            // Byte order does not change with a new C library, so indexes stay valid.
+            // The byte order does not change with a new C library, so indexes stay valid.
             "--locale=C",
         ]
-        // Upper and lower case beyond ASCII, if the system has the locale.
+        // Upper and lower case beyond ASCII work if the system has this locale.
         if let locale = newlocale(1 << LC_CTYPE, "C.UTF-8", nil) {
             freelocale(locale)
             arguments.append("--lc-ctype=C.UTF-8")

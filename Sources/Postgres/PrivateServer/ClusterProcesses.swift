@@ -1,24 +1,24 @@
 import Foundation
 
-/// The processes of one PostgreSQL cluster, found in /proc, on macOS by libproc.
+/// The processes of one PostgreSQL cluster, found in /proc, or on macOS by libproc.
 ///
 /// postmaster.pid alone is no proof: after a crash another process may have its number, above all in containers, where
 /// numbers are small and begin again. A process belongs to the cluster if its name is postgres and its working
 /// directory is the cluster's, as for all of PostgreSQL's processes.
 struct ClusterProcesses: Sendable {
-    /// Without symbolic links.
+    /// The cluster's directory without symbolic links.
     let cluster: String
 
     private static let pidFile = "postmaster.pid"
 
     enum State: Equatable {
         case running(pid_t)
-        /// `postgres --single`, started manually; it records its number negated.
+        /// A `postgres --single` that was started manually; it records its number negated.
         case standalone(pid_t)
         case absent
     }
 
-    /// - Throws: `.directoryUnusable`.
+    /// - Throws: `.directoryUnusable` if the pid file cannot be read.
     func state() throws(PrivateServerError) -> State {
         guard let number = try recordedNumber() else { return .absent }
         guard belongs(abs(number)) else { return .absent }
@@ -58,7 +58,7 @@ struct ClusterProcesses: Sendable {
     }
 
     private static var allProcesses: [pid_t] {
-        // With room for those that start meanwhile.
+        // The array has room for processes that start meanwhile.
         var processes = [pid_t](repeating: 0, count: Int(proc_listallpids(nil, 0)) + 64)
         let count = proc_listallpids(&processes, Int32(processes.count * MemoryLayout<pid_t>.stride))
         return Array(processes.prefix(max(0, Int(count))))
@@ -76,8 +76,8 @@ struct ClusterProcesses: Sendable {
         }
     }
 
-    /// Ends processes of a crashed server and removes its pid file, so that a new server can start. Requires the start
-    /// lock, and `state` to be absent.
+    /// Ends processes of a crashed server and removes its pid file, so that a new server can start. The caller must
+    /// hold the start lock, and `state` must be absent.
     ///
     /// PostgreSQL refuses to start while a backend of the old server lives, because two servers must not write the same
     /// files. Such a backend cannot commit without the other processes, so it is ended.

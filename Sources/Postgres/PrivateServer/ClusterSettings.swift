@@ -1,4 +1,5 @@
-/// headroom.conf: the private PostgreSQL's settings. Rewritten at each start; settings by ALTER SYSTEM override it.
+/// headroom.conf: the private PostgreSQL's settings. It is rewritten at each start; settings by ALTER SYSTEM override
+/// it.
 struct ClusterSettings: Sendable {
     static let fileName = "headroom.conf"
     static let includeLine = "include = 'headroom.conf'"
@@ -6,11 +7,11 @@ struct ClusterSettings: Sendable {
     let socketDirectory: String
     /// The memory of the machine, or of the container.
     let memoryBytes: Int
-    /// For tests. The last setting of a name wins.
+    /// Settings for tests. The last setting of a name wins.
     let additional: [(name: String, value: String)]
 
-    /// The file's text. It asks for little memory, because the server shares the machine with the service and perhaps
-    /// with others.
+    /// The text of the file. It requests little memory, because the server shares the machine with the service and
+    /// perhaps with others.
     var text: String {
         var text = """
             # Written by headroom at each start: changes here are lost. Use ALTER SYSTEM, which wins over this file.

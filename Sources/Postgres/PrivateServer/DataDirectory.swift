@@ -16,7 +16,8 @@ struct DataDirectory: Sendable {
     let account: ServiceAccount
 
     static let relocationRoot = "/var/lib/headroom"
-    /// sizeof sockaddr_un.sun_path is 108 on Linux and 104 on macOS, with the terminating NUL.
+    /// The most bytes of a socket's path. sizeof sockaddr_un.sun_path is 108 on Linux and 104 on macOS, with the
+    /// terminating NUL.
     #if os(Linux)
     static let socketPathLimit = 107
     #else
@@ -25,7 +26,7 @@ struct DataDirectory: Sendable {
     static let socketName = "/.s.PGSQL.5432"
 
     var cluster: String { home + "/postgres" }
-    /// initdb's target. Renamed to `cluster` once complete, so that an incomplete cluster is never used.
+    /// initdb's target. It is renamed to `cluster` once complete, so that an incomplete cluster is never used.
     var unfinishedCluster: String { home + "/postgres.initializing" }
     var log: String { home + "/postgres.log" }
     var startLock: String { home + "/start.lock" }
@@ -41,15 +42,15 @@ struct DataDirectory: Sendable {
 
     /// Reads the cluster's major version of PostgreSQL; nil without a cluster.
     ///
-    /// - Throws: `.directoryUnusable`.
+    /// - Throws: `.directoryUnusable` if the version cannot be read.
     func clusterVersion() throws(PrivateServerError) -> Int? {
         guard FileSystem.kind(cluster) != nil else { return nil }
         return try AccountDirectory(cluster).text(of: "PG_VERSION").flatMap { Int($0.prefix { $0.isNumber }) }
     }
 
-    /// Changes nothing.
+    /// Makes sure that a cluster exists. It changes nothing.
     ///
-    /// - Throws: `.clusterMissing`.
+    /// - Throws: `.clusterMissing` if none exists.
     static func requireCluster(in path: String) throws(PrivateServerError) {
         let requested = absolute(path)
         // The link may be missing if the creation of the cluster was interrupted.
@@ -113,7 +114,8 @@ struct DataDirectory: Sendable {
         return DataDirectory(path: path, home: home, account: account)
     }
 
-    /// Tested by a process of that account, because groups and access lists count, too.
+    /// Whether the account can reach the path. A process of that account tests it, because groups and access lists
+    /// count, too.
     private static func canReach(_ path: String, _ account: ServiceAccount) async throws -> Bool {
         guard account.isOther else { return true }
         return try await ProgramRunner(account: account).run("/bin/sh", ["-c", "test -x \"$1\"", "sh", path]).succeeded
@@ -129,7 +131,7 @@ struct DataDirectory: Sendable {
         if let size = try? FileManager.default.attributesOfItem(atPath: log)[.size] as? Int, size > 10_000_000 {
             try FileSystem.move(log, to: log + ".1")
         }
-        // Created here, because the account may not create files beside its cluster.
+        // The service creates the log, because the account may not create files beside its cluster.
         let file = open(log, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard file >= 0 else { throw FileSystem.failed("open", log) }
         defer { close(file) }
@@ -138,7 +140,7 @@ struct DataDirectory: Sendable {
         }
     }
 
-    /// 16 hexadecimal digits for a path (FNV-1a, 64 bits): a short name, not a secret.
+    /// Returns 16 hexadecimal digits for a path (FNV-1a, 64 bits): a short name, not a secret.
     static func digest(_ path: String) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in path.utf8 {

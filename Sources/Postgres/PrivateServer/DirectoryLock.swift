@@ -8,7 +8,8 @@ final class DirectoryLock: Sendable {
 
     /// - Throws: `.directoryUnusable` if the file cannot be opened.
     init(_ path: String) throws(PrivateServerError) {
-        // Closed on exec, because PostgreSQL would inherit the lock and hold it after this process has ended.
+        // The descriptor is closed on exec, because PostgreSQL would inherit the lock and hold it after this process
+        // has ended.
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw FileSystem.failed("open the lock file", path) }
         self.path = path
@@ -22,7 +23,8 @@ final class DirectoryLock: Sendable {
         flock(descriptor, LOCK_SH | LOCK_NB) == 0
     }
 
-    /// If this fails, a shared lock that was held before is lost: flock converts a lock by releasing it first.
+    /// Tries to take the lock alone. If this fails, a shared lock that was held before is lost: flock converts a lock
+    /// by releasing it first.
     func tryExclusive() -> Bool {
         flock(descriptor, LOCK_EX | LOCK_NB) == 0
     }
@@ -31,7 +33,7 @@ final class DirectoryLock: Sendable {
         flock(descriptor, LOCK_UN)
     }
 
-    /// Polls, because flock has no timeout.
+    /// Waits for the lock by polling, because flock has no timeout.
     func waitExclusive(until deadline: ContinuousClock.Instant) async throws {
         while !tryExclusive() {
             guard ContinuousClock.now < deadline else {

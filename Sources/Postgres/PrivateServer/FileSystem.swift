@@ -8,7 +8,7 @@ enum FileSystem {
         let owner: uid_t
     }
 
-    /// - Returns: nil if nothing exists at the path. Does not follow a symbolic link at its end.
+    /// - Returns: nil if nothing exists at the path. A symbolic link at its end is not followed.
     static func kind(_ path: String) -> Kind? {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
@@ -91,19 +91,19 @@ enum FileSystem {
         close(directory)
     }
 
-    /// Removes a directory with what is in it, unless nothing exists there. Runs as its owner, who may put links into
-    /// it meanwhile.
+    /// Removes a directory and its content, if it exists. This runs as the directory's owner, who may put links into it
+    /// meanwhile.
     static func removeDirectory(_ path: String) async throws {
         guard let kind = kind(path), rmdir(path) != 0 else { return }
         let owner = kind.owner == geteuid() ? .current() : try ServiceAccount.choose(clusterOwner: kind.owner)
-        // It may not remove the directory itself.
+        // The owner may not remove the directory itself.
         let outcome = try await ProgramRunner(account: owner).run("/bin/rm", ["-rf", "--", path])
         guard rmdir(path) == 0 || errno == ENOENT else {
             throw PrivateServerError(.directoryUnusable, "cannot remove \(path); remove it: \(outcome.output)")
         }
     }
 
-    /// At most the last `limit` bytes, as whole lines.
+    /// Returns at most the last `limit` bytes, as whole lines.
     static func tail(_ path: String, limit: Int = 2_000) -> String {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }

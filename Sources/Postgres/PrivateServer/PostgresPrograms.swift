@@ -16,8 +16,8 @@ struct PostgresPrograms: Sendable, Hashable {
     /// Returns the first directory with a suitable version.
     ///
     /// - Parameters:
-    ///   - clusterVersion: the major version of the existing cluster, which the programs must have. Nil if there is no
-    ///     cluster yet: any version from `oldestMajorVersion` is suitable.
+    ///   - clusterVersion: the major version of the existing cluster, which the programs must have. It is nil if there
+    ///     is no cluster yet: then any version from `oldestMajorVersion` is suitable.
     ///   - cluster: the cluster's directory, for the error's message.
     static func find(clusterVersion: Int?, cluster: String) async throws -> PostgresPrograms {
         let candidates = await candidates()
@@ -44,8 +44,8 @@ struct PostgresPrograms: Sendable, Hashable {
         )
     }
 
-    /// Directories to search, the preferred one first. If the environment variable is set, its directory is the only
-    /// one.
+    /// Returns the directories to search, the preferred one first. If the environment variable is set, its directory is
+    /// the only one.
     private static func candidates() async -> [String] {
         let environment = ProcessInfo.processInfo.environment
         if let directory = environment[environmentVariable], !directory.isEmpty { return [directory] }
@@ -64,7 +64,7 @@ struct PostgresPrograms: Sendable, Hashable {
         return directories
     }
 
-    /// Homebrew links a server that has a version in its name nowhere into PATH.
+    /// The directories of Homebrew's servers. Homebrew links a server that has a version in its name nowhere into PATH.
     private static var homebrewDirectories: [String] {
         #if os(macOS)
         ["/opt/homebrew/opt", "/usr/local/opt"].flatMap { prefix in
@@ -77,8 +77,8 @@ struct PostgresPrograms: Sendable, Hashable {
         #endif
     }
 
-    /// A directory with pg_config may lack the server's programs, because pg_config comes with the client's development
-    /// package.
+    /// Whether the directory has all programs. One with pg_config may lack the server's, because pg_config comes with
+    /// the client's development package.
     private static func isComplete(_ directory: String) -> Bool {
         ["initdb", "pg_ctl", "postgres"].allSatisfy { FileSystem.isExecutable(directory + "/" + $0) }
     }

@@ -3,18 +3,18 @@ import Logging
 
 /// The PostgreSQL that the service runs in its data directory if no database is configured.
 ///
-/// Several processes may use one data directory: the first starts the server, and the last to stop stops it. Each holds
-/// a shared file lock meanwhile, which the kernel releases if the process is killed. The locks and the adoption of a
+/// Several processes may use one data directory: the first starts the server, and the last to stop stops it. Meanwhile,
+/// each holds a shared file lock, which the kernel releases if the process is killed. The locks and the adoption of a
 /// running server are needed because commands such as `headroom token` run beside a service, and because a killed
 /// service leaves its server running.
 public actor PrivateServer {
     /// How to reach the running server.
     public struct Running: Sendable, Hashable {
-        /// libpq connection string, with the database `headroom`; it holds no secret.
+        /// The libpq connection string, with the database `headroom`; it holds no secret.
         public let conninfo: String
         /// A shell command that opens the database, for the service's account.
         public let psqlCommand: String
-        /// Where the server writes its log.
+        /// The file to which the server writes its log.
         public let logFile: String
         /// Whether the server was already running.
         public let wasAdopted: Bool
@@ -22,7 +22,7 @@ public actor PrivateServer {
 
     static let databaseName = "headroom"
     static let userName = "headroom"
-    /// Recovery after a crash replays up to `max_wal_size`, 4 GB.
+    /// The time limit for a start. Recovery after a crash replays up to `max_wal_size`, 4 GB.
     static let startLimit = Duration.seconds(300)
     private let dataDirectory: String
     /// Whether a directory without a cluster gets one. A command in the wrong directory must not create an empty
@@ -31,11 +31,11 @@ public actor PrivateServer {
     private let logger: Logger
     private let additionalSettings: [(name: String, value: String)]
     private let stopLimitSeconds: Int
-    /// Set while this process uses the server. Changed only with the start lock held.
+    /// The use of the server by this process; nil while it does not use it. It changes only with the start lock held.
     private var use: (lock: DirectoryLock, directory: DataDirectory, programs: PostgresPrograms)?
 
-    /// - Parameter createsCluster: whether `start` creates a missing cluster; otherwise it throws `.clusterMissing`,
-    ///   and changes nothing.
+    /// - Parameter createsCluster: whether `start` creates a missing cluster; otherwise it throws `.clusterMissing` and
+    ///   changes nothing.
     public init(dataDirectory: String, createsCluster: Bool, logger: Logger) {
         self.init(
             dataDirectory: dataDirectory,
@@ -46,9 +46,9 @@ public actor PrivateServer {
     }
 
     /// - Parameters:
-    ///   - additionalSettings: for tests, which run without fsync.
-    ///   - stopLimitSeconds: within the service's drain; a longer shutdown of the server continues after this process
-    ///     has ended. Longer in tests, for a busy machine.
+    ///   - additionalSettings: settings for tests, which run without fsync.
+    ///   - stopLimitSeconds: how long `stop` waits, within the service's drain; a longer shutdown of the server
+    ///     continues after this process has ended. It is longer in tests, for a busy machine.
     package init(
         dataDirectory: String,
         createsCluster: Bool = true,
@@ -71,11 +71,11 @@ public actor PrivateServer {
         let startLock = try DirectoryLock(directory.startLock)
         try await startLock.waitExclusive(until: .now + PrivateServer.startLimit)
         defer { startLock.release() }
-        // Taken exclusively only with the start lock held, so it is free or shared now.
+        // A process takes this lock exclusively only with the start lock held, so it is free or shared now.
         let usersLock = try use?.lock ?? DirectoryLock(directory.usersLock)
         guard usersLock.trySharing() else { throw FileSystem.failed("lock", directory.usersLock) }
         let isNewUse = use == nil
-        // Read again: another start may have changed the directory before this one got the lock.
+        // The directory is read again, because another start may have changed it before this one got the lock.
         let current = try await DataDirectory.prepare(dataDirectory)
         let programs = try await PostgresPrograms.find(
             clusterVersion: current.clusterVersion(),
@@ -91,7 +91,7 @@ public actor PrivateServer {
         }
     }
 
-    /// Stops the server if no other process uses it. Waits at most `stopLimitSeconds` for it to end. Not cancellable.
+    /// Stops the server if no other process uses it. It waits at most `stopLimitSeconds` and cannot be cancelled.
     public func stop() async {
         await Task { await stopUncancelled() }.value
     }
@@ -165,7 +165,7 @@ public actor PrivateServer {
         try cluster.replace(ClusterSettings.fileName, with: settings.text, for: directory.account)
         try ClusterInitialization.include(in: cluster, for: directory.account)
         let seconds = PrivateServer.startLimit.components.seconds
-        // With -l the server writes to the log: otherwise it would keep the pipe to this process open for ever.
+        // With -l the server writes to the log; otherwise it would keep the pipe to this process open for ever.
         let outcome = try await ProgramRunner(account: directory.account).run(
             programs.pgCtl,
             ["start", "-D", directory.cluster, "-l", directory.log, "-w", "-t", "\(seconds)", "-s"]

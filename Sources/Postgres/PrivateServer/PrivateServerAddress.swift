@@ -18,7 +18,8 @@ extension PrivateServer {
         )
     }
 
-    /// The port is part of the socket's name. It is explicit because PGPORT would apply otherwise.
+    /// Returns the connection string. The port is part of the socket's name, and explicit because PGPORT would apply
+    /// otherwise.
     nonisolated func conninfo(_ directory: DataDirectory, database: String) -> String {
         let host = PrivateServer.conninfoQuoted(directory.socketDirectory)
         return "host=\(host) port=5432 user=\(PrivateServer.userName) dbname=\(database)"

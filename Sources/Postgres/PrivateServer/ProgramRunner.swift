@@ -8,7 +8,8 @@ struct ProgramRunner {
         let output: String
     }
 
-    /// More than any of the programs prints. A longer output fails the call instead of filling the memory.
+    /// The most bytes of output, which is more than any of the programs prints. A longer output fails the call instead
+    /// of filling the memory.
     static let outputLimit = 256 * 1_024
 
     let account: ServiceAccount
@@ -32,8 +33,8 @@ struct ProgramRunner {
         return Outcome(succeeded: result.terminationStatus.isSuccess, output: result.standardOutput)
     }
 
-    /// The service's own, for PATH, but without PGDATA, PGPORT or PGOPTIONS, which may be for another server, and with
-    /// messages in English.
+    /// The service's own environment, for PATH, but without PGDATA, PGPORT or PGOPTIONS, which may be for another
+    /// server, and with messages in English.
     private static var environment: Environment {
         let operators = [
             "PGDATA", "PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGOPTIONS", "PGSERVICE",

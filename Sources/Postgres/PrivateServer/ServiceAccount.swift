@@ -1,11 +1,11 @@
 import Foundation
 
-/// The account that PostgreSQL runs as: the service's own, or another one if that is root, which PostgreSQL refuses.
+/// The account that runs PostgreSQL: the service's own, or another one if that is root, which PostgreSQL refuses.
 struct ServiceAccount: Sendable, Hashable {
     let name: String
     let user: uid_t
     let group: gid_t
-    /// Whether it is not the service's own account, so that files must be given to it.
+    /// Whether it is another account than the service's own, so that files must be given to it.
     let isOther: Bool
 
     static let environmentVariable = "HEADROOM_POSTGRES_USER"
@@ -14,7 +14,7 @@ struct ServiceAccount: Sendable, Hashable {
         ServiceAccount(name: named(getuid()) ?? "\(getuid())", user: getuid(), group: getgid(), isOther: false)
     }
 
-    /// - Parameter clusterOwner: the owner of the cluster, if it exists: PostgreSQL must run as that user.
+    /// - Parameter clusterOwner: the owner of the cluster, if it exists. PostgreSQL must run as that user.
     static func choose(clusterOwner: uid_t?) throws(PrivateServerError) -> ServiceAccount {
         guard geteuid() == 0 else {
             if let clusterOwner, clusterOwner != geteuid() {
@@ -68,15 +68,15 @@ struct ServiceAccount: Sendable, Hashable {
         getpwuid(user).map { String(cString: $0.pointee.pw_name) }
     }
 
-    /// The program and arguments that run `program` as this account.
+    /// Returns the program and arguments that run `program` as this account.
     ///
-    /// Uses the program setpriv instead of Subprocess's `userID`: that calls setgroups() between fork and exec, and
+    /// It uses the program setpriv instead of Subprocess's `userID`: that calls setgroups() between fork and exec, and
     /// glibc's setgroups() waits for threads that a fork does not copy, sometimes for ever.
     func command(_ program: String, _ arguments: [String]) -> (program: String, arguments: [String]) {
         // On other systems `choose` refuses root.
         #if os(Linux)
         guard isOther else { return (program, arguments) }
-        // Without root's groups.
+        // The program runs without root's groups.
         return ("/usr/bin/setpriv", ["--reuid=\(user)", "--regid=\(group)", "--clear-groups", program] + arguments)
         #else
         return (program, arguments)

@@ -3,34 +3,35 @@ import Foundation
 
 /// Opens a libpq connection to one server, and asks the server what it is, without blocking inside libpq.
 ///
-/// For one thread. Closes its connection at its end, unless `take` was called.
+/// It is for one thread. It closes its connection at its end, unless `take` was called.
 final class ConnectionAttempt {
     enum Progress {
-        /// Wait for `events` at `socket`, then call `advance` again.
+        /// The caller waits for `events` at `socket`, then calls `advance` again.
         case waiting
         case answered(ServerState)
         case failed(PostgresError)
     }
 
     private enum Step {
-        /// Can transition to: asking, failed.
+        /// libpq connects. Can transition to: asking, failed.
         case connecting(PostgresPollingStatusType)
-        /// Can transition to: answered, failed.
+        /// The server has been asked. Can transition to: answered, failed.
         case asking
-        /// Can transition to: asking.
+        /// The server has answered. Can transition to: asking.
         case answered
-        /// Final. `advance` does nothing any more.
+        /// The connection failed; `advance` does nothing any more. Final.
         case failed
     }
 
     let parameters: ConnectionParameters
     private var handle: OpaquePointer?
-    // libpq's manual: before the first call of PQconnectPoll, act as if it had returned PGRES_POLLING_WRITING.
+    // libpq's manual requires to act as if PQconnectPoll had returned PGRES_POLLING_WRITING before its first call.
     private var step = Step.connecting(PGRES_POLLING_WRITING)
     /// The server's answer, until libpq says that there is no more.
     private var state: ServerState?
 
-    /// - Parameter parameters: of one server. A name may stand for several addresses, which libpq tries in turn.
+    /// - Parameter parameters: the parameters of one server. A name may stand for several addresses, which libpq tries
+    ///   in turn.
     init(_ parameters: ConnectionParameters) throws(PostgresError) {
         self.parameters = parameters
         handle = try ConnectionAttempt.start(parameters)
@@ -40,13 +41,13 @@ final class ConnectionAttempt {
         if let handle { PQfinish(handle) }
     }
 
-    /// The connection, which the caller must end with PQfinish; nil if it was taken before.
+    /// Returns the connection, which the caller must end with PQfinish; nil if it was taken before.
     func take() -> OpaquePointer? {
         defer { handle = nil }
         return handle
     }
 
-    /// It may change with each step, because libpq opens a socket for each address. -1 if there is none.
+    /// The socket; -1 if there is none. It may change with each step, because libpq opens a socket for each address.
     var socket: Int32 { handle.map { PQsocket($0) } ?? -1 }
 
     var events: SocketWait.Events {
@@ -109,8 +110,8 @@ final class ConnectionAttempt {
         return .waiting
     }
 
-    /// Without a timeline if the server refuses the question; PostgreSQL 14 and later say that they are a standby
-    /// without being asked.
+    /// Reads the answer. It has no timeline if the server refuses the question; PostgreSQL 14 and later report without
+    /// a question that they are a standby.
     private func serverState(_ result: OpaquePointer, _ handle: OpaquePointer) -> ServerState {
         guard PQresultStatus(result) == PGRES_TUPLES_OK, PQntuples(result) == 1 else {
             let standby = PQparameterStatus(handle, "in_hot_standby").map { String(cString: $0) }
@@ -179,12 +180,12 @@ final class ConnectionAttempt {
             }
         }
         guard let handle else { throw PostgresError(.connectFailed, "out of memory") }
-        // With the SQLSTATE of a server's error, which libpq reports in no other way.
+        // The verbose form includes the SQLSTATE of a server's error, which libpq reports in no other way.
         _ = PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
         return handle
     }
 
-    /// The server's messages may be translated. These are the English texts of the most common errors.
+    /// Returns advice about the most common errors, by their English texts. The server's messages may be translated.
     private static func hint(for message: String) -> String? {
         if message.contains("Connection refused") || message.contains("No such file or directory") {
             return "is the server running, and does the connection string name its host and port?"

@@ -16,19 +16,19 @@ public final class DatabaseSilence: Sendable {
 
     init() {}
 
-    /// - Parameter ask: is called when the database is doubted; makes a session ask it something.
+    /// - Parameter ask: called when the database is doubted; it makes a session ask it something.
     public func whenDoubted(_ ask: @escaping @Sendable () -> Void) {
         observers.withLock { $0.append(ask) }
     }
 
-    /// A session has received something.
+    /// Ends the doubt, because a session has received something.
     public func end() {
-        // Nearly always so, for each batch of messages.
+        // This is nearly always so, for each batch of messages.
         guard doubtedAt.load(ordering: .relaxed) != 0 else { return }
         doubtedAt.store(0, ordering: .relaxed)
     }
 
-    /// A session waits in vain.
+    /// Begins the doubt, because a session waits in vain.
     public func doubt() {
         let (seconds, attoseconds) = (ContinuousClock.now - DatabaseSilence.origin).components
         let now = max(1, seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
@@ -36,7 +36,7 @@ public final class DatabaseSilence: Sendable {
         for ask in observers.withLock({ $0 }) { ask() }
     }
 
-    /// Whether no session has received anything for as long as the question had to be answered.
+    /// Whether no session has received anything for as long as the question may take to be answered.
     public var isSilent: Bool {
         let doubted = doubtedAt.load(ordering: .relaxed)
         return doubted != 0

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Where a database is: the servers of its connection string, one of which is the primary, and what was seen of them.
+/// The servers of a database's connection string, one of which is the primary, and what was seen of them.
 ///
 /// A promoted standby begins a new timeline. A primary whose timeline is older than the newest was superseded: what it
 /// commits is lost as soon as it follows its successor. Whichever server comes first in the connection string, a
@@ -16,25 +16,27 @@ public final class DatabaseTopology: Sendable {
         var isDistributed = false
     }
 
-    /// Of the connection string; an error if it cannot be parsed, which connecting then throws.
+    /// The parameters of the connection string; an error if it cannot be parsed, which connecting then throws.
     let parameters: Result<ConnectionParameters, PostgresError>
     private let state = Mutex(State())
     public let silence = DatabaseSilence()
 
-    /// - Parameter connectionString: of libpq, or a URI. It may name several hosts, and may hold a password.
+    /// - Parameter connectionString: a string of libpq's form, or a URI. It may name several hosts, and may hold a
+    ///   password.
     public init(_ connectionString: String) {
         parameters = Result { () throws(PostgresError) in try ConnectionParameters(parsing: connectionString) }
     }
 
-    /// Each server by itself, in the order of the connection string; none if it cannot be parsed.
+    /// The topology of each server by itself, in the order of the connection string; none if it cannot be parsed.
     public var servers: [DatabaseTopology] {
         guard let parameters = try? parameters.get() else { return [] }
         return parameters.servers.map { DatabaseTopology($0) }
     }
 
-    /// A primary and its standbys that are reached in the same way: with the same login, database and TLS settings.
+    /// Returns a primary and its standbys that are reached in the same way: with the same login, database and TLS
+    /// settings.
     ///
-    /// - Parameter former: the same database as it was before a server was added or removed: its timelines are known.
+    /// - Parameter former: the same database before a server was added or removed. Its timelines are kept.
     public func worker(at servers: [ServerAddress], formerly former: DatabaseTopology?) -> DatabaseTopology {
         let worker = DatabaseTopology(parameters.map { $0.moved(to: servers) })
         if let former { worker.state.withLock { $0.timelines = former.timelines } }
@@ -56,7 +58,7 @@ public final class DatabaseTopology: Sendable {
         state.withLock { $0.timelines.note(timeline) }
     }
 
-    /// A newer timeline of the same cluster that was seen: the server of this one was superseded.
+    /// Returns a newer timeline of the same cluster that was seen: the server of this one was superseded.
     public func successor(of timeline: Timeline) -> Timeline? {
         state.withLock { $0.timelines.successor(of: timeline) }
     }
@@ -65,7 +67,7 @@ public final class DatabaseTopology: Sendable {
 
     // MARK: Distribution
 
-    /// Whether Citus has distributed the rows of users, as the coordinator was last asked.
+    /// Whether Citus has distributed the rows of users, by the coordinator's last answer.
     public var isDistributed: Bool {
         get { state.withLock { $0.isDistributed } }
         set { state.withLock { $0.isDistributed = newValue } }
@@ -81,7 +83,7 @@ public final class DatabaseTopology: Sendable {
     }
 }
 
-/// Host, port, database and user, for logs: no password, no other setting.
+/// The description for logs has host, port, database and user, but no password and no other setting.
 extension DatabaseTopology: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { (try? parameters.get())?.redacted ?? "(connection string invalid)" }
     public var debugDescription: String { description }

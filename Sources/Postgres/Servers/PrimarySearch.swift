@@ -12,7 +12,7 @@ struct PrimarySearch {
         /// The caller must end it with PQfinish.
         var handle: OpaquePointer
         var state: ServerState
-        /// Of its server alone.
+        /// The parameters of its server alone.
         var parameters: ConnectionParameters
     }
 
@@ -37,11 +37,11 @@ struct PrimarySearch {
         requiresPrimary = servers.count > 1 || attributes != "any"
     }
 
-    /// How often connected standbys are asked again, while there is no primary. During a failover it is the delay
+    /// How often connected standbys are asked again while there is no primary. During a failover, it is the delay
     /// between the promotion and the first message.
     private static let interval = Duration.milliseconds(100)
 
-    /// - Throws: `.connectFailed`, with what is wrong with each server.
+    /// - Throws: `.connectFailed`, which says what is wrong with each server.
     func run(until deadline: ContinuousClock.Instant) throws(PostgresError) -> Found {
         var machine = PrimarySearchStateMachine(
             servers: servers.count,
@@ -86,7 +86,7 @@ struct PrimarySearch {
             }
             let now = ContinuousClock.now
             if now >= deadline {
-                // A server that is silent is one that cannot be reached.
+                // A server that is silent counts as one that cannot be reached.
                 for index in waiting where machine.answers[index] == .none { machine.failed(index) }
                 guard case .take = machine.action(at: now + PrimarySearchStateMachine.grace) else {
                     throw failure(machine, failures)
@@ -107,7 +107,7 @@ struct PrimarySearch {
         let problems = servers.indices.map { problem($0, machine, failures[$0]) }
         guard servers.count > 1 else { return problems[0] }
         let texts = zip(servers, problems).map { server, problem in
-            // libpq's advice stands in further lines.
+            // libpq's advice stands in further lines, which are left out.
             let text = problem.message.prefix { $0 != "\n" }
             return text.contains(server.serverName) ? String(text) : "\(server.serverName): \(text)"
         }

@@ -1,8 +1,8 @@
-/// Chooses the primary among the servers of a database, which are asked at the same time. No I/O and no clock inside:
+/// Chooses the primary among the servers of a database, which are asked at the same time. It has no I/O and no clock:
 /// `PrimarySearch` runs it.
 struct PrimarySearchStateMachine {
     enum Answer: Equatable {
-        /// Can transition to: state, failed.
+        /// The server has not answered yet. Can transition to: state, failed.
         case none
         /// The server is connected, and said what it is. Can transition to: another state, when it is asked again;
         /// failed.
@@ -12,12 +12,12 @@ struct PrimarySearchStateMachine {
     }
 
     enum Action: Equatable {
-        /// Wait for more answers, until this instant at most; nil: until the search's own deadline. Ask standbys again
+        /// Wait for more answers, until this instant at most; nil means the search's own deadline. Ask standbys again
         /// from time to time: one of them may be promoted.
         case wait(until: ContinuousClock.Instant?)
         /// Use the connection to this server.
         case take(Int)
-        /// No server will do.
+        /// Give up, because no server will do.
         case fail
     }
 
@@ -27,13 +27,13 @@ struct PrimarySearchStateMachine {
 
     private(set) var answers: [Answer]
     private let acceptsStandby: Bool
-    /// What was seen before the search.
+    /// The timelines that were seen before the search.
     private let known: NewestTimelines
-    /// `known`, and what the servers have answered.
+    /// The timelines of `known`, and those that the servers have answered.
     private(set) var newest: NewestTimelines
     private var primaryFoundAt: ContinuousClock.Instant?
 
-    /// - Parameter acceptsStandby: true if there is one server: commands that only read may use a standby.
+    /// - Parameter acceptsStandby: true if there is one server, because commands that only read may use a standby.
     init(servers: Int, acceptsStandby: Bool, known: NewestTimelines) {
         answers = Array(repeating: .none, count: servers)
         self.acceptsStandby = acceptsStandby
@@ -83,8 +83,8 @@ struct PrimarySearchStateMachine {
         timeline(server).map(known.isNewest) ?? false
     }
 
-    /// Of a cluster that is known, if there is one; else the first in the connection string. Candidates of one cluster
-    /// have the same timeline.
+    /// The candidate of a cluster that is known, if there is one; otherwise the first in the connection string.
+    /// Candidates of one cluster have the same timeline.
     private var bestCandidate: Int? {
         let candidates = answers.indices.filter(isCandidate)
         return candidates.first { timeline($0).map(known.hasCluster(of:)) ?? false } ?? candidates.first

@@ -1,4 +1,4 @@
-/// Where a PostgreSQL server listens.
+/// The address at which a PostgreSQL server listens.
 public struct ServerAddress: Hashable, Sendable, CustomStringConvertible {
     public let host: String
     public let port: Int32
@@ -8,7 +8,7 @@ public struct ServerAddress: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// - Parameter text: host:port, or a host, whose port is PostgreSQL's default.
+    /// - Parameter text: host:port, or a host alone, whose port is PostgreSQL's default.
     public init?(_ text: String) {
         let colon = text.lastIndex(of: ":")
         let host = text[..<(colon ?? text.endIndex)]

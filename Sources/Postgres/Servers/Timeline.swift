@@ -2,7 +2,7 @@
 public struct Timeline: Sendable, Hashable {
     /// The cluster's identifier, which initdb chose: a primary and its standbys have the same.
     public var systemIdentifier: Int64
-    /// 1 after initdb, and greater after each promotion.
+    /// The number of the timeline: 1 after initdb, and greater after each promotion.
     public var number: UInt32
 
     public init(systemIdentifier: Int64, number: UInt32) {
@@ -14,8 +14,8 @@ public struct Timeline: Sendable, Hashable {
 /// What a server reported about itself when a connection to it was opened.
 public struct ServerState: Sendable, Equatable {
     public var isStandby: Bool
-    /// A standby reports the timeline of its last restart point, which may be older than its primary's. Nil if the
-    /// server does not report it, as some services with a storage of their own.
+    /// The server's timeline. A standby reports that of its last restart point, which may be older than its primary's.
+    /// It is nil if the server does not report one, as some services with a storage of their own.
     public var timeline: Timeline?
 
     public init(isStandby: Bool, timeline: Timeline?) {
@@ -25,9 +25,9 @@ public struct ServerState: Sendable, Equatable {
 }
 
 extension ServerState {
-    /// Reads what `ServerState` has, by any login. A primary's timeline is that of the WAL which it writes; the control
-    /// file has that of the last checkpoint, which a new primary has yet to make. Without operators, because a new
-    /// session has no search_path of ours yet.
+    /// Reads the values of `ServerState`, by any login. A primary's timeline is that of the WAL which it writes; the
+    /// control file has that of the last checkpoint, which a new primary has yet to make. It uses no operators, because
+    /// a new session has no search_path of ours yet.
     static let question = """
         SELECT pg_catalog.pg_is_in_recovery(), (pg_catalog.pg_control_system()).system_identifier,
             CASE WHEN pg_catalog.pg_is_in_recovery() THEN NULL
@@ -37,7 +37,7 @@ extension ServerState {
 
     /// - Parameters:
     ///   - walFile: the name of the file that a primary writes; it begins with eight digits of the timeline.
-    ///   - recorded: timelines in the control file.
+    ///   - recorded: the timelines in the control file.
     init(isStandby: Bool, systemIdentifier: Int64?, walFile: String?, recorded: [UInt32]) {
         let number = walFile.flatMap { UInt32($0.prefix(8), radix: 16) } ?? recorded.max()
         self.isStandby = isStandby
@@ -48,7 +48,7 @@ extension ServerState {
 }
 
 extension Connection {
-    /// What the server is now. A standby may have been promoted since the connection was opened.
+    /// Reads the state of the server. A standby may have been promoted since the connection was opened.
     public func serverState(deadline: ContinuousClock.Instant) throws(PostgresError) -> ServerState {
         let result = try query(ServerState.question, deadline: deadline)
         return ServerState(
