@@ -2,16 +2,16 @@ import NIOCore
 import Usage
 
 extension Answer {
-    /// The maximum of the fields without strings: names, numbers, instants and enumerations.
+    /// The most bytes of the fields without strings: names, numbers, instants and enumerations.
     private static let fixedBytesMaximum = 976
 
     /// Writes the line. The fields have a fixed order, so that lines can be compared as text. A field that does not
     /// apply is absent.
     ///
-    /// - Parameter vocabulary: that of the request's language and time zone.
+    /// - Parameter vocabulary: the vocabulary of the request's language and time zone.
     public func encode(into buffer: inout ByteBuffer, in vocabulary: Vocabulary = Words.shipped.standard) {
         let tier = snapshot.tier
-        // Built first, because the line's capacity depends on their length.
+        // The texts are built first, because the line's capacity depends on their length.
         let usageTexts = isDetailed ? usageTexts(in: vocabulary) : nil
         let notice = snapshot.notice(in: vocabulary)
         let banner = banner(at: tier, in: vocabulary)
@@ -60,7 +60,7 @@ extension Answer {
         }
     }
 
-    /// What the request has changed.
+    /// Writes what the request has changed.
     private func putOutcome(into line: inout LineWriter) {
         if let crossed { line.putField(" crossed=", crossed.rawValue) }
         if let reason { line.putField(" reason=", reason.rawValue) }
@@ -110,8 +110,8 @@ extension UsageSnapshot {
         line.putField(" period=", period.label)
     }
 
-    /// When the allowance resets, and when the subscription ends or renews. A cancelled subscription has both `resets`
-    /// and `expires`.
+    /// Writes when the allowance resets, and when the subscription ends or renews. A cancelled subscription has both
+    /// `resets` and `expires`.
     fileprivate func putDates(renews: Instant?, graceUntil: Instant?, into line: inout LineWriter) {
         if resetsShown != nil, let writtenResetsAt = entitlement.writtenResetsAt {
             line.putLiteral(" resets=")
@@ -176,7 +176,7 @@ extension PeriodReport {
 }
 
 extension LineWriter {
-    /// - Parameter name: with the space before it and the equals sign after it.
+    /// - Parameter name: the field's name with the space before it and the equals sign after it.
     @inline(__always)
     fileprivate mutating func putField(_ name: StaticString, _ value: String) {
         putLiteral(name)

@@ -5,14 +5,14 @@ import Usage
 public enum ChannelMessage: Sendable, Equatable {
     /// `count` is how many subscriptions the connection has now.
     case subscribed(channel: String, count: Int)
-    /// `channel` is nil when there were no subscriptions to end.
+    /// `channel` is nil if there were no subscriptions to end.
     case unsubscribed(channel: String?, count: Int)
     /// The user's usage snapshot has changed. The payload is the answer's fields.
     case usage(channel: String, Answer)
 
     /// - Parameters:
-    ///   - version: of RESP, 2 or 3.
-    ///   - vocabulary: for the answer's sentences.
+    ///   - version: the version of RESP, 2 or 3.
+    ///   - vocabulary: the words of the answer's sentences.
     public func encode(
         into buffer: inout ByteBuffer,
         version: Int,
@@ -41,7 +41,7 @@ public enum ChannelMessage: Sendable, Equatable {
 }
 
 extension ByteBuffer {
-    /// The answer to `PING` on a RESP2 connection with subscriptions.
+    /// Writes the answer to `PING` on a RESP2 connection with subscriptions.
     public mutating func writeSubscribedPong(_ text: EchoedBytes?) {
         writeStaticString("*2\r\n$4\r\npong\r\n")
         writeBulk(text?.bytes ?? [])
@@ -53,7 +53,7 @@ extension ByteBuffer {
         writeStaticString("\r\n")
     }
 
-    /// The answer's line without its status word and its end.
+    /// Writes the answer's line without its status word and its end.
     fileprivate mutating func writeBulk(fieldsOf answer: Answer, in vocabulary: Vocabulary) {
         var line = ByteBuffer()
         answer.encode(into: &line, in: vocabulary)

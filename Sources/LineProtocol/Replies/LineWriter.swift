@@ -2,13 +2,13 @@ import NIOCore
 import Usage
 
 /// Writes one line into memory that is reserved once. `ByteBuffer` would check uniqueness and capacity for each of an
-/// answer's forty or so writes; this checks a bound only.
+/// answer's forty or so writes, and this checks a bound only.
 struct LineWriter {
     private let start: UnsafeMutableRawPointer
     private let capacity: Int
     private(set) var count = 0
 
-    /// The longest `Int`: a sign and 19 digits.
+    /// The length of the longest `Int`: a sign and 19 digits.
     static let integerBytesMaximum = 20
 
     fileprivate init(_ start: UnsafeMutableRawPointer, capacity: Int) {
@@ -16,10 +16,10 @@ struct LineWriter {
         self.capacity = capacity
     }
 
-    /// Writes the text unchanged, control characters included. Not named `put`: a literal is a `String` by
+    /// Writes the text unchanged, including control characters. It is not named `put`: a literal is a `String` by
     /// default, so `put("text")` would call the other `put`.
     ///
-    /// Inlined: the compiler turns a copy of known length into a few moves.
+    /// It is inlined, because the compiler turns a copy of known length into a few moves.
     @inline(__always)
     mutating func putLiteral(_ text: StaticString) {
         requireCapacity(text.utf8CodeUnitCount)
@@ -109,7 +109,7 @@ struct LineWriter {
         UnsafeMutableRawBufferPointer(start: start + count, count: capacity - count)
     }
 
-    /// For bytes whose capacity is checked already.
+    /// Writes a byte whose capacity was checked already.
     private mutating func putUnchecked(_ byte: UInt8) {
         putUnchecked(byte, at: count)
         count += 1
@@ -119,15 +119,15 @@ struct LineWriter {
         start.storeBytes(of: byte, toByteOffset: position, as: UInt8.self)
     }
 
-    /// Callers compute the capacity. Were it too small, a trap is safer than a write past the end.
+    /// Callers compute the capacity. If it were too small, a trap is safer than a write past the end.
     private func requireCapacity(_ bytes: Int) {
         precondition(capacity - count >= bytes, "the line is longer than its capacity")
     }
 }
 
 extension LineWriter {
-    /// Writes a field's value, in double quotes where it is empty or has spaces, quotes or backslashes. Control
-    /// characters become spaces.
+    /// Writes a field's value, in double quotes if it is empty or has spaces, quotes or backslashes. Control characters
+    /// become spaces.
     mutating func putValue(_ value: String) {
         var value = value
         value.withUTF8 { utf8 in
@@ -154,7 +154,7 @@ extension LineWriter {
         putUnchecked(UInt8(ascii: "\""))
     }
 
-    /// The most bytes that `putValue` writes: each one escaped, and the quotes. 0 for nil.
+    /// The most bytes that `putValue` writes: each one escaped, and the quotes. It is 0 for nil.
     static func valueBytesMaximum(_ value: String?) -> Int {
         value.map { 2 * $0.utf8.count + 2 } ?? 0
     }
@@ -163,7 +163,7 @@ extension LineWriter {
 extension ByteBuffer {
     /// Appends what `body` writes, and CRLF.
     ///
-    /// - Parameter capacityBytes: at least as many as `body` writes.
+    /// - Parameter capacityBytes: at least the number of bytes that `body` writes.
     mutating func writeLine(capacityBytes: Int, _ body: (inout LineWriter) -> Void) {
         // A number and an instant require the capacity of the longest, so the last field may require 24 bytes more.
         writeWithUnsafeMutableBytes(minimumWritableBytes: capacityBytes + 24) { bytes in

@@ -6,27 +6,27 @@ import Usage
 public enum Reply: Sendable, Equatable {
     /// `+ALLOWED …`, `+BLOCKED …`, `+HELD …` or `+OK …`, by the answer's status.
     case answer(Answer)
-    /// `*N`, then `+PERIOD …` each.
+    /// `*N`, then a `+PERIOD …` for each.
     case periodUsages([PeriodUsage])
     /// `+REPORT …`
     case report(PeriodReport)
     case ok
     case pong
-    /// `+` and the text.
+    /// `+`, then the text.
     case text(String)
     /// `$`, the length in bytes, and the bytes, as Redis answers `ECHO` and `INFO`.
     case bulk(EchoedBytes)
-    /// `:` and the number.
+    /// `:`, then the number.
     case integer(Int)
-    /// Redis's null, in a version of RESP.
+    /// Redis's null in a version of RESP.
     case null(version: Int)
-    /// `*N`, then `+` and the line each.
+    /// `*N`, then `+` and the line for each.
     case lines([String])
     /// `*0`
     case empty
     /// The answer to `HELLO`, with the fields that client libraries read.
     ///
-    /// - Parameter version: 3 gives a RESP3 map, any other version RESP2's flat array.
+    /// - Parameter version: 3 results in a RESP3 map, any other version in RESP2's flat array.
     case hello(version: Int, serverVersion: String, connectionID: Int)
     case error(ReplyError)
 }
@@ -34,7 +34,7 @@ public enum Reply: Sendable, Equatable {
 extension Reply {
     /// Appends the reply to `buffer`, ended by CRLF.
     ///
-    /// - Parameter vocabulary: that of the request's language, for an answer.
+    /// - Parameter vocabulary: the vocabulary of the request's language, for an answer.
     public func encode(into buffer: inout ByteBuffer, in vocabulary: Vocabulary = Words.shipped.standard) {
         switch self {
         case .answer(let answer): answer.encode(into: &buffer, in: vocabulary)
@@ -90,7 +90,7 @@ extension Reply {
         }
     }
 
-    /// The fields of Redis's answer: libraries read `proto` and `version`, and some of them `role` and `mode`.
+    /// Writes the fields of Redis's answer: libraries read `proto` and `version`, and some of them `role` and `mode`.
     private func encodeHello(
         version: Int,
         serverVersion: String,

@@ -4,7 +4,7 @@
 /// or a misplaced secret, because clients log it.
 public struct ReplyError: Error, Sendable, Equatable {
     public var code: Code
-    /// After how long the client should retry; written before the text as `retry_ms=N`.
+    /// After how many milliseconds the client should retry. It is written before the text as `retry_ms=N`.
     public var retryAfterMilliseconds: Int?
     public var text: String
 
@@ -16,7 +16,7 @@ public struct ReplyError: Error, Sendable, Equatable {
 }
 
 extension ReplyError {
-    /// For programs to decide by. The raw value is sent.
+    /// The code by which programs decide. Its raw value is sent.
     public enum Code: String, CaseIterable, Sendable {
         case err = "ERR"
         case badArg = "BADARG"

@@ -12,19 +12,19 @@ public struct FieldLine: Sendable, Equatable {
         }
     }
 
-    /// `ALLOWED`, `BLOCKED`, `OK`, `PERIOD`: without the plus sign.
+    /// The status word without the plus sign: `ALLOWED`, `BLOCKED`, `OK`, `PERIOD`.
     public var status: String
     public var fields: [Field]
 
-    /// The value of the field `name`, or nil when it is absent.
+    /// The value of the field `name`, or nil if it is absent.
     public subscript(name: String) -> String? {
         fields.first { $0.name == name }?.value
     }
 }
 
 extension FieldLine {
-    /// Decodes a line, with or without its line end. Nil for any other form: no plus sign, a status that is not in
-    /// upper case, a token without an equals sign, a repeated name, an unclosed quote.
+    /// Decodes a line, with or without its line end. It is nil for any other form: no plus sign, a status that is not
+    /// in upper case, a token without an equals sign, a repeated name, an unclosed quote.
     public init?(_ line: some StringProtocol) {
         var line = String(line)
         guard let decoded = line.withUTF8({ FieldLine(bytes: UnsafeRawBufferPointer($0)) }) else { return nil }

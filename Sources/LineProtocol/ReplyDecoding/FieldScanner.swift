@@ -20,7 +20,7 @@ struct FieldScanner {
         return true
     }
 
-    /// One or more letters of one case, or `_`.
+    /// Reads one or more letters of one case, or `_`.
     mutating func word(of letters: ClosedRange<UInt8>) -> UnsafeRawBufferPointer? {
         let start = position
         while position < end, letters.contains(bytes[position]) || bytes[position] == UInt8(ascii: "_") {
@@ -29,13 +29,13 @@ struct FieldScanner {
         return position == start ? nil : UnsafeRawBufferPointer(rebasing: bytes[start..<position])
     }
 
-    /// The status word with which a line begins.
+    /// Reads the status word with which a line begins.
     mutating func status() -> UnsafeRawBufferPointer? {
         guard skip(UInt8(ascii: "+")) else { return nil }
         return word(of: UInt8(ascii: "A")...UInt8(ascii: "Z"))
     }
 
-    /// The next field's name. Skips the space before it and the equals sign after it.
+    /// Reads the next field's name. It skips the space before it and the equals sign after it.
     mutating func name() -> UnsafeRawBufferPointer? {
         guard skip(UInt8(ascii: " ")), let name = word(of: UInt8(ascii: "a")...UInt8(ascii: "z")),
             skip(UInt8(ascii: "="))
@@ -43,7 +43,7 @@ struct FieldScanner {
         return name
     }
 
-    /// A value up to the next space, or a quoted one. Nil for an unclosed quote, or one in the middle.
+    /// Reads a value up to the next space, or a quoted one. It is nil for an unclosed quote, or one in the middle.
     mutating func value() -> FieldText? {
         let start = position
         guard skip(UInt8(ascii: "\"")) else {
@@ -72,10 +72,10 @@ struct FieldScanner {
     }
 }
 
-/// A field's value without its quotes; points into the line.
+/// A field's value without its quotes. It points into the line.
 struct FieldText {
     let bytes: UnsafeRawBufferPointer
-    /// Some bytes are escaped with a backslash.
+    /// Whether some bytes are escaped with a backslash.
     let hasEscapes: Bool
 
     var text: String {

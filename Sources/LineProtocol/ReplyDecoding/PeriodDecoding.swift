@@ -1,7 +1,7 @@
 import Usage
 
 extension FieldLine {
-    /// A number of messages or users, so small that the sum over all tiers cannot overflow.
+    /// Reads a number of messages or users that is so small that the sum over all tiers cannot overflow.
     fileprivate func count(_ name: String) -> Int? {
         guard let number = self[name].flatMap({ Int($0) }), (0...Int.max / Tier.allCases.count).contains(number) else {
             return nil
@@ -11,9 +11,9 @@ extension FieldLine {
 }
 
 extension PeriodUsage {
-    /// Decodes `+PERIOD …`. Nil for anything else.
+    /// Decodes `+PERIOD …`. It is nil for anything else.
     ///
-    /// - Parameter line: without its plus sign.
+    /// - Parameter line: the line without its plus sign.
     public init?(periodLine line: String) {
         guard let line = FieldLine("+" + line), line.status == "PERIOD", let user = line["user"].flatMap(UserID.init),
             let period = line["period"], let used = line.count("used"), let limit = line["limit"],
@@ -31,9 +31,9 @@ extension PeriodUsage {
 }
 
 extension PeriodReport {
-    /// Decodes `+REPORT …`. Nil for anything else.
+    /// Decodes `+REPORT …`. It is nil for anything else.
     ///
-    /// - Parameter line: without its plus sign.
+    /// - Parameter line: the line without its plus sign.
     public init?(reportLine line: String) {
         guard let line = FieldLine("+" + line), line.status == "REPORT", let period = line["period"],
             let messages = line.count("messages")

@@ -4,7 +4,7 @@ import Usage
 public struct ReceivedAnswer: Sendable, Equatable {
     public var status: Answer.Status
     public var usage: UsageStatus
-    /// How many messages a `RELEASE` gave back.
+    /// The number of messages that a `RELEASE` gave back.
     public var released: Int?
 
     public init(status: Answer.Status, usage: UsageStatus, released: Int? = nil) {
@@ -36,9 +36,9 @@ private enum AnswerField: String, CaseIterable {
 }
 
 extension ReceivedAnswer {
-    /// - Parameter line: without its plus sign and its end.
+    /// - Parameter line: the line without its plus sign and its end.
     /// - Returns: nil for a line that is not an answer about a user.
-    /// - Throws: when a field of such an answer is missing or has an invalid value.
+    /// - Throws: if a field of such an answer is missing or has an invalid value.
     static func decode(_ line: UnsafeRawBufferPointer) throws(MalformedReply) -> ReceivedAnswer? {
         var scanner = FieldScanner(line)
         guard let word = scanner.word(of: UInt8(ascii: "A")...UInt8(ascii: "Z")) else { return nil }
@@ -59,11 +59,11 @@ extension ReceivedAnswer {
 }
 
 private struct AnswerFieldSearch {
-    /// Where the search begins: after the last field that was found. Fields are sent in order, so it mostly succeeds at
-    /// once.
+    /// The index at which the search begins, which is after the last field that was found. Fields are sent in order, so
+    /// it mostly succeeds at once.
     private var expected = 0
 
-    /// Nil for an unknown name: newer services may send more fields.
+    /// Returns nil for an unknown name: newer services may send more fields.
     mutating func field(_ bytes: UnsafeRawBufferPointer) -> AnswerField? {
         guard let name = PackedName(bytes) else { return nil }
         let named = AnswerField.packedNames
@@ -96,7 +96,7 @@ private struct AnswerFields {
     private var windowResets: Instant?
     private var released: Int?
     private var isDegraded = false
-    /// Holds the optional fields. The required ones are set when all are known.
+    /// The optional fields. The required ones are set when all are known.
     private var usage = UsageStatus.degraded(UserID(high: 0, low: 0), banner: nil)
 
     /// - Returns: false for an invalid value.
@@ -201,10 +201,10 @@ private struct AnswerFields {
 }
 
 extension FieldText {
-    /// True for 1. A field that does not apply is absent, so any other value is invalid.
+    /// The value of a flag, which is true for 1. A field that does not apply is absent, so any other value is invalid.
     fileprivate var flag: Bool? { bytes.plainNumber == 1 ? true : nil }
 
-    /// The value of `limit` or `remaining`. `unlimited` is `.some(nil)`; nil is an invalid value.
+    /// The value of `limit` or `remaining`. `unlimited` is `.some(nil)`; an invalid value is nil.
     fileprivate var allowance: Int?? {
         if bytes.isWord("UNLIMITED") { return .some(nil) }
         return bytes.plainNumber.map { .some($0) }

@@ -49,7 +49,7 @@ public struct ReceivedError: Sendable, Equatable {
     public var retryAfterMilliseconds: Int?
     public var text: String
 
-    /// - Parameter line: without its minus sign.
+    /// - Parameter line: the line without its minus sign.
     public init(_ line: String) {
         var words = line[...]
         code = ReceivedError.removeWord(from: &words)
@@ -62,7 +62,7 @@ public struct ReceivedError: Sendable, Equatable {
         text = String(words)
     }
 
-    /// Removes the first word. Compares bytes, because a space and a combining accent after it are one character.
+    /// Removes the first word. It compares bytes, because a space and a combining accent after it are one character.
     private static func removeWord(from text: inout Substring) -> String {
         let word = text.utf8.prefix { $0 != UInt8(ascii: " ") }
         text = text[word.endIndex...]

@@ -3,7 +3,7 @@ import NIOCore
 /// A reply that violates the protocol. The beginning of the next one cannot be found.
 public struct MalformedReply: Error, Sendable, Equatable, CustomStringConvertible {
     enum Reason: Equatable {
-        /// The first byte is not one of the protocol's.
+        /// The first byte is none with which a reply begins.
         case kind
         /// A length or a count is not a number, or too large.
         case length
@@ -66,26 +66,26 @@ public struct ReplyFrameDecoder: Sendable {
         case list([ReplyElement])
     }
 
-    /// No service sends a longer line.
+    /// The most bytes of a line. No service sends a longer one.
     public static let lineBytesMaximum = 65_536
     static let elementsMaximum = 65_536
-    /// The maximum of a list. The longest that a service sends, a history of a hundred years, has a quarter of a
+    /// The most bytes of a list. The longest that a service sends, a history of a hundred years, has a quarter of a
     /// million.
     static let listBytesMaximum = 8_388_608
 
     private var elements: [ReplyElement] = []
     private var elementBytes = 0
-    /// How many elements the list still needs; nil between lists.
+    /// The number of elements that the list still needs; nil between lists.
     private var missing: Int?
-    /// How many bytes of the incomplete line have been searched for an LF.
+    /// The number of bytes of the incomplete line that have been searched for an LF.
     private var scannedBytes = 0
 
     public init() {}
 
-    /// Removes the next complete reply from `buffer`; nil when more bytes are needed.
+    /// Removes the next complete reply from `buffer`; nil if more bytes are needed.
     ///
-    /// - Parameter buffer: what the last call has left in it, followed by newly received bytes.
-    /// - Throws: when the stream violates the protocol. The decoder and the buffer are unusable afterwards.
+    /// - Parameter buffer: the bytes that the last call has left in it, followed by newly received ones.
+    /// - Throws: if the stream violates the protocol. The decoder and the buffer are unusable afterwards.
     public mutating func next(in buffer: inout ByteBuffer) throws(MalformedReply) -> Frame? {
         while let kind = buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) {
             guard let line = try lineLength(in: buffer) else { return nil }
@@ -123,7 +123,7 @@ public struct ReplyFrameDecoder: Sendable {
         return nil
     }
 
-    /// A line's length with its end, and without.
+    /// The length of a line with its end, and without.
     private typealias Line = (whole: Int, content: Int)
 
     private mutating func lineLength(in buffer: ByteBuffer) throws(MalformedReply) -> Line? {

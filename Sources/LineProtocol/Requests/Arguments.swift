@@ -6,15 +6,15 @@ import Usage
 struct Arguments {
     private let verb: Verb
     private let tokens: RequestTokens
-    /// How many positional arguments there are.
+    /// The number of positional arguments.
     let count: Int
     private let options: OptionNames
-    /// Those of the peer that sent the request.
+    /// The permissions of the peer that sent the request.
     let permissions: Permissions
-    /// Of users' names; nil where users are UUIDs only.
+    /// The namespace of users' names; nil if users are UUIDs only.
     private let namespace: UserNamespace?
 
-    /// - Throws: when there are too few or too many arguments, or an option that is unknown, repeated or not last.
+    /// - Throws: if there are too few or too many arguments, or an option that is unknown, repeated or not last.
     init(
         _ tokens: RequestTokens,
         of verb: Verb,
@@ -65,8 +65,8 @@ struct Arguments {
         return (count, options)
     }
 
-    /// Whether an argument with an equals sign is a user's name, or the channel of one. One that begins like an option
-    /// is not: the user was forgotten.
+    /// Whether an argument with an equals sign is a user's name, or the channel of one. An argument that begins like an
+    /// option is not: the user was forgotten.
     private static func isName(
         _ token: UnsafeRawBufferPointer,
         _ equals: Int,
@@ -81,12 +81,12 @@ struct Arguments {
 }
 
 extension Arguments {
-    /// The positional argument at `index`, or nil when there are fewer.
+    /// The positional argument at `index`, or nil if there are fewer.
     func positional(_ index: Int) -> UnsafeRawBufferPointer? {
         index < count ? tokens[1 + index] : nil
     }
 
-    /// The bytes after the option's equals sign, or nil when the option is absent.
+    /// The bytes after the option's equals sign, or nil if the option is absent.
     func value(of option: OptionName) -> UnsafeRawBufferPointer? {
         guard options.contains(OptionNames(option)) else { return nil }
         let length = option.rawValue.utf8.count
@@ -108,15 +108,15 @@ extension Arguments {
         return user
     }
 
-    /// How many messages the request is about: the second argument, 1 by default. The maximum keeps the sum of some two
-    /// thousand requests within `message_count`.
+    /// The number of messages that the request is about: the second argument, 1 by default. The maximum keeps the sum
+    /// of some two thousand requests within `message_count`.
     func messages() throws(ReplyError) -> Int {
         try number(at: 1, named: "n", in: 1...Arguments.messagesMaximum) ?? 1
     }
 
     static let messagesMaximum = 1_000_000
 
-    /// - Parameter name: of the argument in the syntax.
+    /// - Parameter name: the argument's name in the syntax.
     func number(
         at index: Int,
         named name: String,
@@ -134,7 +134,7 @@ extension Arguments {
         return period
     }
 
-    /// All positional arguments, as channels.
+    /// Reads all positional arguments as channels.
     func channels() throws(ReplyError) -> [UsageChannel] {
         var channels: [UsageChannel] = []
         while let token = positional(channels.count) {
@@ -173,13 +173,13 @@ extension Arguments {
         }
     }
 
-    /// - Parameter purpose: what the key names, and why it is required; ends the error's text.
+    /// - Parameter purpose: what the key names, and why it is required. It ends the error's text.
     func requiredKey(of purpose: StaticString) throws(ReplyError) -> MessageKey {
         guard let key = try key() else { throw .badArgument("key= is missing; it names the \(purpose)") }
         return key
     }
 
-    /// An operator's reason for a change. One with spaces needs the array form.
+    /// Reads an operator's reason for a change. One with spaces needs the array form.
     func reason() throws(ReplyError) -> String? {
         guard let token = value(of: .reason) else { return nil }
         guard Arguments.reasonLengthBytes.contains(token.count) else {
@@ -189,7 +189,7 @@ extension Arguments {
         return token.text
     }
 
-    /// The limit of `headroom.grant_once`.
+    /// The bytes of a reason, as `headroom.grant_once` limits them.
     private static let reasonLengthBytes = 1...1_024
 
     func state() throws(ReplyError) -> SubscriptionState? {
@@ -201,7 +201,7 @@ extension Arguments {
         return state
     }
 
-    /// How the sentences of the answer shall be; nil if the request says nothing about them.
+    /// Reads how the answer's sentences shall be; nil if the request says nothing about them.
     func sentences() throws(ReplyError) -> SentenceOptions? {
         guard !options.isDisjoint(with: [OptionNames(.lang), OptionNames(.tz)]) else { return nil }
         return SentenceOptions(language: try language(), timeZone: try timeZone())

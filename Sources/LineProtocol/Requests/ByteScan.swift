@@ -4,7 +4,7 @@ extension UnsafeRawBufferPointer {
     private static var ones: UInt64 { 0x0101_0101_0101_0101 }
     private static var tops: UInt64 { 0x8080_8080_8080_8080 }
 
-    /// Position of the first `byte` at or after `start`, or nil.
+    /// Returns the position of the first `byte` at or after `start`, or nil.
     func firstPosition(of byte: UInt8, from start: Int = 0) -> Int? {
         let pattern = Self.ones &* UInt64(byte)
         var position = start
@@ -20,7 +20,7 @@ extension UnsafeRawBufferPointer {
         return nil
     }
 
-    /// Every byte is in 0x20 to 0x7E.
+    /// Whether every byte is in 0x20 to 0x7E.
     var isPrintableASCII: Bool {
         var position = 0
         while count - position >= 8 {
@@ -30,7 +30,7 @@ extension UnsafeRawBufferPointer {
         return Self.arePrintable(tail(from: position))
     }
 
-    /// No byte is below `lowest`, and none is a double quote, a backslash or DEL.
+    /// Whether no byte is below `lowest`, and none is a double quote, a backslash or DEL.
     func isPlain(from lowest: UInt8) -> Bool {
         var position = 0
         while count - position >= 8 {
@@ -61,12 +61,12 @@ extension UnsafeRawBufferPointer {
         return (difference &- ones) & ~difference
     }
 
-    /// The bytes from `position` on, at most seven, padded to a word with letters.
+    /// Returns the bytes from `position` on, at most seven, padded to a word with letters.
     private func tail(from position: Int) -> UInt64 {
         let bytes = count - position
         let filler: UInt64 = 0x4141_4141_4141_4141
         if bytes == 0 { return filler }
-        // Two loads, which may overlap: both have read the same there.
+        // The two loads may overlap; both have read the same bytes there.
         var word: UInt64
         if bytes >= 4 {
             let last = UInt64(loadUnaligned(fromByteOffset: count - 4, as: UInt32.self).littleEndian)

@@ -1,15 +1,15 @@
-/// What `CLIENT` is used for: client libraries describe themselves, and read what they have described.
+/// The uses of `CLIENT`: client libraries describe themselves, and read what they have described.
 public enum ClientRequest: Sendable, Equatable {
     case id
     case name
-    /// Empty: none.
+    /// Sets the connection's name; an empty one removes it.
     case setName(String)
     case setLibraryName(String)
     case setLibraryVersion(String)
     /// `INFO` and `LIST`: a connection sees itself only.
     case info
     case list
-    /// `NO-EVICT` and `NO-TOUCH`, which change nothing where there are no keys.
+    /// `NO-EVICT` and `NO-TOUCH`, which change nothing because there are no keys.
     case accepted
 }
 
@@ -39,7 +39,7 @@ extension ClientRequest {
         return attribute.isWord("LIB-VER") ? .setLibraryVersion(value) : nil
     }
 
-    /// A space would end the name in `CLIENT LIST`. Redis refuses the same names.
+    /// Reads a name. A space would end it in `CLIENT LIST`, and Redis refuses the same names.
     static func name(_ arguments: Arguments, at index: Int) throws(ReplyError) -> String {
         let name = arguments.positional(index)?.text ?? ""
         guard name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
@@ -63,9 +63,9 @@ extension ClientRequest {
     }
 }
 
-/// What `COMMAND` is used for. The service describes no command: its verbs are none of Redis's.
+/// The uses of `COMMAND`. The service describes no command: its verbs are none of Redis's.
 public enum CommandListRequest: String, Sendable, Equatable {
-    /// `COMMAND`, `COMMAND DOCS` and `COMMAND INFO`: an empty list.
+    /// `COMMAND`, `COMMAND DOCS` and `COMMAND INFO`, which are answered with an empty list.
     case descriptions = "DOCS"
     case count = "COUNT"
     case names = "LIST"

@@ -1,48 +1,49 @@
 import Usage
 
-/// A parsed request. Its values are valid: within their limits and well formed.
+/// A parsed request. Its values are within their limits and well formed.
 public enum Command: Sendable, Equatable {
-    /// `messages` is 1 to 1,000,000, and is all or nothing.
+    /// `messages` is 1 to 1,000,000. Either all of them are counted or none.
     case consume(user: UserID, messages: Int, key: MessageKey? = nil)
     /// `ttlSeconds` is 1 to 86,400.
     case reserve(user: UserID, messages: Int, key: MessageKey, ttlSeconds: Int)
-    /// `messages` is 0 to 1,000,000, and at most what the key holds; nil: all of it.
+    /// `messages` is 0 to 1,000,000, and at most the number that the key holds; nil means all of them.
     case commit(user: UserID, messages: Int? = nil, key: MessageKey)
     case release(user: UserID, key: MessageKey)
-    /// As `consume`, but counts nothing.
+    /// A `consume` that counts nothing.
     case check(user: UserID, messages: Int)
-    /// Without a period: the current one.
+    /// A nil period means the current one.
     case usage(user: UserID, period: BillingPeriod?)
     /// `months` is 1 to 1,200; a period that is not a month, such as a trial, counts as one.
     case history(user: UserID, months: Int)
-    /// Without a period: every period that is open now.
+    /// A nil period means every period that is open now.
     case report(period: BillingPeriod?)
-    /// `count` is 1 to 1,000. Without a period: every period that is open now.
+    /// `count` is 1 to 1,000. A nil period means every period that is open now.
     case top(period: BillingPeriod?, count: Int)
-    /// At least one channel.
+    /// There is at least one channel.
     case subscribe([UsageChannel])
-    /// Nil: all subscriptions of the connection.
+    /// Nil means all subscriptions of the connection.
     case unsubscribe([UsageChannel]?)
-    /// Boxed, because it is rare and by far the largest: unboxed, every command would have its size.
+    /// It is boxed, because it is rare and by far the largest: otherwise every command would have its size.
     indirect case setPlan(PlanChange)
     /// `messages` is 1 to 1,000,000; `reason` is for the audit log.
     case grant(user: UserID, messages: Int, key: MessageKey, reason: String?)
-    /// Without a period: the current one.
+    /// A nil period means the current one.
     case resetUsage(user: UserID, period: BillingPeriod?)
     /// `RESETUSAGE <user> window`.
     case closeWindow(user: UserID)
     case forget(user: UserID)
     case ping(text: EchoedBytes?)
     case echo(text: EchoedBytes)
-    /// Without a verb: all of them.
+    /// A nil verb means all of them.
     case help(verb: Verb?)
     case info
     case authenticate(Credentials)
     case quit
-    /// `version` is that of RESP, 2 or 3; nil: the connection's stays. `clientName` is as of `CLIENT SETNAME`.
+    /// `version` is 2 or 3, a version of RESP; nil keeps the connection's. `clientName` has the limits of `CLIENT
+    /// SETNAME`.
     case hello(version: Int?, credentials: Credentials? = nil, clientName: String? = nil)
-    /// One of the verbs with `lang=` and `tz=`, answered with such sentences. Boxed, because the others would have its
-    /// size.
+    /// One of the verbs with `lang=` and `tz=`, answered with such sentences. It is boxed, because otherwise every
+    /// command would have its size.
     indirect case withSentences(Command, SentenceOptions)
     case client(ClientRequest)
     case command(CommandListRequest)
@@ -82,18 +83,18 @@ extension Command {
         }
     }
 
-    /// The same request for an answer with such sentences, where its verb has the options for them.
+    /// Returns the same request for an answer with such sentences, if its verb has the options for them.
     public func answered(with sentences: SentenceOptions?) -> Command {
         guard let sentences, sentences != SentenceOptions(), verb.definition.hasSentences else { return self }
         return .withSentences(self, sentences)
     }
 
-    /// Those of `lang=` and `tz=`; nil without both.
+    /// The options `lang=` and `tz=`; nil without both.
     public var sentences: SentenceOptions? {
         if case .withSentences(_, let sentences) = self { sentences } else { nil }
     }
 
-    /// In the place of a period, the open window.
+    /// The word that stands for the open window in the place of a period.
     static let window = "window"
 
     /// The arguments as a client sends them: defaults written out, options in the order of the syntax.

@@ -8,7 +8,7 @@ extension Command {
         encode(with: nil, into: &buffer)
     }
 
-    /// - Parameter sentences: those of `lang=` and `tz=`.
+    /// - Parameter sentences: the options `lang=` and `tz=`.
     private func encode(with sentences: SentenceOptions?, into buffer: inout ByteBuffer) {
         switch self {
         case .withSentences(let command, let sentences): command.encode(with: sentences, into: &buffer)
@@ -35,7 +35,7 @@ extension Command {
         buffer.writeStaticString("\r\n")
     }
 
-    /// Writes the verbs that a chat backend sends for each chat message, without allocating an array of tokens.
+    /// Writes a verb that a chat backend sends for each chat message, without allocating an array of tokens.
     private func write(
         _ verb: Verb,
         _ user: UserID,

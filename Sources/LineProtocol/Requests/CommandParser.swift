@@ -1,15 +1,15 @@
 import Usage
 
-/// Makes a command of a request's tokens, by the definition of its verb.
+/// Makes a command from a request's tokens, by the definition of its verb.
 package enum CommandParser {
-    /// A hundred years. `GET /v1/history/{user}` has the same limit.
+    /// The limits of a history: a hundred years. `GET /v1/history/{user}` has the same ones.
     package static let monthsRange = 1...1_200
 
-    /// Makes a command of arguments that came in another form than a line, such as JSON, and checks them as a line's.
+    /// Makes a command from arguments in another form than a line, such as JSON, and checks them like those of a line.
     ///
     /// - Parameters:
-    ///   - positionals: in the order of the verb's syntax.
-    ///   - permissions: of the peer, which has one of the verb's.
+    ///   - positionals: the arguments in the order of the verb's syntax.
+    ///   - permissions: the permissions of the peer, which has one of the verb's.
     package static func command(
         _ verb: Verb,
         _ positionals: [String],
@@ -33,9 +33,10 @@ package enum CommandParser {
     }
 
     /// - Parameters:
-    ///   - tokens: at least one.
-    ///   - permissions: of the peer. A verb that needs others is refused before its arguments are checked.
-    ///   - namespace: of users' names; nil where users are UUIDs only.
+    ///   - tokens: the request's tokens, of which there is at least one.
+    ///   - permissions: the permissions of the peer. A verb that needs others is refused before its arguments are
+    ///     checked.
+    ///   - namespace: the namespace of users' names; nil if users are UUIDs only.
     ///   - isArray: whether the request was an array, whose elements may be any bytes.
     static func parse(
         _ tokens: RequestTokens,

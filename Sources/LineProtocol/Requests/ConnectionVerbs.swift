@@ -53,7 +53,7 @@ extension VerbDefinition {
         .anonymous
     ) { _ in .quit }
 
-    /// Permitted without a token only with `AUTH` in it.
+    /// A peer without a token is permitted only a `HELLO` with `AUTH` in it.
     static let hello = VerbDefinition(
         "HELLO [2|3] [AUTH name token] [SETNAME name]",
         "the handshake of client libraries, with a RESP version; AUTH as the verb",
@@ -69,7 +69,7 @@ extension VerbDefinition {
             version = number
         }
         let (credentials, clientName) = try helloOptions(arguments)
-        // As Redis answers, so that a library learns at once that it needs a password.
+        // Redis answers so, too: a library learns at once that it needs a password.
         guard credentials != nil || arguments.permissions.contains(.authenticated) else { throw .helloWithoutToken }
         return .hello(version: version, credentials: credentials, clientName: clientName)
     }

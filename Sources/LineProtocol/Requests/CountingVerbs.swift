@@ -32,7 +32,7 @@ extension VerbDefinition {
         )
     }
 
-    /// A day: longer than any model takes to answer.
+    /// The limits of a hold's time. A day is longer than any model takes to answer.
     private static let ttlRangeSeconds = 1...86_400
     private static let defaultTTLSeconds = 120
 

@@ -1,10 +1,10 @@
 /// A token that a peer presents, and the name that it expects the token to have.
 public struct Credentials: Sendable, Equatable {
-    /// Nil: any name.
+    /// The name that the token must have; nil for any name.
     public var name: String?
     public var token: Secret
 
-    /// - Parameter name: `default` is the same as nil, because client libraries send it where only a password is set.
+    /// - Parameter name: `default` means nil, because client libraries send it if only a password is set.
     public init(name: String?, token: Secret) {
         self.name = name == "default" ? nil : name
         self.token = token

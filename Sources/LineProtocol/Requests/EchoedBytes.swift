@@ -1,4 +1,4 @@
-/// Bytes that come back as they were received. In an array they may be any, as Redis's are.
+/// Bytes that come back as they were received. In an array they may be any bytes, as Redis's are.
 public struct EchoedBytes: Sendable, Equatable, ExpressibleByStringLiteral {
     public let bytes: [UInt8]
 
@@ -14,6 +14,6 @@ public struct EchoedBytes: Sendable, Equatable, ExpressibleByStringLiteral {
         self.init(text)
     }
 
-    /// The text, where they are one.
+    /// The bytes as text, for those that are one.
     public var text: String { String(decoding: bytes, as: UTF8.self) }
 }

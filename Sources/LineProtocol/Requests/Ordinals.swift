@@ -8,7 +8,7 @@ extension Verb {
 }
 
 extension Tier {
-    /// As `Verb.ordinal`.
+    /// The position in `allCases`, as for `Verb.ordinal`.
     @inline(__always)
     public var ordinal: Int { Int(unsafeBitCast(self, to: UInt8.self)) }
 }

@@ -6,7 +6,7 @@ struct PackedName: Equatable {
 
     static let lengthMaximum = 16
 
-    /// Nil when `bytes` cannot be a name: empty, longer than 16 bytes, or with anything but ASCII letters and `_`.
+    /// Nil if `bytes` cannot be a name: empty, longer than 16 bytes, or with anything other than ASCII letters and `_`.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty, bytes.count <= PackedName.lengthMaximum else { return nil }
         for byte in bytes {
@@ -33,7 +33,7 @@ struct PackedName: Equatable {
 extension Verb {
     private static let packedNames = allCases.map { (name: PackedName($0.rawValue), verb: $0) }
 
-    /// The verb with this name, in upper or lower case.
+    /// Finds the verb with this name, in upper or lower case.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard let name = PackedName(bytes), let entry = Verb.packedNames.first(where: { $0.name == name }) else {
             return nil
@@ -45,7 +45,7 @@ extension Verb {
 extension OptionName {
     private static let packedNames = allCases.map { (name: PackedName($0.rawValue), option: $0) }
 
-    /// The option with this name, in upper or lower case.
+    /// Finds the option with this name, in upper or lower case.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard let name = PackedName(bytes), let entry = OptionName.packedNames.first(where: { $0.name == name }) else {
             return nil

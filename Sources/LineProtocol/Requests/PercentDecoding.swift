@@ -4,16 +4,16 @@ import Usage
 /// user as these bytes in a line. Foundation's decoder drops U+FEFF at the beginning, and others replace bytes that are
 /// not UTF-8, so that two names would be one user.
 package enum PercentDecoding {
-    /// - Parameter plusIsSpace: as in forms.
+    /// - Parameter plusIsSpace: whether a plus sign means a space, as in forms.
     /// - Returns: nil if the text is malformed or not UTF-8, or if it has U+0000, which no text of PostgreSQL has.
     package static func text(_ encoded: some Sequence<UInt8>, plusIsSpace: Bool = false) -> String? {
         var bytes: [UInt8] = []
-        // The last three bytes if they were not encoded.
+        // `plain` has the last three bytes if they were not encoded.
         var plain: UInt32 = 0
         var iterator = encoded.makeIterator()
         while var byte = iterator.next() {
             plain = plain << 8 & 0xFF_FFFF | UInt32(byte)
-            // U+FFFD: HTTP libraries put it in place of bytes that are not UTF-8.
+            // HTTP libraries put U+FFFD in place of bytes that are not UTF-8.
             guard plain != 0xEF_BFBD else { return nil }
             if byte == UInt8(ascii: "%") {
                 guard let high = iterator.next().flatMap(digit), let low = iterator.next().flatMap(digit) else {
@@ -42,7 +42,7 @@ package enum PercentDecoding {
 extension UserID {
     /// Parses a user's name in a URL.
     package init?(percentEncoded text: String, in namespace: UserNamespace?) {
-        // Nearly always a UUID, which has nothing to decode.
+        // The text is nearly always a UUID, which has nothing to decode.
         guard let user = UserID(text) ?? PercentDecoding.text(text.utf8).flatMap({ UserID($0, in: namespace) }) else {
             return nil
         }

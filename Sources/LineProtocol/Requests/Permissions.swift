@@ -1,4 +1,4 @@
-/// What a token permits. `headroom.tokens` has the same words.
+/// The scopes of tokens. `headroom.tokens` has the same words.
 public enum Scope: String, CaseIterable, Sendable {
     case chat, dashboard, `operator`
 
@@ -19,15 +19,15 @@ public struct Permissions: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// Every peer has it.
+    /// A permission that every peer has.
     public static let anonymous = Permissions(rawValue: 1)
-    /// Every peer with a valid token has it.
+    /// A permission that every peer with a valid token has.
     public static let authenticated = Permissions(rawValue: 2)
     public static let chat = Permissions(rawValue: 4)
     public static let dashboard = Permissions(rawValue: 8)
     public static let `operator` = Permissions(rawValue: 16)
 
-    /// A peer's permissions where no token is required.
+    /// The permissions of a peer if no token is required.
     public static let all: Permissions = [.anonymous, .authenticated, .chat, .dashboard, .operator]
 
     /// The permissions of a token with these scopes.
@@ -44,13 +44,13 @@ extension ReplyError {
         text: "a token is required; send AUTH <token> first, headroom token create makes one"
     )
 
-    /// Client libraries look for HELLO and AUTH in it.
+    /// The text names HELLO and AUTH, because client libraries look for them.
     static let helloWithoutToken = ReplyError(
         code: .noAuth,
         text: "a token is required; send HELLO <version> AUTH default <token>, or AUTH <token> before HELLO"
     )
 
-    /// - Parameter permissions: one of which would do.
+    /// - Parameter permissions: the permissions of which the peer needs one.
     static func permissionDenied(requiring permissions: Permissions) -> ReplyError {
         let scopes = permissions.scopes.map(\.rawValue).joined(separator: " or ")
         return ReplyError(code: .forbidden, text: "this needs a token with the scope \(scopes); nothing was done")

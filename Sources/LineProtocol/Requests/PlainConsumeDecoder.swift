@@ -14,7 +14,8 @@ import Darwin
 /// Only the exact spelling matches, in upper case and with CRLF, as a line or as an array. `RequestDecoder` decodes any
 /// other spelling and reports errors.
 struct PlainConsumeDecoder {
-    /// The peer may count, and the request is within the limits. Both are checked when they change, not per request.
+    /// Whether the peer may count, and the request is within the limits. Both are checked when they change, not per
+    /// request.
     private let isEnabled: Bool
 
     init(limits: RequestLimits, permissions: Permissions) {
@@ -23,7 +24,7 @@ struct PlainConsumeDecoder {
             isPermitted && limits.tokensMaximum >= 2 && limits.bytesMaximum >= "CONSUME ".utf8.count + UserID.textLength
     }
 
-    /// - Parameter bytes: received bytes, from a request's first one on.
+    /// - Parameter bytes: received bytes, beginning with a request's first one.
     /// - Returns: the request's size and its user, or nil.
     @inline(__always)
     func decode(_ bytes: UnsafeRawBufferPointer) -> (bytes: Int, user: UserID)? {

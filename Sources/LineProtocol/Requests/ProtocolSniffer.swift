@@ -5,7 +5,7 @@ struct ProtocolSniffer {
         /// No request was received yet. The binary signature of PROXY begins with empty lines: `skippedBytes` counts
         /// them, and is nil once they cannot be the signature's.
         case beforeFirstRequest(skippedBytes: Int?)
-        /// The protocol is known.
+        /// The protocol is known. Final.
         case finished
     }
 
@@ -17,7 +17,7 @@ struct ProtocolSniffer {
         case otherProtocol(ReplyError)
     }
 
-    /// - Parameter bytes: received bytes, from a request's first one on.
+    /// - Parameter bytes: received bytes, beginning with a request's first one.
     /// - Returns: `needsMoreBytes` only within the PROXY signature, which continues after an LF. An incomplete
     ///   beginning of the others is an incomplete line, which decodes to nothing yet.
     func detect(_ bytes: UnsafeRawBufferPointer) -> Detection {
@@ -48,7 +48,7 @@ struct ProtocolSniffer {
         state = .beforeFirstRequest(skippedBytes: skippedBytes + line.count)
     }
 
-    /// The first request is decoded.
+    /// Ends the detection, because the first request is decoded.
     mutating func finish() {
         state = .finished
     }

@@ -41,7 +41,7 @@ extension VerbDefinition {
         )
     }
 
-    /// A single argument that begins with a digit is n unless it is a month, which has a hyphen.
+    /// Whether the single argument is n: it begins with a digit and is no month, which has a hyphen.
     private static func isCountAlone(_ arguments: Arguments) -> Bool {
         guard arguments.count == 1, let argument = arguments.positional(0), let first = argument.first else {
             return false

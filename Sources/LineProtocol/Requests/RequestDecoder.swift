@@ -5,7 +5,7 @@ import Usage
 public struct RequestLimits: Sendable, Equatable {
     /// The size of an inline request without its line end. An array request has the size that it would have inline.
     public var bytesMaximum: Int
-    /// The verb and its arguments, counted together.
+    /// The most tokens: the verb and its arguments, counted together.
     public var tokensMaximum: Int
 
     public init(bytesMaximum: Int = 1_024, tokensMaximum: Int = 16) {
@@ -16,25 +16,25 @@ public struct RequestLimits: Sendable, Equatable {
 
 public enum DecodedRequest: Sendable, Equatable {
     case command(Command)
-    /// Reply with the error. The requests before and after are unaffected.
+    /// The service replies with the error. The requests before and after are unaffected.
     case failure(ReplyError)
-    /// Reply with the error and close the connection. The decoder yields nothing more.
+    /// The service replies with the error and closes the connection. The decoder yields nothing more.
     case fatal(ReplyError)
 }
 
-/// Decodes requests from a stream of bytes, however the network has split it. Does no I/O.
+/// Decodes requests from a stream of bytes, however the network has split it. It does no I/O.
 ///
 /// Memory is bounded: a request over the limits is an error before all of it is received, so the buffer never holds
 /// more than the limits and the framing.
 public struct RequestDecoder {
     private enum State {
-        /// Between two requests. Can transition to: inline, array, closed.
+        /// The decoder is between two requests. Can transition to: inline, array, closed.
         case idle
-        /// Within a line. Can transition to: idle, closed.
+        /// The decoder is within a line. Can transition to: idle, closed.
         case inline(InlineFrameDecoder)
-        /// Within an array. Can transition to: idle, closed.
+        /// The decoder is within an array. Can transition to: idle, closed.
         case array(ArrayFrameDecoder)
-        /// Final: after a fatal error received bytes are dropped.
+        /// A fatal error was found; received bytes are dropped. Final.
         case closed
     }
 
@@ -44,14 +44,14 @@ public struct RequestDecoder {
     private var plainConsumeDecoder: PlainConsumeDecoder
     private var state = State.idle
     private var sniffer = ProtocolSniffer()
-    /// Whether the last request that `next` has returned was an array, the form of Redis clients. Not set by a plain
-    /// CONSUME, because its reply is the same in both forms.
+    /// Whether the last request that `next` has returned was an array, the form of Redis clients. A plain CONSUME does
+    /// not set it, because its reply is the same in both forms.
     public private(set) var wasArray = false
-    /// The ranges of the tokens found so far, counted from the request's first byte. Reused for each request, so that
-    /// decoding allocates nothing.
+    /// The ranges of the tokens found so far, counted from the request's first byte. They are reused for each request,
+    /// so that decoding allocates nothing.
     private var tokens: [Range<Int>] = []
 
-    /// - Parameter namespace: of users' names; nil where users are UUIDs only.
+    /// - Parameter namespace: the namespace of users' names; nil if users are UUIDs only.
     public init(limits: RequestLimits = .init(), namespace: UserNamespace? = nil) {
         self.limits = limits
         self.namespace = namespace
@@ -68,8 +68,8 @@ public struct RequestDecoder {
 
     /// Removes the next complete request from the buffer, and the empty lines before it.
     ///
-    /// - Parameter buffer: what the last call has left in it, followed by newly received bytes.
-    /// - Returns: nil when more bytes are needed.
+    /// - Parameter buffer: the bytes that the last call has left in it, followed by newly received ones.
+    /// - Returns: nil if more bytes are needed.
     public mutating func next(_ buffer: inout ByteBuffer) -> DecodedRequest? {
         while buffer.readableBytes > 0 {
             let (bytes, request) = buffer.withUnsafeReadableBytes { decode($0) }
@@ -80,10 +80,10 @@ public struct RequestDecoder {
         return nil
     }
 
-    /// Decodes one request or one empty line; returns its size, which is 0 when more bytes are needed.
+    /// Decodes one request or one empty line and returns its size, which is 0 if more bytes are needed.
     private mutating func decode(_ bytes: UnsafeRawBufferPointer) -> (bytes: Int, request: DecodedRequest?) {
         guard let first = bytes.first else { return (0, nil) }
-        // Before the sniffer, because no other protocol begins like this.
+        // This comes before the sniffer, because no other protocol begins with the same bytes.
         if case .idle = state, let (count, user) = plainConsumeDecoder.decode(bytes) {
             sniffer.finish()
             return (count, .command(.consume(user: user, messages: 1)))

@@ -15,10 +15,10 @@ enum FrameDecoderStep {
 /// The request's size is the line without its end. The limit also applies to an incomplete line, so that an endless
 /// line fails as soon as it is one byte too long, however the network has split it.
 struct InlineFrameDecoder {
-    /// How many bytes from the request's start have been searched for an LF.
+    /// The number of bytes from the request's start that have been searched for an LF.
     private var scannedBytes = 0
 
-    /// - Parameter bytes: received bytes, from the request's first one on.
+    /// - Parameter bytes: received bytes, beginning with a request's first one.
     mutating func step(
         _ bytes: UnsafeRawBufferPointer,
         _ limits: RequestLimits,
@@ -41,7 +41,7 @@ struct InlineFrameDecoder {
         return tokens.isEmpty ? .empty(bytes: lineFeed + 1) : .request(bytes: lineFeed + 1)
     }
 
-    /// Splits at runs of spaces and tabs.
+    /// Splits the line at runs of spaces and tabs.
     private static func split(_ line: UnsafeRawBufferPointer, _ tokens: inout [Range<Int>]) {
         var start = 0
         for position in 0..<line.count {
@@ -60,17 +60,17 @@ struct InlineFrameDecoder {
 /// Each element is decoded once. A wrong byte fails as soon as it is received, a length once its line is complete, so
 /// the result does not depend on how the network has split the request.
 struct ArrayFrameDecoder {
-    /// How many bytes from the request's start are decoded.
+    /// The number of bytes from the request's start that are decoded.
     private var decodedBytes = 0
-    /// Nil until the first line is complete.
+    /// The number of elements; nil until the first line is complete.
     private var elements: Int?
     private var sizeBytes = 0
 
-    /// Redis's own limits.
+    /// The limits, which are Redis's own.
     private static let elementsMaximum = 1_048_576
     private static let elementBytesMaximum = 512 * 1_024 * 1_024
 
-    /// - Parameter bytes: received bytes, from the request's first one on, which is `*`.
+    /// - Parameter bytes: received bytes, beginning with a request's first one, which is `*`.
     mutating func step(
         _ bytes: UnsafeRawBufferPointer,
         _ limits: RequestLimits,
@@ -94,7 +94,7 @@ struct ArrayFrameDecoder {
         return .request(bytes: decodedBytes)
     }
 
-    /// Returns nil when the element is complete.
+    /// Decodes one element, and returns nil if it is complete.
     private mutating func decodeElement(
         _ bytes: UnsafeRawBufferPointer,
         _ limits: RequestLimits,

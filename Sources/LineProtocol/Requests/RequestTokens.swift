@@ -9,7 +9,7 @@ struct RequestTokens {
         UnsafeRawBufferPointer(rebasing: bytes[ranges[index]])
     }
 
-    /// The first error in any token.
+    /// The first error in any token, or nil.
     var textError: TextError? {
         for index in 0..<count {
             if let error = self[index].textError { return error }
@@ -19,8 +19,8 @@ struct RequestTokens {
 }
 
 extension UnsafeRawBufferPointer {
-    /// A number in the protocol's form: ASCII decimal digits without a sign or a leading zero. Nil for anything else,
-    /// and for numbers that do not fit an `Int`.
+    /// The bytes as a number in the protocol's form: ASCII decimal digits without a sign or a leading zero. It is nil
+    /// for anything else, and for numbers that do not fit an `Int`.
     var plainNumber: Int? {
         guard let first, first != UInt8(ascii: "0") || count == 1 else { return nil }
         var number = 0

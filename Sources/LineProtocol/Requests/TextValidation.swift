@@ -20,8 +20,9 @@ extension UnsafeRawBufferPointer {
         isPrintableASCII ? nil : firstTextError
     }
 
-    /// Accepts the well-formed UTF-8 of the Unicode Standard's table 3-7. The table excludes overlong forms, surrogates
-    /// and code points beyond U+10FFFF, which would give one text two spellings, or none.
+    /// The first error in a token, or nil. Well-formed UTF-8 is that of the Unicode Standard's table 3-7, which
+    /// excludes overlong forms, surrogates and code points beyond U+10FFFF, which would give one text two spellings, or
+    /// none.
     private var firstTextError: TextError? {
         var index = 0
         while index < count {

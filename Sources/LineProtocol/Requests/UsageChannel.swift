@@ -13,7 +13,8 @@ public struct UsageChannel: Hashable, Sendable {
         name = "\(UsageChannel.prefix)\(user)"
     }
 
-    /// Nil unless `name` is a channel's name. The user may be in upper or lower case, or named in the namespace.
+    /// Parses a channel's name; nil for any other text. The user may be in upper or lower case, or named in the
+    /// namespace.
     public init?(_ name: String, in namespace: UserNamespace? = nil) {
         guard name.hasPrefix(UsageChannel.prefix),
             let user = UserID(String(name.dropFirst(UsageChannel.prefix.count)), in: namespace)

@@ -1,14 +1,14 @@
 /// Everything about one verb but what the service does for it: the parser, `HELP`, the permissions,
 /// docs/reference/verbs.md and the fuzzers' dictionary follow from it.
 ///
-/// A class, because a parser that copied a struct of strings and arrays would count references for each of them.
+/// It is a class, because a parser that copied a struct of strings and arrays would count references for each of them.
 final class VerbDefinition: Sendable {
     enum ArgumentForm {
-        /// Those of the syntax: positional ones, then options (`name=value`).
+        /// The arguments of the syntax: positional ones, then options (`name=value`).
         case syntax
-        /// As many as in the syntax. An equals sign does not make an option.
+        /// As many arguments as in the syntax, in which an equals sign does not make an option.
         case freeText
-        /// As `freeText`; in an array the arguments may be any bytes.
+        /// As many arguments as for `freeText`, which in an array may be any bytes.
         case bytes
         /// Any number of words.
         case any
@@ -20,7 +20,7 @@ final class VerbDefinition: Sendable {
     let arguments: ArgumentForm
     /// The arguments of the syntax, in its order.
     let syntaxArguments: [SyntaxArgument]
-    /// How many positional arguments the syntax has.
+    /// The number of positional arguments in the syntax.
     let positionals: ClosedRange<Int>
     /// Whether there may be any number of the last positional argument.
     var repeats: Bool { positionals.upperBound == .max }
@@ -28,14 +28,14 @@ final class VerbDefinition: Sendable {
     let options: [OptionName]
     /// Whether the answer has sentences, whose language and time zone the request may name.
     let hasSentences: Bool
-    /// Makes a command of arguments whose number and options are checked already.
+    /// Makes a command from arguments whose number and options are checked already.
     let parse: @Sendable (Arguments) throws(ReplyError) -> Command
 
     /// - Parameters:
     ///   - syntax: the verb and its arguments, separated by spaces: `<…>` is required, `[…]` is optional, `name=` is an
     ///     option, and `...` repeats.
     ///   - summary: what the verb does, in half a sentence.
-    ///   - permissions: a peer needs one of them.
+    ///   - permissions: the permissions of which a peer needs one.
     init(
         _ syntax: String,
         _ summary: String,
@@ -60,7 +60,7 @@ final class VerbDefinition: Sendable {
 /// An argument in the syntax of a verb.
 package struct SyntaxArgument: Sendable {
     package let name: String
-    /// Nil: it is positional.
+    /// The option; nil if the argument is positional.
     package let option: OptionName?
     package let isRequired: Bool
 
@@ -80,7 +80,7 @@ package enum OptionName: String, CaseIterable {
     case anchor, key, ttl, reason, lang, tz
 }
 
-/// Names of options as bits, so that asking for one that was not given costs no search.
+/// Names of options as bits, so that a look-up of one that was not given costs no search.
 struct OptionNames: OptionSet {
     let rawValue: UInt16
 
