@@ -1,5 +1,5 @@
--- Counts the subscriptions that have access because the event of their renewal is awaited, 100,000 at most. $1 text: the
--- setting renewal-leeway as an interval.
+-- Counts the subscriptions that have access because the event of their renewal is awaited, 100,000 at most. $1 text:
+-- the setting renewal-leeway as an interval.
 select count(*) as awaited
 from (
     select subscription.user_id

@@ -18,6 +18,3 @@ comment on column headroom.subscriptions.renews is
 
 -- For the number of renewals that are awaited.
 create index subscriptions_expires_at on headroom.subscriptions (expires_at) where expires_at is not null;
-
--- A period that was paid.
-create type headroom.period as (begins_at timestamptz, resets_at timestamptz);

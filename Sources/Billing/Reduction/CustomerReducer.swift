@@ -283,6 +283,7 @@ extension BillingEffect {
     /// A refund or its reversal, also of a one-time purchase.
     fileprivate var isRefund: Bool { kind == .revoked || kind == .reinstated }
 
-    /// A refund of something that was bought once. Headroom may know nothing of it, because the shop sells other things.
+    /// A refund of something that was bought once. Headroom may know nothing of it, because the shop sells other
+    /// things.
     var isRefundOfSale: Bool { kind == .revoked && quantity != nil }
 }

@@ -122,20 +122,23 @@ begin
             coalesce(judged.ends_at, 'infinity') desc, judged.transaction_id desc
     ),
     paid as (
-        select
-            chosen.*,
-            case when chosen.period_started_at is not null then headroom.paid_period(
+        select chosen.*, period.begins_at as paid_from, period.resets_at as paid_reset
+        from chosen
+        left join lateral (
+            select one.* from headroom.paid_period(
                 chosen.cycle, chosen.period_started_at, chosen.period_ends_at, chosen.period_day, chosen.paid_until,
                 chosen.counts_at
-            ) end as paid
-        from chosen
+            ) as one
+            where chosen.period_started_at is not null
+            offset 0
+        ) as period on true
         order by chosen.ordinal
     ),
     clocked as (
         select
             paid.*,
             coalesce(
-                ((paid.paid).begins_at at time zone 'UTC')::date,
+                (paid.paid_from at time zone 'UTC')::date,
                 headroom.period_day(paid.cycle, paid.counts_at, paid.anchor_day, paid.time_zone)
             ) as clock_day
         from paid
@@ -151,7 +154,7 @@ begin
                     and usage.billing_period >= headroom.period_label(clocked.cycle, clocked.clock_day)
                     and (
                         usage.billing_period <> headroom.period_label(clocked.cycle, clocked.clock_day)
-                        or usage.started_at <> (clocked.paid).begins_at
+                        or usage.started_at <> clocked.paid_from
                     )
                     and headroom.label_cycle(usage.billing_period) = clocked.cycle
                 limit 1
@@ -163,7 +166,7 @@ begin
         select
             compared.*,
             case
-                when compared.has_other_rows and (compared.paid).begins_at is null
+                when compared.has_other_rows and compared.paid_from is null
                     then headroom.open_day(compared.user_id, compared.cycle, compared.clock_day, p_at)
                 else compared.clock_day
             end as day
@@ -174,12 +177,12 @@ begin
         select
             opened.*,
             coalesce(
-                (opened.paid).begins_at,
+                opened.paid_from,
                 headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone)
             ) as begins_at,
             -- Of a renewal that is awaited, it is over already.
             greatest(
-                coalesce((opened.paid).resets_at, headroom.period_start(
+                coalesce(opened.paid_reset, headroom.period_start(
                     opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day,
                     opened.time_zone
                 )),
@@ -193,7 +196,7 @@ begin
         bounded.denial_reason,
         case
             when bounded.has_other_rows then headroom.row_label(
-                bounded.user_id, bounded.cycle, bounded.label, (bounded.paid).begins_at, (bounded.paid).resets_at
+                bounded.user_id, bounded.cycle, bounded.label, bounded.paid_from, bounded.paid_reset
             )
             else coalesce(bounded.label, bounded.plan)
         end,
