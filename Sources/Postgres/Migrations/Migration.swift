@@ -94,7 +94,7 @@ public struct SchemaOwner: Sendable {
     /// The statement that takes the rights back.
     public var resign: String
     /// A query of the objects whose present state must be the installed one: name, and facts as JSON
-    /// (`InstalledObjects`).
+    /// (`MigrationRecord.alteredObjects`).
     public var installedObjects: String
     /// A query of the names of roles that lack the rights that the files grant to them.
     public var newRoles: String
