@@ -2,7 +2,7 @@
 -- end of the transaction. No other session sees this membership. A superuser needs none.
 do $$
 begin
-    -- Without roles, roles.sql comes first.
+    -- Without roles, roles.sql comes first and becomes the owner itself.
     if to_regrole('headroom_owner') is null or pg_has_role(current_user, 'headroom_owner', 'USAGE') then
         return;
     end if;

@@ -1,14 +1,14 @@
--- Finds what makes an existing message_usage table unfit, as far as the catalog shows it. Executed before the tables
--- until 0001_adopted_table.sql is applied. It only reads. 0001_adopted_table.sql checks the rows and reports all
--- findings together. This file reports them itself if the table's own code must not be executed, or if no row could be
--- written.
+-- Finds what makes an existing message_usage table unfit, as far as the catalog shows it. It is executed before the
+-- tables until 0001_adopted_table.sql is applied, and only reads. 0001_adopted_table.sql checks the rows and reports
+-- all findings together. This file reports them itself if the table's own code must not be executed, or if no row could
+-- be written.
 do $$
 declare
     v_table constant oid := (
         select oid from pg_class where relnamespace = 'public'::regnamespace and relname = 'message_usage'
     );
     v_is_superuser constant boolean := (select rolsuper from pg_roles where rolname = current_user);
-    -- The five columns that clients read, their types, and the types that are converted.
+    -- These are the five columns that clients read, their types, and the types that are converted.
     v_names constant text[] := '{user_id,billing_period,message_count,limit,updated_at}';
     v_types constant regtype[] := '{uuid,text,integer,integer,timestamptz}';
     v_converted constant text[] := array[

@@ -1,13 +1,13 @@
--- What differs where Citus distributes the rows of users. Applied after rights.sql, whenever anything was applied; does
--- nothing on one machine.
+-- Changes what differs if Citus distributes the rows of users. It is applied after rights.sql, whenever anything was
+-- applied, and does nothing on one machine.
 do $$
 begin
     if not headroom.is_distributed() then
         return;
     end if;
-    -- The shards of message_usage are created with the rights of its owner, also when they move.
+    -- The shards of message_usage are created with the rights of its owner, even when they move.
     grant create on schema public to headroom_owner;
-    -- Citus plans a query for the machine of its bucket only with the bucket's value.
+    -- Citus plans a query for the machine of its bucket only if it knows the bucket's value.
     alter function headroom.entitlements(smallint, uuid[], timestamptz, text) reset plan_cache_mode;
     -- Citus refuses a transaction in which two roles write copies of reference tables.
     alter function headroom.increment_revision() security invoker;
@@ -24,7 +24,7 @@ begin
     ) then
         create policy headroom_dashboard on public.message_usage for select to headroom_dashboard using (true);
     end if;
-    -- Citus cannot plan a function beside the rows of many users. So the view has no rows for end users. Its definition
+    -- Citus cannot plan a function beside the rows of many users, so the view has no rows for end users. Its definition
     -- is in functions/: the build would refuse a second one on one line.
     create or replace
     view public.monthly_usage as select usage.* from headroom.monthly_usage as usage;

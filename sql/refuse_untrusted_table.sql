@@ -1,6 +1,6 @@
--- Refuses to go on as a superuser if an adopted message_usage belongs to a role that is none: the triggers, defaults
--- and constraints of its owner would run in this session, and could set its role back. The first migration checks more:
--- check_adopted_table.sql.
+-- Refuses to go on as a superuser if an adopted message_usage belongs to a role that is not one: the triggers, defaults
+-- and constraints of its owner would run in this session, and could set its role back. The first migration checks more,
+-- by check_adopted_table.sql.
 do $$
 declare
     v_owner text;

@@ -1,4 +1,4 @@
--- Ends the membership that become_owner.sql has granted. Executed at the end of each migration's transaction.
+-- Ends the membership that become_owner.sql has granted. It is executed at the end of each migration's transaction.
 do $$
 begin
     if current_setting('headroom.is_member_for_now', true) = 'yes' then

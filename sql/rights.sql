@@ -1,8 +1,9 @@
--- Owners, and rights that concern all objects. Applied before rights_on_message_usage.sql, if anything was applied.
+-- Sets owners, and rights that concern all objects. It is applied before rights_on_message_usage.sql, if anything was
+-- applied.
 --
 -- The file of a table, view or function grants the other rights on it.
 
--- Owners: all objects of the schema belong to headroom_owner, and the views in public. The file of each function in
+-- All objects of the schema belong to headroom_owner, and so do the views in public. The file of each function in
 -- public names its owner, because applications have functions there, too. An adopted message_usage keeps its owner.
 do $$
 declare
@@ -30,7 +31,7 @@ begin
         select format('routine %s', oid::regprocedure) from pg_proc
         where pronamespace = 'headroom'::regnamespace and proowner <> v_owner
         union all
-        -- Types other than those of rows and arrays.
+        -- These are the types other than those of rows and arrays.
         select format('type %s', type.oid::regtype)
         from pg_type as type left join pg_class as class on class.oid = type.typrelid
         where type.typnamespace = 'headroom'::regnamespace and type.typowner <> v_owner and type.typcategory <> 'A'
@@ -40,7 +41,7 @@ begin
     end loop;
 end
 $$;
--- Granted by grant_create.sql; distributed.sql grants it again where shards need it.
+-- grant_create.sql has granted this right; distributed.sql grants it again if shards need it.
 revoke create on schema public from headroom_owner;
 
 do $$
@@ -51,7 +52,7 @@ declare
     );
     v_views constant text :=
         'public.current_usage, public.monthly_usage, public.billing_period_report, public.audit_trail';
-    -- End users read monthly_usage too. They have no USAGE on the schema, so they cannot call its functions by name.
+    -- End users read monthly_usage, too. They have no USAGE on the schema, so they cannot call its functions by name.
     v_called_for_users constant text := headroom.called_functions('{public.monthly_usage}');
     v_role text;
     v_type regtype;
@@ -69,7 +70,7 @@ begin
         execute format('revoke all on all sequences in schema headroom from %s', v_role);
         execute format('revoke all on all functions in schema headroom from %s', v_role);
     end loop;
-    -- PUBLIC has USAGE on every new type, also on row types. An array type follows its element type.
+    -- PUBLIC has USAGE on every new type, including row types. An array type follows its element type.
     for v_type in
         select oid::regtype from pg_type
         where typnamespace = 'headroom'::regnamespace and typcategory <> 'A'

@@ -1,5 +1,5 @@
--- Row level security and rights of message_usage. Applied last, if anything was applied. What locks the table is done
--- only where it is missing.
+-- Sets row level security and rights of message_usage. It is applied last, if anything was applied. Statements that
+-- lock the table are executed only if their effect is missing.
 
 -- Policies
 -- ---------------------------------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ begin
             if v_policy.name = 'headroom_user' then
                 perform headroom.create_user_policy();
             elsif v_policy.name = 'headroom_open_period' then
-                -- Of their own rows, users see that of the open period alone, also where a policy of the application
+                -- Users see only the row of the open period among their own rows, even if a policy of the application
                 -- shows them all. The functions are called once per statement.
                 execute format(
                     'create policy headroom_open_period on %s as restrictive for select to %s using ('
@@ -57,8 +57,9 @@ do $$
 declare
     v_right record;
 begin
-    -- Row level security restricts none of these: TRUNCATE is not recorded, a trigger runs in the role that counts, and
-    -- whoever may change some row may lock the table. PostgREST's roles keep what a policy lets them use.
+    -- Row level security restricts none of these rights: TRUNCATE is not recorded, a trigger runs in the role that
+    -- counts, and a role that may change some row may lock the table. PostgREST's roles keep the rights that a policy
+    -- lets them use.
     for v_right in
         select grants.privilege_type as name, coalesce(quote_ident(role.rolname), 'public') as grantee
         from pg_class as class

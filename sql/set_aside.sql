@@ -1,6 +1,6 @@
 -- Moves existing objects with the names of Headroom's functions and views out of the way, before these are created. The
--- first time it moves all such objects, later those with a foreign owner, because `create or replace` would keep the
--- owner.
+-- first time it moves all such objects, and later those with a foreign owner, because `create or replace` would keep
+-- the owner.
 --
 -- An application that counted messages before Headroom probably has its own increment_and_check_usage. Its callers now
 -- call Headroom's function of the same name. The old one is moved to the schema headroom_set_aside instead of being

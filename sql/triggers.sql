@@ -1,12 +1,12 @@
--- Triggers. Applied after the functions that they call, and only if this file has changed: creating a trigger blocks
--- writes to its table until the transaction ends. A migration drops triggers that are no longer needed. Execute it in
--- one transaction (psql -1).
+-- Creates the triggers. It is applied after the functions that they call, and only if this file has changed: creating a
+-- trigger blocks writes to its table until the transaction ends. A migration drops triggers that are no longer needed.
+-- Execute it in one transaction (psql -1).
 
--- Prevents a deadlock: a batch that locks both tables locks rows of this one first, so it either ends before this or
--- waits here. The fast path never locks this table.
+-- This lock prevents a deadlock: a batch that locks both tables locks rows of this one first, so it either ends before
+-- this or waits here. The fast path never locks this table.
 lock table headroom.subscribers in exclusive mode;
 
--- No function of Headroom writes plans, so every change is recorded. Mappings of products are recorded too, also those
+-- No function of Headroom writes plans, so every change is recorded. Mappings of products are recorded, too, even those
 -- by map_product: they change what buyers may send.
 create or replace trigger record_manual_change after insert or update or delete on headroom.plans
     for each row execute function headroom.record_manual_change();
@@ -16,7 +16,7 @@ create or replace trigger check_plan_name before insert or update of plan on hea
     for each row when (new.plan = 'window') execute function headroom.check_plan_name();
 create or replace trigger increment_plan_revision after insert or update or delete on headroom.plans
     for each statement execute function headroom.increment_revision();
--- A trigger of its own, because Citus does not fire one for TRUNCATE on each machine.
+-- This trigger is separate, because Citus does not fire one for TRUNCATE on each machine.
 create or replace trigger increment_truncated_plan_revision after truncate on headroom.plans
     for each statement execute function headroom.increment_revision();
 create or replace trigger lock_subscribers before update of plan on headroom.plans
@@ -30,7 +30,7 @@ create or replace trigger record_manual_change after insert or update or delete 
 create or replace trigger record_manual_change after insert or update or delete on headroom.store_entitlements
     for each row execute function headroom.record_manual_change();
 
--- Headroom's own writes, by headroom migrate, are those of headroom_owner.
+-- Headroom's own writes, by headroom migrate, are those of headroom_owner, and are not recorded.
 create or replace trigger check_word before insert or update on headroom.words
     for each row execute function headroom.check_word();
 create or replace trigger keep_english before delete on headroom.words
@@ -50,8 +50,8 @@ create or replace trigger notify_tokens_changed
     after insert or delete or update of name, scopes, digest, expires_at, revoked_at
     on headroom.tokens for each statement execute function headroom.notify_tokens_changed();
 
--- Functions of headroom_owner record their own changes. A counted message only pays for the first comparison. A change
--- by a trigger of somebody else is made in that role, and recorded.
+-- Functions of headroom_owner record their own changes. A counted message costs only the first comparison. A change by
+-- another owner's trigger is made in that role, and recorded.
 create or replace trigger record_manual_change after insert or update or delete on headroom.subscribers
     for each row when (current_user <> 'headroom_service' and current_user <> 'headroom_owner')
     execute function headroom.record_manual_change();
@@ -69,12 +69,12 @@ create or replace trigger record_manual_change after insert or update or delete 
     execute function headroom.record_manual_change();
 create or replace trigger end_holds after delete on public.message_usage
     for each row when (old.held > 0) execute function headroom.end_holds();
--- AFTER, because a BEFORE trigger would lock each row first, with a WAL record per message.
+-- This is an AFTER trigger, because a BEFORE trigger would lock each row first, with a WAL record per message.
 create or replace trigger start_new_generation after update of message_count on public.message_usage
     for each row when (new.message_count < old.message_count and new.released = old.released)
     execute function headroom.start_new_generation();
--- The fast path updates none of these columns, so it never fires this trigger. Not a comparison of rows, which a dump
--- would write otherwise.
+-- The fast path updates none of these columns, so it never fires this trigger. The condition does not compare whole
+-- rows, because a dump would write that in another form.
 create or replace trigger advance_entitlement_version
     after update of
         "limit", plan, state, started_at, resets_at, expires_at, previous_plan, renews, plan_revision,
@@ -102,7 +102,7 @@ create or replace trigger bucket_is_of_the_user after insert or update of bucket
     for each row when (new.bucket <> headroom.bucket_of(new.user_id)) execute function headroom.refuse_bucket();
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on headroom.subscriptions
     for each row when (new.bucket <> headroom.bucket_of(new.user_id)) execute function headroom.refuse_bucket();
--- Without a condition: its call of bucket_of would need a right that applications do not have.
+-- This one has no condition, because its call of bucket_of would need a right that applications do not have.
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on public.message_usage
     for each row execute function headroom.refuse_bucket();
 create or replace trigger bucket_is_of_the_user after insert or update of bucket, user_id on headroom.message_keys

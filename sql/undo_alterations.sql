@@ -1,6 +1,6 @@
--- If objects differ from what was installed: revokes all rights on functions and the schema from all but their owner,
--- before the files grant them again, and drops triggers on tables of schema headroom whose functions are not in it,
--- before a row is written.
+-- Undoes alterations if objects differ from what was installed. It revokes all rights on functions and the schema from
+-- all but their owner, before the files grant them again, and drops triggers on tables of schema headroom whose
+-- functions are not in it, before a row is written.
 do $$
 declare
     v_statement text;
