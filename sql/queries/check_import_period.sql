@@ -1,4 +1,4 @@
--- Whether counts may be imported into a period: one that has begun somewhere, or the only one of a plan that never
+-- Returns whether counts may be imported into a period: it has begun somewhere, or is the only one of a plan that never
 -- resets. $1 text: period.
 select
     headroom.label_day($1) <= (headroom.now() at time zone 'UTC' + interval '14 hours')::date

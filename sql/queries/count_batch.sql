@@ -3,5 +3,5 @@ select counted.*
 from headroom.count_batch(
     $1::smallint, $2, $3::bigint, $4::uuid[], $5::text[], $6::integer[], $7::bigint[], $8::bigint[], $9::integer
 ) as counted
--- Always true. Without it, Citus plans the call again each time.
+-- This is always true. Without it, Citus plans the call again each time.
 where $2 is not null;

@@ -4,5 +4,5 @@ from headroom.count_keyed_batch(
     $1::smallint, $2, $3::bigint, $4::uuid[], $5::text[], $6::integer[], $7::bigint[], $8::bigint[], $9::text[],
     $10::text[], $11::integer[], $12::bigint[], $13::integer[], $14::integer
 ) as counted
--- Always true. Without it, Citus plans the call again each time.
+-- This is always true. Without it, Citus plans the call again each time.
 where $2 is not null;

@@ -1,5 +1,5 @@
 -- Ends the sessions of the service and of programs with its rights, which then open others with the present settings of
--- the database. What a session was executing is rolled back, or found to be committed by its receipt.
+-- the database. A statement that a session was executing is rolled back, or found to be committed by its receipt.
 select count(pg_terminate_backend(activity.pid))::integer as ended
 from pg_stat_activity as activity
 join pg_roles as login on login.rolname = activity.usename

@@ -1,6 +1,6 @@
--- Imports rows of a file, or with $5 only judges them. Parameters: headroom.import_batch. $1 bytea: SHA-256 of the
--- file. $2 boolean: whether counts are added. $3 bigint, $4 bigint: the rows that were done before, and are after it.
--- $6 to $16: the rows.
+-- Imports rows of a file, or only judges them if $5 is true. Parameters: headroom.import_batch. $1 bytea: SHA-256 of
+-- the file. $2 boolean: whether counts are added. $3 bigint, $4 bigint: the numbers of rows that were done before, and
+-- are after it. $6 to $16: the rows.
 select done.ordinal, done.outcome, done.keeps_plan
 from headroom.import_batch(
     $1::bytea, $2::boolean, $3::bigint, $4::bigint, array(

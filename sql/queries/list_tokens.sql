@@ -1,4 +1,4 @@
--- Lists all tokens, also revoked and expired ones, without digests, newest first. An invalid instant is null.
+-- Lists all tokens, even revoked and expired ones, without digests, newest first. An invalid instant is null.
 select
     tokens.id, tokens.name, pg_catalog.array_to_string(tokens.scopes, ' ') as scopes,
     case when headroom.is_instant(tokens.created_at) then tokens.created_at end as created_at,

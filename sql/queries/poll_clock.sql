@@ -1,5 +1,5 @@
--- Starts a poll for changes: the database's clock, the revisions of plans and words, and the present snapshot. If the
--- snapshot is that of the previous poll, nothing has changed.
+-- Begins a poll for changes. It returns the database's clock, the revisions of plans and words, and the present
+-- snapshot. If the snapshot is that of the previous poll, nothing has changed.
 select
     headroom.now() as observed_at,
     (select revised.revision from headroom.plan_revision as revised) as plan_revision,

@@ -1,4 +1,5 @@
--- Prepares this server to be a node of a distributed database: the extension, and the settings of the database.
+-- Prepares this server to be a node of a distributed database: creates the extension, and sets the settings of the
+-- database.
 do $$
 declare
     v_setting text;
@@ -12,7 +13,7 @@ begin
         'citus.allow_nested_distributed_execution'
     ] loop
         execute format('alter database %I set %s = on', current_database(), v_setting);
-        -- That is for later sessions.
+        -- The setting of the database is for later sessions; this one is for the present session.
         perform set_config(v_setting, 'on', false);
     end loop;
 end

@@ -1,4 +1,4 @@
--- Reads the newest $2 entries of user $1 in the audit trail, oldest first. By time, because in a
+-- Reads the newest $2 entries of user $1 in the audit trail, oldest first. They are ordered by time, because in a
 -- distributed database each server has numbers of its own.
 select newest.at, newest.action, newest.detail, newest.actor, newest.reason
 from (

@@ -5,7 +5,7 @@ from (
     select subscription.user_id
     from headroom.subscriptions as subscription
     join headroom.plans as plans on plans.plan = subscription.plan
-    -- The condition of an index. The function has it, too.
+    -- This is the condition of an index. The function has it, too.
     where subscription.expires_at between headroom.now() - $1::text::interval and headroom.now()
         and headroom.is_renewal_awaited(
             headroom.now(), subscription.original_transaction_id, plans.cycle, subscription.expires_at,

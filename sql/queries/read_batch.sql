@@ -1,6 +1,6 @@
 -- Reads the usage snapshot of each user of a bucket: headroom.read_batch. $5 boolean: whether to read also renews_at,
--- next_plan, price, currency and manage. They come from the subscription of a store. Only USAGE needs them, and a
--- longer usage row would make counting slower.
+-- next_plan, price, currency and manage. They come from the subscription of a store, because only USAGE needs them, and
+-- a longer usage row would make counting slower.
 select
     read.ordinal, read.is_stale, (read.snapshot).*, -- noqa: AL03
     details.renews_at, details.next_plan, details.price, details.currency,

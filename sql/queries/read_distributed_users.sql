@@ -1,4 +1,4 @@
--- As read_subscribed_users, in a distributed database.
+-- Reads users as read_subscribed_users does, in a distributed database.
 select
     subscribed.ordinal, (subscribed.snapshot).*, subscribed.changes_at, -- noqa: AL03
     subscribed.renews_at, subscribed.next_plan, subscribed.price, subscribed.currency, subscribed.manage,

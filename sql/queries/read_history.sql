@@ -1,7 +1,7 @@
 -- Reads a user's periods, newest first. $1 uuid: user. $2 integer: periods at most.
 --
--- Ordered by the end of each period, so that a trial comes before the paid month in which it ended. A row that only
--- older clients wrote has no end; that of its label in UTC counts.
+-- They are ordered by the end of each period, so that a trial comes before the paid month in which it ended. A row that
+-- only older clients wrote has no end, so the end of its label in UTC counts.
 select usage.billing_period, usage.used as message_count, usage."limit", usage.tier
 from headroom.usage_rows as usage
 where usage.bucket = headroom.bucket_of($1) and usage.user_id = $1

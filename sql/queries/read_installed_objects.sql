@@ -1,6 +1,6 @@
--- Lists Headroom's functions, views, tables, triggers and policies, with what must stay as `headroom migrate` has
--- installed it. facts: a JSON object of texts, and an array of rights. "definition" is a checksum of PostgreSQL's own
--- text, which begins with the server's major version, because another version may write it differently.
+-- Lists Headroom's functions, views, tables, triggers and policies, with the facts that must stay as `headroom migrate`
+-- has installed them. facts: a JSON object of texts, and an array of rights. "definition" is a checksum of PostgreSQL's
+-- own text, which begins with the server's major version, because another version may write it differently.
 with objects as (
     select
         format('function %s', oid::regprocedure) as object,

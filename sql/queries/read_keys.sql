@@ -1,5 +1,5 @@
 -- Reads those of the named keys that were used before. $1 smallint: bucket. $2 uuid[]: users of this bucket. $3 text[]:
--- a key of each, or null. ordinal: the position in these arrays.
+-- a key of each user, or null. ordinal: the position in these arrays.
 --
 -- LIMIT keeps this from becoming a join, which would read all keys if the table was small when it was last analyzed.
 select

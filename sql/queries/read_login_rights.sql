@@ -1,6 +1,7 @@
--- Reads what the login may do: migrate, if it has the rights of the schema's owner, may give them to itself, or there
--- is no schema yet; and act as the service's role. $1 text: the service's role. Since PostgreSQL 16, a member of a role
--- may be forbidden to act as it, and only who administers a role may grant it.
+-- Reads what the login may do. It may migrate if it has the rights of the schema's owner, may give them to itself, or
+-- there is no schema yet; it may serve if it may act as the service's role. $1 text: the service's role. Since
+-- PostgreSQL 16, a member of a role may be forbidden to act as it, and only a login that administers a role may grant
+-- it.
 select
     current_user::text as login,
     namespace.owner::text,

@@ -1,4 +1,5 @@
--- Of the servers $1:$2 and $3:$4, those that are no primary of a node any more, or that the coordinator does not reach.
+-- Returns those of the servers $1:$2 and $3:$4 that are no primary of a node any more, or that the coordinator does not
+-- reach.
 select format('%s:%s', server.host, server.port)
 from (values ($1::text, $2::integer), ($3::text, $4::integer)) as server (host, port)
 where

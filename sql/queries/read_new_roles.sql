@@ -7,6 +7,6 @@ join (
         ('authenticated', 'public.increment_and_check_usage(uuid, integer)'),
         ('service_role', 'public.reset_usage(uuid, text)')
 ) as rights (role, function) on rights.role = role.rolname
--- Null before the first migration.
+-- This is null before the first migration.
 where not has_function_privilege(role.oid, to_regprocedure(rights.function), 'EXECUTE')
 order by role.rolname;

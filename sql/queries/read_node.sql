@@ -1,4 +1,4 @@
--- Reads what a PostgreSQL server has, and lacks, to be a node of a distributed database.
+-- Reads what a PostgreSQL server has and lacks to be a node of a distributed database.
 select
     current_user::text as login,
     (select login.rolsuper from pg_roles as login where login.rolname = current_user) as is_superuser,

@@ -1,5 +1,5 @@
--- Reads how many notifications are pending, counting $1 integer at most, and for how many seconds the oldest one has
--- been.
+-- Reads the number of pending notifications, counting $1 integer at most, and the seconds for which the oldest one has
+-- been pending.
 select
     count(*) as pending,
     coalesce(greatest(extract(epoch from headroom.now() - min(bounded.created_at)), 0), 0)::bigint as oldest_seconds

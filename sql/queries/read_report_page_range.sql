@@ -1,8 +1,9 @@
 -- Sums up a billing period by tier, in a range of the table's pages. $1, $2 bigint: the first page, and the first page
--- after the range. $3 text: billing period; null is all periods that are open now. $4 text: how other labels begin that
--- are summed up, too; null is no others.
+-- after the range. $3 text: billing period; null is all periods that are open now. $4 text: the beginning of other
+-- labels that are summed up, too; null is no others.
 --
--- By pages, because the period has no index: a second index would end HOT updates of counted messages.
+-- The table is read by pages, because the period has no index: a second index would end HOT updates of counted
+-- messages.
 select usage.tier, count(*) as users, sum(greatest(usage.used, 0))::bigint as messages
 from headroom.usage_rows as usage
 where usage.ctid >= ('(' || $1::bigint || ',0)')::tid and usage.ctid < ('(' || $2::bigint || ',0)')::tid

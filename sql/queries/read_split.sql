@@ -1,6 +1,6 @@
 -- Reads how the one shard of message_usage is to be split and moved to the workers: the shard, the last hash of each
--- new shard but the last (headroom.bucket_values has one bucket for each), and the worker of each, in turns. No row if
--- there are several shards.
+-- new shard but the last (headroom.bucket_values has one bucket for each), and the worker of each, in turns. There is
+-- no row if there are several shards.
 select
     shards.shardid as shard,
     array(

@@ -1,10 +1,10 @@
 -- Reads the usage snapshots of users to whom connections have subscribed (SUBSCRIBE), with the columns of
--- read_batch.sql, and a fingerprint of each user. If a later poll finds another fingerprint, the user has changed.
--- $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: what users without a
+-- read_batch.sql, and a fingerprint of each user. If a later poll finds another fingerprint, the user has changed. $1
+-- uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: what users without a
 -- subscription get: trial, free or deny.
 --
--- changes_at: when time alone changes the snapshot: the end of the period, window, trial, grace, access or a hold. The
--- caller adds the days of a trial. The fingerprint comes from the same statement, so that no change is missed.
+-- changes_at: when time alone changes the snapshot, at the end of the period, window, trial, grace, access or a hold.
+-- The caller adds the days of a trial. The fingerprint comes from the same statement, so that no change is missed.
 select
     request.ordinal::integer, snapshot.*,
     details.renews_at, details.next_plan, details.price, details.currency,

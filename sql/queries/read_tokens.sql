@@ -1,6 +1,6 @@
--- Reads the tokens that are not revoked or expired, valid ones first, oldest first; one row of nulls if there is none.
--- was_created: whether any token was ever created. problem: why the token is invalid; its other columns but id are then
--- unspecified. expires_in_us: microseconds from now by the database's clock; null is never.
+-- Reads the tokens that are not revoked or expired, valid ones first, oldest first. There is one row of nulls if there
+-- is no token. was_created: whether any token was ever created. problem: why the token is invalid; its other columns
+-- but id are then unspecified. expires_in_us: microseconds from now by the database's clock; null is never.
 --
 -- A trigger allows 1,000 live tokens. The limit bounds the answer if the trigger was disabled.
 with live_tokens as (

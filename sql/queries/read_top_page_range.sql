@@ -1,7 +1,7 @@
 -- Reads the rows of a billing period with the most messages, in a range of the table's pages. Ties are ordered by user.
 -- $1, $2 bigint: the first page, and the first page after the range. $3 text: billing period; null is all periods that
 -- are open now. $4 integer: rows at most. $5 integer: rows with fewer messages are left out. $6 text: tier, $7 text:
--- plan; null is all of them. $8 text: how other labels begin that are listed, too; null is no others.
+-- plan; null is all of them. $8 text: the beginning of other labels that are listed, too; null is no others.
 select usage.user_id, usage.billing_period, usage.used as message_count, usage."limit", usage.tier
 from headroom.usage_rows as usage
 where usage.ctid >= ('(' || $1::bigint || ',0)')::tid and usage.ctid < ('(' || $2::bigint || ',0)')::tid

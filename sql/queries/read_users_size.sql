@@ -1,2 +1,2 @@
--- Reads how many bytes the tables of users take.
+-- Reads the number of bytes that the tables of users take.
 select headroom.users_size() as bytes;

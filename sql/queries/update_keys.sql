@@ -1,7 +1,7 @@
 -- Updates the rows of used keys whose messages were committed or released. The transaction has locked the users.
 -- Parameters: headroom.key_rows. A key that was deleted meanwhile, because it is old, is inserted again.
 --
--- Not an UPDATE with a join, which may read the whole table if it was small when it was last analyzed.
+-- It is no UPDATE with a join, which may read the whole table if it was small when it was last analyzed.
 insert into headroom.message_keys
 select key.* from headroom.key_rows(
     $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::bigint[],

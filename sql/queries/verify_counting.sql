@@ -1,2 +1,2 @@
--- Verifies that messages can be counted. Changes nothing.
+-- Verifies that messages can be counted. It changes nothing.
 select headroom.verify_counting();

@@ -1,6 +1,6 @@
--- Writes usage rows. Parameters: headroom.write_usage_rows. $9 timestamptz[], $10 timestamptz[], $11 integer[],
--- $12 integer[]: the users' open windows, when they opened and when they end, messages counted and held; the first is
--- null for a user without one. Empty if no user's plan has windows.
+-- Writes usage rows. Parameters: headroom.write_usage_rows. $9 timestamptz[], $10 timestamptz[], $11 integer[], $12
+-- integer[]: the users' open windows, when they opened and when they end, messages counted and held. The first is null
+-- for a user without one. All are empty if no user's plan has windows.
 select headroom.write_usage_rows(
     $1::smallint, $2::text[]::headroom.entitlement[], $3::bigint[], $4::integer[], $5::integer[], $6::integer[],
     $7::integer[], $8::timestamptz[],
