@@ -1,4 +1,4 @@
--- The audit log as text, per user. Because the bucket is named, a condition on user_id uses the index.
+-- Shows the audit log as text, per user. Because the bucket is named, a condition on user_id uses the index.
 create or replace view public.audit_trail as
 select
     audit.user_id, audit.at::timestamptz, audit.action,

@@ -1,4 +1,4 @@
--- Users, messages and tiers of each billing period, and of all periods that are open now.
+-- Shows users, messages and tiers of each billing period, and of all periods that are open now.
 create or replace view public.billing_period_report as
 select
     periods.billing_period,

@@ -1,4 +1,4 @@
--- One row per user: the columns of message_usage, and the fields of the answer that CHECK would give now.
+-- Shows one row per user: the columns of message_usage, and the fields of the answer that CHECK would give now.
 --
 -- Instants are whole seconds, because the usual decoders of JSON in Swift refuse fractions. The columns of the answer
 -- come from headroom.current_answer, which takes many times as long as the rest.

@@ -1,6 +1,6 @@
 -- Deletes all data of a user and returns the number of rows. Only what never comes back stays, under a keyed hash: a
--- trial that was started, and the messages counted in a plan that never resets.
--- Locks the customer, then the subscriber.
+-- trial that was started, and the messages counted in a plan that never resets. Locks the customer, then the
+-- subscriber.
 create or replace function public.forget_user(p_user_id uuid) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -16,10 +16,10 @@ begin
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
     end if;
-    -- Before the subscriber, as for billing events.
+    -- The customer is locked before the subscriber, as for billing events.
     v_customer_id := headroom.lock_customer(array['user:' || p_user_id]);
-    -- Creates a subscriber to lock if there is none, so that a first message comes before or after this. Creating it
-    -- restores what was spent, which is spent again below. None of these rows count as deleted.
+    -- This creates a subscriber to lock if there is none, so that a first message comes before or after this. Creating
+    -- it restores what was spent, which is spent again below. None of these rows count as deleted.
     select -1 - count(*) into v_rows from headroom.spent_trials as spent
     where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.spent_trial_digest(p_user_id);
     if not headroom.lock_subscriber(p_user_id) then
@@ -57,13 +57,13 @@ begin
         left join headroom.subscriptions as subscription
             on subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
                 and subscription.plan = plans.plan
-        -- A period with the name of a plan was one that never reset, also if an edit has given the plan another cycle.
+        -- A period with the name of a plan was one that never reset, even if an edit has given the plan another cycle.
         where deleted_usage.billing_period is not null
             or plans.cycle = 'trial' and (subscription.plan is not null or plans.plan = 'trial')
         group by plans.plan
     ) as trials
     where trials.trial_started_at is not null or trials.messages > 0
-    -- A copy that headroom.divide_users made before the user returned.
+    -- headroom.divide_users may have made a copy before the user returned.
     on conflict (bucket, digest, plan) do update
     set trial_started_at = excluded.trial_started_at, trial_ends_at = excluded.trial_ends_at,
         messages = excluded.messages;

@@ -12,7 +12,8 @@ begin
     elsif p_messages is null or p_messages not between 1 and 1000000 then
         raise exception 'p_messages must be 1 to 1000000' using errcode = 'invalid_parameter_value';
     end if;
-    -- A statement of its own: the answer must see what an operator has committed while this one waited for the row.
+    -- This is another statement, so that the answer sees what an operator has committed while this one waited for the
+    -- row.
     v_snapshot := headroom.count_messages(p_user_id, p_messages, headroom.unknown_users_policy());
     return headroom.format_answer(p_user_id, v_snapshot, p_messages);
 end

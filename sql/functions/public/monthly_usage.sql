@@ -1,7 +1,7 @@
--- Usage rows for dashboards, and for each end user the own ones. distributed.sql replaces the view where Citus
+-- Shows usage rows for dashboards, and for each end user the own ones. distributed.sql replaces the view if Citus
 -- distributes the rows.
 create or replace view public.monthly_usage as
--- PostgreSQL asks once, and does not begin with the rows if the answer is no.
+-- PostgreSQL evaluates the condition once, and does not begin with the rows if it is false.
 select usage.* from headroom.monthly_usage as usage
 where (select headroom.reads_every_user())
 union all

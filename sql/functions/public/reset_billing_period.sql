@@ -8,7 +8,7 @@ declare
     v_rows bigint := 0;
     v_bucket_rows bigint;
     v_buckets smallint[];
-    -- How the labels with a number begin; null for a period that has none.
+    -- This is the beginning of the labels with a number; null for a period that has none.
     v_prefix constant text := case
         when headroom.label_cycle(p_billing_period) in ('monthly', 'weekly') and strpos(p_billing_period, '.') = 0
             then p_billing_period || '.'
@@ -20,7 +20,7 @@ begin
             'p_billing_period must be YYYY-MM, YYYY-Www, YYYY-MM-DD, or a plan that never resets, such as trial'
             using errcode = 'invalid_parameter_value';
     end if;
-    -- All at once. Citus locks and updates rows of one bucket at a time.
+    -- All buckets are done at once, except by Citus, which locks and updates rows of one bucket at a time.
     for v_buckets in
         select array_agg(buckets.bucket)
         from (select distinct unnest(map.buckets) as bucket from headroom.bucket_map as map) as buckets
@@ -43,7 +43,7 @@ begin
                 and usage.user_id = locked_rows.user_id and usage.billing_period = locked_rows.billing_period
             returning usage.bucket, usage.user_id, usage.billing_period, locked_rows.message_count, usage."limit"
         )
-        -- As headroom.record_change does, in one statement for all rows.
+        -- This does what headroom.record_change does, in one statement for all rows.
         insert into headroom.audit_log (bucket, at, user_id, billing_period, action, before, after, reason, actor)
         select
             reset_rows.bucket, headroom.now(), reset_rows.user_id, reset_rows.billing_period, 'reset_period',

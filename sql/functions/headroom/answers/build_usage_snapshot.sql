@@ -1,4 +1,4 @@
--- Returns a usage snapshot. p_count: the usage row's message_count, null without a row. p_limit:
+-- Returns a usage snapshot. p_count: the usage row's message_count; null without a row. p_limit:
 -- headroom.effective_limit. p_held: the messages held at p_at, or null. p_window: headroom.open_window.
 create or replace function headroom.build_usage_snapshot(
     p_entitlement headroom.entitlement, p_count integer, p_held bigint, p_limit integer, p_at timestamptz,

@@ -1,5 +1,5 @@
--- Returns the fields of the answer that CHECK would give now. For views: their readers may not read the tables. Null if
--- a row of the user has an invalid value.
+-- Returns the fields of the answer that CHECK would give now; null if a row of the user has an invalid value. Views
+-- call it, because their readers may not read the tables.
 create or replace function headroom.current_answer(p_user_id uuid) returns headroom.answer
     language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$

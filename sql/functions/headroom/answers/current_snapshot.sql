@@ -1,7 +1,7 @@
 -- Returns a user's usage snapshot now; null if it is about another period than p_billing_period, unless that is null.
--- For views: their readers may not read the tables.
+-- Views call it, because their readers may not read the tables.
 --
--- Also null if a row of the user has an invalid value, so that a report of all users does not fail.
+-- It is also null if a row of the user has an invalid value, so that a report of all users does not fail.
 create or replace function headroom.current_snapshot(p_user_id uuid, p_billing_period text)
     returns headroom.usage_snapshot
     language plpgsql stable security definer set search_path = pg_catalog, pg_temp
@@ -14,8 +14,8 @@ begin
         then v_snapshot
     end;
 exception
-    -- HR006: see headroom.raise_invalid_row. raise_exception: users without a subscription have no plan.
-    -- invalid_parameter_value: PostgreSQL does not know the plan's time zone any more.
+    -- HR006 is an invalid row (headroom.raise_invalid_row); raise_exception, that users without a subscription have no
+    -- plan; invalid_parameter_value, that PostgreSQL does not know the plan's time zone any more.
     when sqlstate 'HR006' or raise_exception or invalid_parameter_value then
         return null;
 end

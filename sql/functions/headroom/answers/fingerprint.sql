@@ -1,6 +1,6 @@
--- Returns the transactions that last wrote the rows of a user, as a text by which a later poll finds changes. A table
--- of one row, because PostgreSQL does not inline a function that returns a value and reads tables. In SQL, because each
--- poll calls it for every subscribed user: PL/pgSQL takes three times as long.
+-- Returns the transactions that last wrote the rows of a user, as a text by which a later poll finds changes. It
+-- returns a table of one row, because PostgreSQL does not inline a function that returns a value and reads tables. It
+-- is in SQL, because each poll calls it for every subscribed user, and PL/pgSQL takes three times as long.
 create or replace function headroom.fingerprint(p_user_id uuid) returns table (fingerprint text)
     language sql stable
 begin atomic

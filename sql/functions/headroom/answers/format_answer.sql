@@ -1,9 +1,9 @@
 -- Returns the fields of an answer line for a user whose usage snapshot is p_snapshot, without the sentences, which only
--- the service says; null if the plan is missing. Instants are whole seconds, cut as the service cuts them. p_messages:
--- the number of messages requested, 0 if the request only reads.
+-- the service has; null if the plan is missing. Instants are whole seconds, cut as the service cuts them. p_messages:
+-- the number of messages requested; 0 if the request only reads.
 --
--- In PL/pgSQL, which prepares its expressions once in a transaction. A query would prepare them for each answer, which
--- took thirteen times as long as it takes now.
+-- It is in PL/pgSQL, which prepares its expressions once in a transaction. A query would prepare them for each answer,
+-- which takes thirteen times as long.
 create or replace function headroom.format_answer(
     p_user_id uuid, p_snapshot headroom.usage_snapshot, p_messages integer
 ) returns headroom.answer
@@ -28,7 +28,8 @@ declare
     end;
     v_is_trial boolean;
     v_tier_before text;
-    -- When the user can send again after the reset, and after the end of the window: null if access ends before that.
+    -- These are the instants at which the user can send again after the reset, and after the end of the window; null if
+    -- access ends before that.
     v_available_at timestamptz;
     v_window_available_at timestamptz;
     v_store text;
@@ -67,7 +68,7 @@ begin
     if v_has_access and v_limit is not null then
         v_answer.resets := headroom.instant_text(p_snapshot.resets_at);
     end if;
-    -- An active subscription that a store renews does not end then.
+    -- An active subscription that a store renews does not end at expires_at.
     if v_is_trial or p_snapshot.state = 'cancelled'
         or p_snapshot.state in ('active', 'free') and p_snapshot.renews is not true then
         v_answer.expires := headroom.instant_text(p_snapshot.expires_at);
@@ -116,7 +117,7 @@ begin
     end;
     if v_answer.reason in ('limit_reached', 'exceeds_remaining', 'window_limit_reached', 'window_exceeds_remaining')
     then
-        -- Null if one of the two that refuse the messages never allows them.
+        -- It is null if one of the two that refuse the messages never allows them.
         v_answer.retry_after := ceil(extract(epoch from case
             when v_taken + p_messages <= v_limit or v_limit is null
                 then case when p_messages <= v_window_limit then v_window_available_at end

@@ -1,13 +1,13 @@
 -- Returns the usage snapshot of each user of a bucket. Locks nothing and creates nothing.
 --
 -- p_users: distinct and ascending. p_periods: the billing period in which each user's row is expected.
--- p_unknown_users_policy: what users without a subscription get: trial, free or deny. ordinal: in p_users. is_stale:
--- the next message will rewrite a row of the user. buckets_revision: of the map of buckets; if it is another than the
--- caller's, users may be in other buckets.
+-- p_unknown_users_policy: what users without a subscription get: trial, free or deny. ordinal: the user's position in
+-- p_users. is_stale: whether the next message will rewrite a row of the user. buckets_revision: the revision of the map
+-- of buckets; if it is another than the caller's, users may be in other buckets.
 --
--- A usable row gives the snapshot. Those of the other users are derived by headroom.entitlements. Each statement uses
--- one table, so that Citus keeps its plan (docs/decisions/0041-sql-that-citus-can-plan.md). Few rows are declared, so
--- that read_batch.sql keeps its own, too. Without a search_path of its own, as headroom.count_batch.
+-- A usable row gives the snapshot. The snapshots of other users are derived by headroom.entitlements. Each statement
+-- uses one table, so that Citus keeps its plan (docs/decisions/0041-sql-that-citus-can-plan.md). Few rows are declared,
+-- so that read_batch.sql keeps its own plan, too. Like headroom.count_batch, it sets no search_path.
 create or replace function headroom.read_batch(
     p_bucket smallint, p_users uuid[], p_periods text[], p_unknown_users_policy text
 ) returns table (
@@ -22,7 +22,7 @@ declare
     v_latest constant timestamptz := v_now + interval '1 hour';
     v_revision integer;
     v_row record;
-    -- The users without a usable row; null in the place of the others.
+    -- These are the users without a usable row, with null in the place of the others.
     v_left uuid[] := p_users;
 begin
     select revised.revision, revised.words_revision, revised.buckets_revision

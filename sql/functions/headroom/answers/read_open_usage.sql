@@ -1,12 +1,12 @@
 -- Returns the usage snapshot of a user with this entitlement. Writes nothing.
 --
--- In PL/pgSQL, because PostgreSQL would plan a function in SQL again for each statement and each subtransaction.
+-- It is in PL/pgSQL, because PostgreSQL would plan a function in SQL again for each statement and each subtransaction.
 create or replace function headroom.read_open_usage(p_entitlement headroom.entitlement) returns headroom.usage_snapshot
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_row public.message_usage;
-    -- A variable, because PostgreSQL inlines headroom.build_usage_snapshot only with cheap arguments.
+    -- It is a variable, because PostgreSQL inlines headroom.build_usage_snapshot only with cheap arguments.
     v_window constant headroom.usage_window := headroom.open_window(
         p_entitlement.user_id, p_entitlement.window_seconds, headroom.now()
     );

@@ -1,4 +1,4 @@
--- Usage rows, each with its usage snapshot (headroom.row_snapshot). PostgreSQL inlines the view, so that
+-- Shows usage rows, each with its usage snapshot (headroom.row_snapshot). PostgreSQL inlines the view, so that
 -- (….snapshot).* reads the columns only. The other columns are for conditions. Citus plans a query of the view again
 -- each time.
 create or replace view headroom.row_snapshots as

@@ -1,10 +1,10 @@
 -- Returns what only an answer to USAGE shows of the store's subscription that gives p_plan until p_expires_at.
 -- renews_at: when the store renews it; null if it does not. next_plan: the plan after that; null if p_plan stays. price
--- and currency: of the last payment. No row if p_renews is null: then the plan comes from set_plan or from a first
--- message.
+-- and currency: the last payment. There is no row if p_renews is null, because the plan then comes from set_plan or
+-- from a first message.
 --
--- Of several subscriptions with the plan, the one with that end. LIMIT keeps this an index scan of one user: for a join
--- without it the planner may read the whole table.
+-- If several subscriptions have the plan, the one with that end is shown. LIMIT keeps this an index scan of one user:
+-- for a join without it the planner may read the whole table.
 create or replace function headroom.subscription_details(
     p_user_id uuid, p_state text, p_plan text, p_expires_at timestamptz, p_renews boolean
 ) returns table (renews_at timestamptz, next_plan text, price text, currency text, store text)

@@ -1,5 +1,5 @@
--- Returns the tier by exact integer arithmetic, as the service computes it. p_is_enforced: whether a limit
--- that is used up blocks the user; null counts as true.
+-- Returns the tier by exact integer arithmetic, as the service computes it. p_is_enforced: whether a limit that is used
+-- up blocks the user; null counts as true.
 create or replace function headroom.tier_of(
     p_used bigint, p_limit bigint, p_gentle_percent integer, p_prominent_percent integer,
     p_is_enforced boolean

@@ -1,5 +1,5 @@
--- Returns who makes a change, for the audit log: the setting headroom.actor, else the role that was set, else the role
--- that logged in.
+-- Returns who makes a change, for the audit log: the setting headroom.actor, otherwise the role that was set, otherwise
+-- the role that logged in.
 --
 -- current_user would be the owner of a SECURITY DEFINER function, and the login alone is shared by all clients of a
 -- connection pooler. A dashboard with accounts of its own sets headroom.actor.

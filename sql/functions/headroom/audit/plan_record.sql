@@ -1,4 +1,4 @@
--- Returns what the audit log records of a user's plan: the inputs of the entitlement, and the anchor day. Null without
+-- Returns what the audit log records of a user's plan: the inputs of the entitlement, and the anchor day; null without
 -- a subscription.
 create or replace function headroom.plan_record(
     p_entitlement headroom.entitlement, p_anchor_day integer, p_previous_plan text

@@ -1,5 +1,5 @@
 -- Writes one row of the audit log. A change of plan or state that changes nothing is not recorded. The setting
--- headroom.reason gives the reason of functions that have no parameter for it, and of manual changes.
+-- headroom.reason has the reason for functions that have no parameter for it, and for manual changes.
 create or replace function headroom.record_change(
     p_user_id uuid,
     p_billing_period text,

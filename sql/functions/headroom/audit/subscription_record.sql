@@ -1,4 +1,4 @@
--- Returns what the audit log records of a user's plan and of one subscription. Null if the user has neither.
+-- Returns what the audit log records of a user's plan and of one subscription; null if the user has neither.
 -- p_subscription: null, or a row of nulls, if there is none.
 create or replace function headroom.subscription_record(
     p_entitlement headroom.entitlement, p_anchor_day integer, p_previous_plan text,

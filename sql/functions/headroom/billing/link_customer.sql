@@ -1,9 +1,9 @@
--- Records that a transaction of a store, or a customer by the store's own id, belongs to a user: as a billing event
+-- Records that a transaction of a store, or a customer by the store's own id, belongs to a user, as a billing event
 -- that is not applied yet. Returns the event's id. `headroom customer link` and the service apply it in the same
 -- transaction. `headroom events replay` applies one that was recorded in psql. Each of them refuses a link that
 -- contradicts the store's own events. Another call before that, for the same transaction or customer, replaces it.
 --
--- p_name: an original transaction that an event of p_source names, else the store's id of a customer. Raises
+-- p_name: an original transaction that an event of p_source names, otherwise the store's id of a customer. Raises
 -- no_data_found if there is neither. Locks the customer.
 create or replace function headroom.link_customer(p_source text, p_name text, p_user_id uuid) returns text
     language plpgsql security definer set search_path = pg_catalog, pg_temp

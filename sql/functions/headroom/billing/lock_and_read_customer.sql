@@ -5,7 +5,7 @@
 --
 -- An event is not applied again if its user was forgotten, or if it was recorded before, did not fail, and p_is_replay
 -- is false. The result then contains only "answer", and the event's row is locked: so the commit writes something, and
--- waits for a standby as the one did that recorded the event.
+-- waits for a standby as the commit of the recorded event did.
 --
 -- p_source, p_event_id: the event. p_is_replay: an operator applies a recorded event again. p_names: names of the
 -- customer in headroom.customer_names. p_users: users to create and lock.
@@ -41,7 +41,7 @@ begin
                 end)
             );
         end if;
-        -- The second attempt checks again under the lock: the session that held it may have applied this event.
+        -- The second attempt checks again under the lock, because the session that held it may have applied this event.
         exit when v_attempt = 2 or p_names = '{}';
         v_customer_id := headroom.lock_customer(p_names);
     end loop;
@@ -76,7 +76,8 @@ begin
                     events.missing_prerequisite, events.unmapped_product, events.problem
                 from headroom.billing_events as events
                 where events.customer_id = v_customer_id and events.effects is not null
-                    -- An event without effects only connects identities: of those with the same, the newest is enough.
+                    -- An event without effects only connects identities: the newest of those with the same ones is
+                    -- enough.
                     and (
                         events.effects <> '[]' or events.user_id is null
                         or (events.source, events.id) in (

@@ -2,9 +2,9 @@
 -- Its transaction was rolled back. Returns the answer to the sender of the event. Returns null, and writes nothing, if
 -- p_is_replay and the event was applied before.
 --
--- It reads and writes nothing of the customer's users but the user's audit trail, so that what refused the effect does
--- not refuse the record, too. The event is recorded without effects: later events of the customer do not meet the same
--- refusal. A replay translates its payload again.
+-- It reads and writes nothing of the customer's users but the user's audit trail, so that the cause of the refusal does
+-- not refuse the record, too. The event is recorded without effects, so that later events of the customer do not meet
+-- the same refusal. A replay translates its payload again.
 --
 -- p_event: "event" in the parameter of headroom.write_customer, with "problem" and without "effects", "outcome" and
 -- "customer"; "user" may be a user who is not in headroom.subscribers yet. p_names: names of its customer.

@@ -1,6 +1,6 @@
 -- Subtracts what a transfer has added to the receiver's counts and window: an event that arrived later shows that the
--- receiver had access of his own at that time, or that the subscription came from another user. Closed periods, windows
--- that have ended, and rows that were reset since then, stay as they are. Locks the receiver's usage rows.
+-- receiver had other access at that time, or that the subscription came from another user. Closed periods, windows that
+-- have ended, and rows that were reset since then, stay as they are. Locks the receiver's usage rows.
 --
 -- p_transfer: {"source", "event", "giver", "receiver"}.
 create or replace function headroom.revert_transferred_usage(p_transfer jsonb, p_reason text, p_event_id text)
@@ -28,8 +28,8 @@ begin
         v_row := headroom.lock_usage(v_receiver, v_period);
         continue when v_row.generation is distinct from v_generation or v_row.resets_at <= headroom.now();
         v_messages := least(v_messages, v_row.message_count);
-        -- "released" is raised too, as by RELEASE: the row's generation stays, so the receiver's own messages can still
-        -- be released.
+        -- "released" is raised, too, as by RELEASE: the row's generation stays, so the receiver's own messages can
+        -- still be released.
         update public.message_usage
         set message_count = message_count - v_messages,
             released = least(released::bigint + v_messages, 2147483647),

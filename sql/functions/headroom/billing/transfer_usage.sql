@@ -2,8 +2,8 @@
 -- event, giver and receiver, and the receiver's window to the giver's. Otherwise a transfer would be a free reset. A
 -- period that has ended is open while its renewal is awaited, until the next one begins. Locks the receiver's rows.
 --
--- p_transfer: {"source", "event", "giver", "receiver", "plans": those of the transferred subscriptions that became what
--- gives the receiver access, "window": the giver's open window before this event (headroom.usage_window)}.
+-- p_transfer: {"source", "event", "giver", "receiver", "plans": the plans of the transferred subscriptions that became
+-- the receiver's access, "window": the giver's open window before this event (headroom.usage_window)}.
 create or replace function headroom.transfer_usage(p_transfer jsonb, p_reason text, p_event_id text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -36,7 +36,7 @@ begin
         return;
     end if;
     for v_period, v_plan_name, v_ends_at, v_messages in
-        -- The receiver's period in each cycle of these plans.
+        -- These are the receiver's periods in each cycle of these plans.
         with periods as (
             select distinct on (plans.cycle)
                 plans.cycle,
@@ -56,7 +56,8 @@ begin
             from headroom.plans as plans
             cross join lateral (
                 select
-                    -- Else the receiver has passed the subscription on already, and the next transfer reads this row.
+                    -- If not, the receiver has passed the subscription on already, and the next transfer reads this
+                    -- row.
                     v_entitlement.cycle is not distinct from plans.cycle as is_open,
                     headroom.period_day(
                         plans.cycle, headroom.now(), v_anchor_day, coalesce(plans.time_zone, 'UTC')

@@ -1,5 +1,5 @@
 -- Returns the state of a user from which billing events are applied, as JSON: the plan that an operator set, the trial
--- that a message or an operator started, and the subscriptions. Null if the user has no row in headroom.subscribers.
+-- that a message or an operator started, and the subscriptions; null if the user has no row in headroom.subscribers.
 create or replace function headroom.user_billing_state(p_user_id uuid) returns json
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -32,9 +32,9 @@ declare
     v_was_recorded boolean := false;
     v_answer jsonb;
 begin
-    -- In ascending order, as batches of messages. The loops here count, because a loop over the elements as rows opens
-    -- a cursor even without elements. If only one user's subscription changes, headroom.apply_entitlement locks the
-    -- rows.
+    -- The rows are locked in ascending order, as by batches of messages. The loops here count, because a loop over the
+    -- elements as rows opens a cursor even without elements. If only one user's subscription changes,
+    -- headroom.apply_entitlement locks the rows.
     for v_index in 0 .. case
         when p_change -> 'locks' = jsonb_build_array(p_change #> '{users,0,user}') then -1
         else coalesce(jsonb_array_length(p_change -> 'locks'), 0) - 1
@@ -43,7 +43,8 @@ begin
         perform from public.message_usage
         where bucket = headroom.bucket_of(v_locked_id) and user_id = v_locked_id order by billing_period for update;
     end loop;
-    -- Before the loop below: a plan with shorter windows that a giver still has may end the giver's window there.
+    -- This comes before the loop below: a plan with shorter windows that a giver still has may end the giver's window
+    -- there.
     for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'transfers'), 0) - 1 loop
         v_transfers := v_transfers || (p_change -> 'transfers' -> v_index || jsonb_build_object(
             'window', headroom.open_window(
@@ -72,7 +73,7 @@ begin
         perform headroom.move_purchases((p_change -> 'users' -> v_index ->> 'user')::uuid, v_reason, v_event_id);
     end loop;
     if p_change ? 'results' then
-        -- The outcome of earlier events that this event has changed.
+        -- This event has changed the outcome of these earlier events.
         update headroom.billing_events as events
         set outcome = written.outcome, user_id = written."user",
             missing_prerequisite = written.missing_prerequisite, unmapped_product = written.unmapped_product,

@@ -1,11 +1,12 @@
 -- Writes the store subscriptions of a user. Returns the user's entitlement, and whether the audit log has a row about
 -- it. The caller has locked the subscriber. Locks the usage rows.
 --
--- p_user: {"user", "anchor_day", "previous_plan", "store_trial_started_at", "trial_used_up_at", "subscriptions": those
--- that changed, "removed": original transaction ids}. "subscriptions" and "removed" are absent if empty. The four
+-- p_user: {"user", "anchor_day", "previous_plan", "store_trial_started_at", "trial_used_up_at", "subscriptions": the
+-- changed ones, "removed": original transaction ids}. "subscriptions" and "removed" are absent if empty. The four
 -- members before them are absent if none of the four changed.
 --
--- The audit log gets what the tables had before and have after, whatever the caller passes: operators may call this.
+-- The audit log gets the values that the tables had before and have after, whatever the caller passes: operators may
+-- call this.
 create or replace function headroom.write_subscriptions(
     p_user jsonb, p_reason text, p_event_id text, out entitlement headroom.entitlement, out is_recorded boolean
 )
@@ -23,7 +24,7 @@ declare
     v_subscription headroom.subscriptions;
     v_row_before headroom.subscriptions;
     v_row_after headroom.subscriptions;
-    -- Of the subscriptions that differ, nearly always one. A row of nulls is one that does not exist.
+    -- These are the subscriptions that differ, nearly always one. A row of nulls is one that does not exist.
     v_rows_before headroom.subscriptions[] := '{}';
     v_rows_after headroom.subscriptions[] := '{}';
     v_before jsonb;
@@ -33,7 +34,7 @@ begin
     where bucket = v_bucket and user_id = v_user_id;
     v_subscriber_after := v_subscriber_before;
     if p_user ? 'anchor_day' then
-        -- JSON is read apart from the tables, because Citus passes on no column definitions.
+        -- JSON is read apart from the tables, because Citus does not pass on column definitions.
         v_written := jsonb_populate_record(v_subscriber_before, p_user);
         update headroom.subscribers as subscriber
         set anchor_day = v_written.anchor_day, previous_plan = v_written.previous_plan,
@@ -50,7 +51,7 @@ begin
             )) || jsonb_build_object('bucket', v_bucket, 'user_id', v_user_id)
         );
         v_row_after := null;
-        -- Not an update, which would name each column.
+        -- The row is deleted and inserted, because an update would name each column.
         delete from headroom.subscriptions
         where bucket = v_bucket and user_id = v_user_id
             and original_transaction_id = v_subscription.original_transaction_id
@@ -79,7 +80,7 @@ begin
             entitlement, v_subscriber_after.anchor_day, v_subscriber_after.previous_plan, v_rows_after[v_index]
         );
         if v_before is not distinct from v_after then
-            -- Columns that the log has only if nothing else changed.
+            -- These are the columns that the log has only if nothing else changed.
             select
                 nullif(coalesce(v_before, '{}') || coalesce(jsonb_object_agg(old.key, old.value), '{}'), '{}'),
                 nullif(coalesce(v_after, '{}') || coalesce(jsonb_object_agg(old.key, new.value), '{}'), '{}')

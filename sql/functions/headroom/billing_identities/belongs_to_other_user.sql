@@ -1,5 +1,6 @@
 -- Returns whether an event with the identities p_identities belongs to another user. As in CustomerReducer, the first
--- UUID decides, else a digest. p_other_identities: the UUIDs of the other users, and the digests of their store ids.
+-- UUID decides, otherwise a digest. p_other_identities: the UUIDs of the other users, and the digests of their store
+-- ids.
 create or replace function headroom.belongs_to_other_user(
     p_identities text[], p_user_id uuid, p_other_identities text[]
 ) returns boolean

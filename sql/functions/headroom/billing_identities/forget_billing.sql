@@ -7,11 +7,11 @@ create or replace function headroom.forget_billing(p_user_id uuid, p_customer_id
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    -- The user's identities in events: the UUID, and the digests of the user's store ids.
+    -- These are the user's identities in events: the UUID, and the digests of the user's store ids.
     v_identities constant text[] := array_append(headroom.store_id_digests(p_user_id, p_customer_id), p_user_id::text);
     v_pattern constant text := array_to_string(v_identities, '|');
     v_replacement constant text := 'forgotten:' || encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex');
-    -- The same of the other users in the events.
+    -- These are the same identities of the other users in the events.
     v_other_identities constant text[] := array(
         select distinct unnest(array_append(
             headroom.store_id_digests(others.identity::uuid, p_customer_id), others.identity
@@ -39,7 +39,7 @@ begin
     where events.customer_id = p_customer_id and (
         events.user_id = p_user_id
         or events.user_id is null and events.identities <@ v_identities and events.identities <> '{}'
-        -- Transfers in which every other user is forgotten already.
+        -- These are transfers in which every other user is forgotten already.
         or events.user_id is null and events.effects::text ~* v_pattern and not exists (
             select from headroom.effect_identities(events.effects) as lists (identities)
             cross join lateral unnest(lists.identities) as members (identity)
@@ -78,7 +78,7 @@ begin
     where names.customer_id = p_customer_id and (
         names.name = 'user:' || p_user_id
         or substr(names.name, strpos(names.name, ':') + 1) = any(v_identities)
-        -- Transactions that only the user's own events mention.
+        -- These are transactions that only the user's own events mention.
         or names.name like '%:transaction:%' and not exists (
             select from headroom.billing_events as events
             cross join lateral jsonb_array_elements(events.effects) as effects (value)

@@ -8,7 +8,7 @@ declare
     v_map headroom.bucket_map;
 begin
     lock table headroom.lane_receipts in exclusive mode;
-    -- Before the other tables, because lanes that read lock it first.
+    -- This table comes before the others, because lanes that read lock it first.
     lock table public.message_usage in access exclusive mode;
     select * into v_map from headroom.bucket_map for update;
     if v_map.buckets <> '{0}' then

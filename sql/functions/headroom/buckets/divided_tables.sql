@@ -1,4 +1,4 @@
--- Returns the tables whose rows are divided into buckets by their user_id. Subscribers come first: each
+-- Returns the tables whose rows are divided into buckets by their user_id. Subscribers come first, because each
 -- transaction that locks several rows of a user begins with that one.
 create or replace function headroom.divided_tables() returns text[]
     language sql immutable

@@ -1,5 +1,5 @@
 -- Checks all rows of the divided tables after all users have moved. It blocks no reads and no writes. Raises
--- check_violation if a row is in a wrong bucket: then somebody disabled a trigger bucket_is_of_the_user, and wrote it.
+-- check_violation if a row is in a wrong bucket, which requires that somebody disabled a trigger bucket_is_of_the_user.
 create or replace function headroom.end_division() returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -7,7 +7,8 @@ begin
     update headroom.bucket_map set buckets = p_buckets, moved = p_moved;
     update headroom.plan_revision set buckets_revision = buckets_revision + 1;
     perform headroom.define_bucket_of();
-    -- As `headroom migrate` records it (read_installed_objects.sql), so that the function is not taken for altered.
+    -- It is recorded as `headroom migrate` does (read_installed_objects.sql), so that the function does not count as
+    -- altered.
     if to_regclass('headroom.installed_objects') is not null then
         update headroom.installed_objects
         set facts = facts || jsonb_build_object(

@@ -1,10 +1,10 @@
--- Corrects a user's rows that were written while the database's clock was ahead: those dated more than an hour after
--- p_at. The messages of periods after the open one were sent in reality before p_at, so they count in the open period,
--- and the rows of those periods are deleted. A trial that a message began starts at p_at, and holds get their remaining
--- time again. Windows that were opened then, also in rows of other plans, become one (headroom.correct_window). The
--- caller has locked the subscriber. Locks the usage rows.
+-- Corrects a user's rows that were written while the database's clock was ahead, which are those dated more than an
+-- hour after p_at. The messages of periods after the open one were sent in reality before p_at, so they count in the
+-- open period, and the rows of those periods are deleted. A trial that a message began starts at p_at, and holds get
+-- their remaining time again. Windows that were opened then, even in rows of other plans, become one
+-- (headroom.correct_window). The caller has locked the subscriber. Locks the usage rows.
 --
--- Otherwise the user would have an allowance in both periods, or a trial that lasts years.
+-- Without the correction, the user would have an allowance in both periods, or a trial that lasts years.
 create or replace function headroom.correct_clock_jump(
     p_user_id uuid, p_entitlement headroom.entitlement, p_at timestamptz
 ) returns void
@@ -24,7 +24,7 @@ begin
     update headroom.subscriptions as subscription set started_at = p_at
     where subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
         and subscription.original_transaction_id = 'first message' and subscription.started_at > v_latest
-        -- Else an operator has set that start.
+        -- If there is none, an operator has set that start.
         and exists (
             select from public.message_usage as usage
             where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
@@ -34,7 +34,7 @@ begin
         update headroom.subscribers set trial_started_at = p_at
         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and trial_started_at > v_latest;
     end if;
-    -- In UTC, where the sum is immutable: Citus refuses others about columns.
+    -- The sum is in UTC, where it is immutable: Citus refuses others about columns.
     update headroom.message_keys
     set created_at = p_at, expires_at = (v_at_in_utc + (expires_at - created_at)) at time zone 'UTC'
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and created_at > v_latest;

@@ -1,6 +1,6 @@
--- Returns the messages that a user was counted in periods after the one that follows that of p_day
--- (headroom.period_day), while the clock was ahead: their rows are dated more than an hour after p_at. They count in
--- the open period (headroom.correct_clock_jump). Null without such a row.
+-- Returns the messages that a user was counted in periods after the next one while the clock was ahead: their rows are
+-- dated more than an hour after p_at. They count in the open period (headroom.correct_clock_jump). p_day: the day of
+-- the open period (headroom.period_day). It is null without such a row.
 create or replace function headroom.later_messages(
     p_user_id uuid, p_cycle text, p_day date, p_at timestamptz
 ) returns integer

@@ -1,5 +1,5 @@
 -- Returns when a subscription began: p_started_at, or p_at if a message that was counted while the clock was ahead
--- began it (headroom.correct_clock_jump). Without such a usage row an operator has set that start. PostgreSQL inlines
+-- began it (headroom.correct_clock_jump). Without such a usage row, an operator has set that start. PostgreSQL inlines
 -- the function.
 create or replace function headroom.trial_start(
     p_user_id uuid, p_transaction_id text, p_plan text, p_started_at timestamptz, p_at timestamptz

@@ -1,6 +1,6 @@
--- Advances the receipt of a lane to the number of a change. False if it is not at the number before.
+-- Advances the receipt of a lane to the number of a change. Returns false if it is not at the number before.
 --
--- With the owner's rights, like the functions that make changes: where Citus forwards a transaction, one user has to
+-- It has the owner's rights, like the functions that make changes: if Citus forwards a transaction, one user has to
 -- make all changes of it.
 create or replace function headroom.advance_receipt(p_bucket smallint, p_lane uuid, p_number bigint) returns boolean
     language plpgsql security definer set search_path = pg_catalog, pg_temp

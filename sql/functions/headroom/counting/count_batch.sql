@@ -3,19 +3,19 @@
 -- ascending order of user_id.
 --
 -- p_users is ascending without duplicates. Each of the other arrays has one element per user. p_period_ordinals: the
--- ordinal in p_periods of the period in which the row is expected; 0 if the caller does not know it, then the user's
--- usable row in one of p_periods is counted in. p_messages: the number of messages to count.
--- p_entitlement_versions: the entitlement_version that the caller has cached; the smallest bigint, which no row has, if
--- none. p_buckets_revision: of the headroom.bucket_map by which the caller knows p_bucket. Raises HR012 if that is not
--- the present one.
+-- ordinal in p_periods of the period in which the row is expected; if it is 0, because the caller does not know it, the
+-- user's usable row in one of p_periods is counted in. p_messages: the number of messages to count.
+-- p_entitlement_versions: the entitlement_version that the caller has cached; if none, the smallest bigint, which no
+-- row has. p_buckets_revision: the revision of headroom.bucket_map by which the caller knows p_bucket. Raises HR012 if
+-- that is not the present one.
 --
--- The first row contains all counts, as ordinal of the period * 2^48 + ordinal of the user * 2^32 + message_count. Of a
--- user whose plan has a window, window_count comes before, with 0 as ordinal of the period. One more row follows for
+-- The first row contains all counts, as ordinal of the period * 2^48 + ordinal of the user * 2^32 + message_count. If a
+-- user's plan has a window, its window_count comes before, with 0 as ordinal of the period. One more row follows for
 -- each user whose cached entitlement is out of date, or who holds messages. A user missing from the counts was not
 -- counted (no row, another period, no open window, limit reached, no access, or outdated row) and takes the slow path:
 -- headroom.lock_and_read_users.
 --
--- Without a search_path of its own, which takes a tenth of the time of a small batch: the service's sessions have it
+-- It sets no search_path, which would take a tenth of the time of a small batch: the service's sessions have it
 -- (docs/contributors/security.md). Each statement uses one table, so that a distributed database can execute it
 -- (docs/decisions/0026-sql-for-a-distributed-database.md). "= any" walks the index once in its order, which is the
 -- order of the locks (docs/decisions/0003-lock-order.md). The conditions are in the WHERE clause of the UPDATE, which
@@ -46,7 +46,7 @@ declare
     v_window_limit integer;
     v_entitlement_version bigint;
     v_counted bigint[] := '{}';
-    -- The users that get a row of their own.
+    -- These users get a row of their own.
     v_returned_users uuid[] := '{}';
     v_counts headroom.count_batch_row;
 begin
@@ -93,7 +93,7 @@ begin
             end
             -- headroom.is_usable
             and usage.usable_until > v_now and usage.updated_at <= v_latest and usage.plan_revision = v_revision
-            -- headroom.is_valid_usage_row. The slow path raises an error for a row that is not.
+            -- This is headroom.is_valid_usage_row. The slow path raises an error for an invalid row.
             and least(
                 usage.message_count, usage.held, usage.released, usage.granted, usage."limit", usage.plan_limit,
                 usage.window_count, usage.window_held, usage.window_limit
@@ -105,8 +105,8 @@ begin
             usage.user_id, usage.message_count, greatest(usage.held, usage.window_held), usage.entitlement_version,
             usage.window_count, usage.window_limit
     loop
-        -- Nearly always the next one. An adopted table's index may begin with billing_period; then all rows of one
-        -- period come before those of the next.
+        -- It is nearly always the next one. An adopted table's index may begin with billing_period; then all rows of
+        -- one period come before those of the next.
         v_ordinal := v_ordinal + 1;
         if p_users[v_ordinal] is distinct from v_user then
             v_ordinal := width_bucket(v_user, p_users);

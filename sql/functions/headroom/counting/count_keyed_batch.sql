@@ -1,10 +1,10 @@
--- Counts a batch in which requests have keys: CONSUME, and RESERVE, COMMIT and RELEASE of held messages. Works as
--- headroom.count_batch, with these differences.
+-- Counts a batch in which requests have keys: CONSUME, and RESERVE, COMMIT and RELEASE of held messages. It works as
+-- headroom.count_batch does, with these differences.
 --
 -- p_keys: null, or the key of at most one request per user. p_verbs: that request: consume, reserve, commit or release.
 -- p_key_messages: its messages; null for release, and for a commit of all that is held. p_messages: the messages of all
--- CONSUMEs of the user, and p_key_sums: of those up to and including that request. p_hold_seconds: how long a RESERVE
--- holds, else 0.
+-- CONSUMEs of the user. p_key_sums: the messages of those up to and including that request. p_hold_seconds: how long a
+-- RESERVE holds, otherwise 0.
 --
 -- A user also takes the slow path if the key of a CONSUME or a RESERVE was used before, or if that of a COMMIT or a
 -- RELEASE holds nothing in the period, or less than is to be committed, or was held in another window than the present
@@ -23,16 +23,16 @@ declare
     v_buckets_revision integer;
     v_periods integer[] := p_period_ordinals;
     v_users uuid[];
-    -- For each user: the messages to count, to add to those held, to check against the limit, and those that the key
-    -- holds or is to have.
+    -- These are for each user: the messages to count, to add to the held ones, to check against the limit, and those
+    -- that the key holds or is to have.
     v_messages bigint[];
     v_holds bigint[];
     v_new bigint[];
     v_key_messages integer[];
-    -- The window of a COMMIT's or a RELEASE's hold.
+    -- This is the window of a COMMIT's or a RELEASE's hold.
     v_key_windows timestamptz[];
-    -- When the user's new hold ends; null without one. Computed before the UPDATE, because Citus sends none that adds
-    -- an interval to a time.
+    -- This is when the user's new hold ends; null without one. It is computed before the UPDATE, because Citus sends
+    -- none that adds an interval to a time.
     v_hold_ends timestamptz[];
     v_row record;
     v_ordinal integer;
@@ -60,8 +60,8 @@ begin
             order by holds.ordinal
         );
     end if;
-    -- Read without a lock: if another session changes a key before this one has locked the usage row, writing the key
-    -- fails below, and the batch is sent again.
+    -- The keys are read without a lock: if another session changes a key before this one has locked the usage row,
+    -- writing the key fails below, and the batch is sent again.
     select
         array_agg(request.user_id) filter (
             where case
@@ -85,7 +85,8 @@ begin
     into v_users, v_messages, v_holds, v_new, v_key_messages, v_key_windows
     from unnest(p_users, v_periods, p_messages, p_keys, p_verbs, p_key_messages)
         as request (user_id, period, messages, key, verb, key_messages)
-    -- LIMIT, because a join would read all keys if the table was small when it was last analyzed.
+    -- LIMIT keeps this from becoming a join, which would read all keys if the table was small when it was last
+    -- analyzed.
     left join lateral (
         select
             keys.messages, keys.billing_period, keys.window_opened_at,
@@ -116,7 +117,7 @@ begin
                 <= coalesce(case when usage.enforced is not false then usage."limit" end, 2147483647)
             and usage.held + v_holds[width_bucket(usage.user_id, p_users)] >= 0
             and case
-                -- Then the hold was not made in a window that is still open.
+                -- In this case the hold was not made in a window that is still open.
                 when usage.window_limit is null then v_key_windows[width_bucket(usage.user_id, p_users)] is null
                 else usage.window_ends_at > v_now
                     and usage.window_held + v_holds[width_bucket(usage.user_id, p_users)] >= 0

@@ -1,6 +1,6 @@
--- Returns a row for each of p_returned_users, whose messages a batch has counted: the snapshot of the usage row.
--- Parameters as in headroom.count_batch; p_key_messages: null, or the messages of each user's key. Of the table and not
--- of headroom.row_snapshots, so that Citus keeps the plan.
+-- Returns the snapshot of the usage row for each of p_returned_users, whose messages a batch has counted. Parameters as
+-- in headroom.count_batch; p_key_messages: null, or the messages of each user's key. It reads the table and not
+-- headroom.row_snapshots, so that Citus keeps the plan.
 create or replace function headroom.counted_rows(
     p_bucket smallint, p_users uuid[], p_periods text[], p_period_ordinals integer[], p_returned_users uuid[],
     p_key_messages integer[]

@@ -2,9 +2,9 @@
 -- a connection that was then lost, returns the answers that it has stored. The lock waits for a first transaction that
 -- is still running. Raises HR001 if the receipt is at another number.
 --
--- p_buckets_revision: of the headroom.bucket_map by which the caller knows the users' bucket. Raises HR012 if that is
--- not the present one, which cannot change until the transaction ends (headroom.divide_users). Null if the caller
--- checks it.
+-- p_buckets_revision: the revision of headroom.bucket_map by which the caller knows the users' bucket; null if the
+-- caller checks it. Raises HR012 if that is not the present one, which cannot change until the transaction ends
+-- (headroom.divide_users).
 create or replace function headroom.lock_receipt(
     p_bucket smallint, p_lane uuid, p_number bigint, p_buckets_revision integer
 ) returns text
@@ -23,7 +23,7 @@ begin
         -- The receipt was deleted while the lane was idle, or this is another database.
         raise exception 'lane % is at number %, not at %', p_lane, v_number, p_number - 1 using errcode = 'HR001';
     end if;
-    -- In two steps, because PL/pgSQL would read the revision also if there is nothing to compare.
+    -- There are two steps, because PL/pgSQL would read the revision even if there is nothing to compare.
     if p_buckets_revision is not null then
         if p_buckets_revision <> (select revised.buckets_revision from headroom.present_revisions as revised) then
             perform headroom.raise_outdated_buckets();

@@ -1,7 +1,7 @@
--- Returns the ordinal in p_periods of the period in which each user is counted. p_period_ordinals: as the caller
--- expects it; 0 for a user whose usable row is looked for in all of p_periods. Normally one row of a user is usable. A
--- user with several, as after the clock was set back, gets -1, which no row has, and takes the slow path. A user
--- without one keeps 0.
+-- Returns the ordinal in p_periods of the period in which each user is counted. p_period_ordinals: the ordinal that the
+-- caller expects; 0 for a user whose usable row is looked for in all of p_periods. Normally one row of a user is
+-- usable. A user with several, as after the clock was set back, gets -1, which no row has, and takes the slow path. A
+-- user without one keeps 0.
 --
 -- p_users is ascending without duplicates.
 create or replace function headroom.usable_periods(

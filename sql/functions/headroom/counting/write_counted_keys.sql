@@ -20,7 +20,8 @@ begin
         counted.key, counted.window_opened_at, counted.window_used, counted.window_held, counted.window_limit
     from unnest(p_keys) as counted
     where counted.verb in ('consume', 'reserve');
-    -- One after the other: an UPDATE with a join may read all keys if the table was small when it was last analyzed.
+    -- Keys are updated one after the other, because an UPDATE with a join may read all keys if the table was small when
+    -- it was last analyzed.
     for v_key in select counted.* from unnest(p_keys) as counted where counted.verb in ('commit', 'release') loop
         if v_key.verb = 'commit' then
             update headroom.message_keys as keys

@@ -1,5 +1,5 @@
 -- Returns the server that has each bucket, if Citus has distributed the rows of users over several; otherwise no row.
--- Only servers that Citus has not disabled. Hosts and ports are those of the primary, and then of the standbys that
+-- Servers that Citus has disabled are left out. Hosts and ports are those of the primary, and then of the standbys that
 -- Citus knows, one of which may have been promoted without its knowledge.
 create or replace function headroom.bucket_placements() returns table (
     bucket smallint, node_number integer, hosts text[], ports integer[], is_coordinator boolean

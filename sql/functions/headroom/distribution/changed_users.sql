@@ -1,5 +1,6 @@
 -- Finds subscribed users of a distributed database that have changed, as sql/queries/poll_subscribed_users.sql does in
--- another one. Returns their ordinals. One query for each bucket, because Citus sends it to the bucket's server.
+-- another one. Returns their ordinals. It executes one query for each bucket, because Citus sends it to the bucket's
+-- server.
 create or replace function headroom.changed_users(p_users uuid[], p_fingerprints text[]) returns setof integer
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

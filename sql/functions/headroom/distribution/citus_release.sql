@@ -1,5 +1,5 @@
--- Returns the release of Citus, such as 13.2.0, if it has distributed the rows of users; otherwise null. That of the
--- library, because releases that differ in their last number have the same version of the extension.
+-- Returns the release of Citus, such as 13.2.0, if it has distributed the rows of users; otherwise null. It is the
+-- release of the library, because releases that differ in their last number have the same version of the extension.
 create or replace function headroom.citus_release() returns text
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

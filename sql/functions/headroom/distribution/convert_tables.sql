@@ -15,7 +15,7 @@ declare
     v_definitions text[] := '{}';
     v_later text[];
 begin
-    -- Nothing is counted while the tables change. In this order, so that no two transactions wait for each other: lanes
+    -- Nothing is counted while the tables change. This order keeps two transactions from waiting for each other: lanes
     -- that count lock receipts first, and those that read message_usage.
     lock table headroom.lane_receipts, public.message_usage, headroom.subscribers in access exclusive mode;
     -- Views are created again below: for each table, Citus follows what depends on each view, which took ten times as
@@ -38,7 +38,7 @@ begin
                     v_left := v_left || v_view;
             end;
         end loop;
-        -- The rest has views of somebody else. It stays.
+        -- The rest has views of another owner, and stays.
         exit when cardinality(v_left) in (0, cardinality(v_views));
     end loop;
     drop policy if exists headroom_user on public.message_usage;
@@ -46,7 +46,7 @@ begin
 
     foreach v_table in array headroom.reference_tables()::regclass[] loop
         continue when headroom.is_citus_table(v_table);
-        -- To copy the rows is no change of a plan or a sentence, so it fires no triggers.
+        -- Copying the rows changes no plan and no sentence, so it fires no triggers.
         v_later := '{}';
         for v_object in
             select tgname as name, pg_get_triggerdef(oid) as definition from pg_trigger
@@ -61,7 +61,7 @@ begin
         end loop;
     end loop;
 
-    -- Functions that return rows of a table: afterwards of the new table with its name.
+    -- These functions return rows of a table; afterwards they return those of the new table with its name.
     v_later := '{}';
     for v_object in
         select function.oid::regprocedure::text as name, pg_get_functiondef(function.oid) as definition
@@ -79,7 +79,7 @@ begin
     end loop;
     foreach v_table in array headroom.distributed_tables()::regclass[] loop
         continue when headroom.is_citus_table(v_table);
-        -- Renames the table, which becomes the shard, and creates an empty one with its name.
+        -- This renames the table, which becomes the shard, and creates an empty one with its name.
         perform citus_add_local_table_to_metadata(v_table, cascade_via_foreign_keys => true);
     end loop;
     foreach v_statement in array v_later || v_definitions loop

@@ -10,7 +10,7 @@ create or replace function headroom.declare_one_shard() returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    -- No table of Citus has such a number before; it is the same on each machine.
+    -- No table of Citus has such a number before, and it is the same on each machine.
     v_colocation integer;
     v_statements text;
     v_failure text;

@@ -1,6 +1,6 @@
--- Defines headroom.present_revisions on each worker as a query of the worker's own copy of headroom.plan_revision.
--- Citus plans a query of the table itself again each time. If Citus copies its catalog to a worker again, the view is
--- as on the coordinator until the next headroom migrate: slower, and as right. A superuser calls it.
+-- Defines headroom.present_revisions on each worker as a query of the worker's own copy of headroom.plan_revision,
+-- because Citus plans a query of the table itself again each time. If Citus copies its catalog to a worker again, the
+-- view is as on the coordinator until the next headroom migrate: slower, but right. A superuser calls it.
 create or replace function headroom.define_present_revisions() returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,5 +1,5 @@
--- Returns, for users of one bucket, what headroom.fingerprint returns for one user of a database that is not
--- distributed. In PL/pgSQL, with the bucket as a parameter, so that Citus sends the query to the bucket's server.
+-- Returns for users of one bucket what headroom.fingerprint returns for one user of a database that is not distributed.
+-- It is in PL/pgSQL, with the bucket as a parameter, so that Citus sends the query to the bucket's server.
 create or replace function headroom.fingerprints(p_bucket smallint, p_users uuid[])
     returns table (user_id uuid, fingerprint text)
     language plpgsql stable set search_path = pg_catalog, pg_temp

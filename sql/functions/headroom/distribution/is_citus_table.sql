@@ -8,7 +8,7 @@ begin
     if to_regclass('pg_catalog.pg_dist_partition') is null then
         return false;
     end if;
-    -- As text, because the table is there only with Citus.
+    -- The query is a text, because the table exists only with Citus.
     execute 'select exists (select from pg_dist_partition where logicalrelid = $1)' into v_result using p_table;
     return v_result;
 end

@@ -1,5 +1,5 @@
 -- Returns whether a trigger on a table of which each machine has a copy is to act here. Citus fires it for each copy,
--- and what it does must happen once: on the coordinator, which is group 0. Always true on one machine.
+-- but its effect must happen once: on the coordinator, which is group 0. It is always true on one machine.
 create or replace function headroom.is_first_copy() returns boolean
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

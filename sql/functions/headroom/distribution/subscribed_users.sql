@@ -1,6 +1,6 @@
 -- Reads what subscriptions show of each user of a distributed database, as sql/queries/read_subscribed_users.sql does
--- in another one. Parameters as there. The fingerprint is read first, so that a change meanwhile is found by the next
--- poll.
+-- in another one, with the same parameters. The fingerprint is read first, so that the next poll finds a change that
+-- happens meanwhile.
 create or replace function headroom.subscribed_users(p_users uuid[], p_periods text[], p_unknown_users_policy text)
     returns table (
         ordinal integer, snapshot headroom.usage_snapshot, changes_at timestamptz, renews_at timestamptz,

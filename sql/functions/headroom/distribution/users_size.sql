@@ -1,4 +1,4 @@
--- Returns how many bytes the tables of users take with their indexes, on all machines.
+-- Returns the number of bytes that the tables of users take with their indexes, on all machines.
 create or replace function headroom.users_size() returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

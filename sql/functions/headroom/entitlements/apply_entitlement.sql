@@ -2,11 +2,11 @@
 -- rows.
 --
 -- The period that p_entitlement allows gets a row, so that clients that read message_usage see the new allowance before
--- the first message. Unused rows (headroom.is_unused_usage_row) follow from p_entitlement alone: the one of that period
--- is rewritten, those of other periods are deleted. So the rows do not depend on the order of events. Used rows become
+-- the first message. Unused rows (headroom.is_unused_usage_row) follow from p_entitlement alone: that period's row is
+-- rewritten, those of other periods are deleted. So the rows do not depend on the order of events. Used rows become
 -- outdated; the next message rewrites them and keeps the count. An open window is moved into the period's row.
 --
--- A plan with shorter windows ends an open one here, for good: otherwise it would depend on the messages in between
+-- A plan with shorter windows ends an open one here, for good. Otherwise it would depend on the messages in between
 -- whether a change to this plan and back finds the window again.
 --
 -- Nearly every renewal needs two statements: all rows are used, and the period has a row.
@@ -14,17 +14,17 @@ create or replace function headroom.apply_entitlement(p_user_id uuid, p_entitlem
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    -- Null without access, and for a plan that allows no messages.
+    -- It is null without access, and for a plan that allows no messages.
     v_period constant text := case
         when p_entitlement.has_subscription and p_entitlement.denial_reason is null
             and p_entitlement.allowance is distinct from 0
             then p_entitlement.billing_period
     end;
-    -- Null for a plan without windows. Without a subscription nothing has ended the windows of the last plan.
+    -- It is null for a plan without windows. Without a subscription, nothing has ended the windows of the last plan.
     v_window_seconds constant integer := case
         when p_entitlement.has_subscription then p_entitlement.window_seconds
     end;
-    -- Of the row of that period; null without one.
+    -- This is the generation of the row of that period; null without one.
     v_generation bigint;
     v_unused text[];
     v_window headroom.usage_window;
@@ -80,7 +80,7 @@ begin
                 headroom.bucket_of(p_user_id), array[p_entitlement],
                 array[coalesce(v_generation, nextval('headroom.generations'))], array[0], array[0], array[0],
                 array[p_entitlement.allowance],
-                -- Messages of later months (a clock that was ahead) are moved into this row by the next message.
+                -- The next message moves messages of later months (counted while the clock was ahead) into this row.
                 array[case
                     when p_entitlement.spent_messages is null
                         then least(p_entitlement.usable_until, v_window.holds_end_at)
@@ -90,9 +90,9 @@ begin
             );
         exception
             when foreign_key_violation or serialization_failure or sqlstate 'HR011' then
-                -- The subscription is kept without the row. A foreign key of an adopted table refuses a user that the
-                -- other table does not contain yet, or an older client has inserted the row meanwhile: the next message
-                -- writes it. Or a trigger discards it: the next message is refused with the reason.
+                -- The subscription is kept without the row. If a foreign key of an adopted table refuses a user that
+                -- the other table does not contain yet, or an older client has inserted the row meanwhile, the next
+                -- message writes it. If a trigger discards it, the next message is refused with the reason.
                 null;
         end;
     end if;

@@ -1,5 +1,6 @@
--- Returns whether an entitlement can be derived from values of these rows, which the check constraints allow; these may
--- have been removed. Null is valid. p_earliest, p_latest: of all instants. PostgreSQL inlines the function.
+-- Returns whether an entitlement can be derived from values of these rows. The check constraints allow no others, but
+-- may have been removed. Null is valid. p_earliest, p_latest: the earliest and the latest of all instants. p_least: the
+-- least of all numbers. PostgreSQL inlines the function.
 create or replace function headroom.are_valid_inputs(
     p_earliest timestamptz, p_latest timestamptz, p_anchor_day integer, p_least bigint, p_greatest_percent integer,
     p_cycle text, p_trial_days integer

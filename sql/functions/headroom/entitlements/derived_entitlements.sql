@@ -1,11 +1,11 @@
--- What each user without a usable row (headroom.is_usable) may send now, derived as headroom.entitlements does it for
--- some users. The columns about the plan are null for a user with an invalid value, without a plan, or with a plan
--- whose time zone PostgreSQL does not know any more: so a report of all users does not fail.
+-- Shows what each user without a usable row (headroom.is_usable) may send now, derived as headroom.entitlements does it
+-- for some users. The columns about the plan are null for a user with an invalid value, without a plan, or with a plan
+-- whose time zone PostgreSQL does not know any more, so that a report of all users does not fail.
 --
--- One user: a condition on bucket and user_id is applied to each table. newest_period is the latest that may be a label
--- of a month, week or day, which begin with a digit. A function that reads a user's rows is called only for the rare
--- user for whom it may matter. ORDER BY sorts nothing: it keeps the columns of a step from being computed for each use
--- (headroom.judged_usage_rows).
+-- For one user, a condition on bucket and user_id is applied to each table. newest_period is the latest that may be a
+-- label of a month, week or day, which begin with a digit. A function that reads a user's rows is called only for the
+-- rare user for whom it may matter. ORDER BY sorts nothing: it keeps the columns of a step from being computed for each
+-- use (headroom.judged_usage_rows).
 create or replace view headroom.derived_entitlements with (security_barrier) as
 with constants as (
     select
@@ -28,7 +28,7 @@ users as (
         max(one.billing_period) filter (where ascii(one.billing_period) between 48 and 57) as newest_period,
         coalesce(bool_or(one.window_ends_at > (select constants.now from constants)), false) as may_have_window
     from (
-        -- A subscriber in another bucket would not be found (headroom.raise_discarded_row).
+        -- A subscriber in another bucket would not be found here (headroom.raise_discarded_row).
         select
             subscriber.bucket, subscriber.user_id, null::text as billing_period, null::timestamptz as window_ends_at,
             false as is_usable
@@ -125,7 +125,7 @@ ranked as (
         row_number() over (
             partition by judged.bucket, judged.user_id
             order by
-                -- An invalid one comes first.
+                -- An invalid subscription comes first.
                 judged.plan is not null,
                 headroom.subscription_rank(
                     judged.plan, judged.cycle, judged.allowance, judged.enforced, judged.state, judged.denial_reason,

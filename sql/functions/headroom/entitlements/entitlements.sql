@@ -1,16 +1,16 @@
--- Returns what these users may send at p_at, a row for each. p_users is distinct and ascending, and all of one bucket;
--- the rows are in its order. p_unknown_users_policy: trial, free or deny, for users without a subscription.
+-- Returns what these users may send at p_at, in a row for each. p_users is distinct and ascending, and all of one
+-- bucket; the rows are in its order. p_unknown_users_policy: trial, free or deny, for users without a subscription.
 --
 -- Raises HR006 if a row has a value that a check constraint forbids, and an error if the plan of users without a
 -- subscription is missing. Locks nothing. headroom.derived_entitlements takes the same steps for all users at once.
 --
--- In PL/pgSQL, so that a session plans the query once; by itself PostgreSQL would plan it again for each single user,
--- which takes ten times as long as its execution. "inputs" has a row for each subscription, and one for a user without
--- any. "judged" sees all subscriptions of a user and "chosen" keeps one (headroom.subscription_rank). A plan with
--- periods then gets the one of p_at: of a store's subscription the one that was paid (paid_from, headroom.paid_period),
--- else that of the calendar (clock_day, headroom.period_day), of which an already used later one may be open (day,
--- headroom.open_day). Nothing is sorted by ORDER BY ordinal, because the rows come in that order; it keeps the result
--- of a step from being computed for each use.
+-- It is in PL/pgSQL, so that a session plans the query once; otherwise PostgreSQL would plan it again for each single
+-- user, which takes ten times as long as its execution. "inputs" has a row for each subscription, and one for a user
+-- without any. "judged" sees all subscriptions of a user and "chosen" keeps one (headroom.subscription_rank). A plan
+-- with periods then gets the period of p_at. For a store's subscription, it is the one that was paid (paid,
+-- headroom.paid_period); otherwise it is the one of the calendar (clock_day, headroom.period_day), or a later one that
+-- is already used (day, headroom.open_day). ORDER BY ordinal sorts nothing, because the rows come in that order; it
+-- keeps the result of a step from being computed for each use.
 --
 -- Each lateral subquery has a limit or an offset, so that it looks each user up in an index: as a join, it could become
 -- a walk over the whole index (docs/decisions/0003-lock-order.md).
@@ -47,7 +47,7 @@ begin
             where one.bucket = p_bucket and one.user_id = request.user_id
             limit 1
         ) as subscriber on true
-        -- What a forgotten user has spent, else null.
+        -- This is what a forgotten user has spent, otherwise null.
         cross join lateral (
             select
                 min(one.trial_started_at) filter (where v_starting_plan = 'trial') as trial_started_at,
@@ -67,7 +67,8 @@ begin
             where one.bucket = p_bucket and one.user_id = request.user_id
             offset 0
         ) as subscription on true
-        -- Without a subscription: a trial that starts now, the free plan, or nothing. No row if it is missing.
+        -- A user without a subscription gets a trial that starts now, the free plan, or nothing. There is no row if the
+        -- plan is missing.
         cross join lateral (
             select one.* from headroom.plans as one
             where one.plan = coalesce(subscription.plan, v_starting_plan)
@@ -147,7 +148,7 @@ begin
     compared as (
         select
             clocked.*,
-            -- Rarely true.
+            -- This is rarely true.
             case when clocked.clock_day is null then false else coalesce((
                 select true from public.message_usage as usage
                 where usage.bucket = p_bucket and usage.user_id = clocked.user_id
@@ -180,7 +181,7 @@ begin
                 opened.paid_from,
                 headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone)
             ) as begins_at,
-            -- Of a renewal that is awaited, it is over already.
+            -- If a renewal is awaited, the paid period is over already.
             greatest(
                 coalesce(opened.paid_reset, headroom.period_start(
                     opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day,

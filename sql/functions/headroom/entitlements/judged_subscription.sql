@@ -1,18 +1,18 @@
--- Returns what follows from one subscription alone at p_at: when it began and when its access ends (ends_at, null:
--- never); whether a store renews it (renews, null if it does not come from a store); its state; why it gives no access
--- (denial_reason, null if it does); when time alone changes that next (changes_at, null: never); until when it gives
--- access if it was bought (bought_until, null for a trial and the free plan); and the instant whose period counts
+-- Returns what follows from one subscription alone at p_at: when it began and when its access ends (ends_at; null is
+-- never); whether a store renews it (renews; null if it does not come from a store); its state; why it gives no access
+-- (denial_reason; null if it does); when time alone changes that next (changes_at; null is never); until when it gives
+-- access if it was bought (bought_until; null for a trial and the free plan); and the instant whose period counts
 -- (counts_at).
 --
--- The event of a renewal comes after the renewal: what a store renews keeps access for p_leeway after the end of the
--- paid time (headroom.renewal_leeway), and counts in the period that has ended.
+-- The event of a renewal comes after the renewal. So a subscription that a store renews keeps access for p_leeway after
+-- the end of the paid time (headroom.renewal_leeway), and counts in the period that has ended.
 --
--- Of several states the first one applies, in the order below. A cancelled trial still ends as a trial. Intervals are
--- half-open: at ends_at access has ended. No row if p_cycle is null.
+-- If several states apply, the first one in the order below is returned. A cancelled trial still ends as a trial.
+-- Intervals are half-open: at ends_at access has ended. There is no row if p_cycle is null.
 --
 -- p_transaction_id: null for a user without a subscription, who gets a trial that starts at p_trial_started_at or now,
--- the free plan, or nothing. p_trial_started_at, p_trial_ends_at: those of the subscriber, or of the spent trials of a
--- forgotten user. p_started_at: headroom.trial_start.
+-- the free plan, or nothing. p_trial_started_at, p_trial_ends_at: the trial of the subscriber, or of the spent trials
+-- of a forgotten user. p_started_at: headroom.trial_start.
 --
 -- PostgreSQL inlines the function. Each offset keeps a value from being computed for each of its uses. The sums are of
 -- hours and days of UTC, so the result does not depend on the session.
@@ -70,7 +70,7 @@ begin atomic
                     case when p_transaction_id is null then p_trial_ends_at else p_expires_at end,
                     headroom.at_most_latest(begun.started_at + make_interval(hours => 24 * p_trial_days))
                 )
-                -- The date of the store, or 16 days after expiry if the store gives none.
+                -- This is the date of the store, or 16 days after expiry if the store gives none.
                 when p_billing_issue_at is not null then greatest(
                     p_expires_at,
                     coalesce(p_grace_until, headroom.at_most_latest(p_expires_at + make_interval(hours => 24 * 16)))

@@ -1,7 +1,7 @@
--- Returns the dates of the subscription by which an operator puts a user on a plan: public.set_plan, and imports.
+-- Returns the dates of the subscription by which an operator puts a user on a plan, for public.set_plan and imports.
 --
--- p_cycle, p_time_zone: of the plan. p_state: null is the usual one of the plan. p_started, p_expires, p_grace_until:
--- null where the operator has given none. p_anchor_day: the user's. p_trial_started_at: when the user's trial began, if
+-- p_cycle, p_time_zone: the plan's. p_state: null is the usual one of the plan. p_started, p_expires, p_grace_until:
+-- null if the operator has given none. p_anchor_day: the user's. p_trial_started_at: when the user's trial began, if
 -- one did. p_at: now.
 create or replace function headroom.operator_subscription(
     p_cycle text, p_time_zone text, p_state text, p_started timestamptz, p_expires timestamptz,
@@ -41,7 +41,7 @@ begin atomic
                         )),
                         p_anchor_day, coalesce(p_time_zone, 'UTC')
                     ))
-                -- Remaining paid time would give access. Without an end there is none.
+                -- Remaining paid time would give access. Without an end, there is none.
                 when 'billing_retry' then case when p_expires > p_at then p_at else p_expires end
                 when 'expired' then least(p_expires, p_at)
                 else p_expires

@@ -13,7 +13,7 @@ begin
         raise exception 'headroom.renewal_leeway is %, not 0 to 3 days', quote_literal(v_setting)
             using errcode = 'invalid_parameter_value';
     end if;
-    -- Without days, which depend on the session's time zone.
+    -- The result has no days, which depend on the session's time zone.
     return make_interval(secs => extract(epoch from v_leeway)::double precision);
 end
 $$;

@@ -35,7 +35,7 @@ begin
     perform headroom.lock_for_messages(headroom.bucket_of(p_user_id), array[p_user_id], array[false]);
     v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users_policy);
 
-    -- Waits for another session that inserts the same key.
+    -- This waits for another session that inserts the same key.
     insert into headroom.grants (bucket, user_id, key, billing_period, messages, reason, granted_at, actor)
     values (
         headroom.bucket_of(p_user_id), p_user_id, coalesce(p_key, 'unnamed ' || gen_random_uuid()),

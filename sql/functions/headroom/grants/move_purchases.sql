@@ -1,6 +1,6 @@
 -- Moves a user's unused purchased messages to the current period of a plan that has periods. A purchase may arrive
 -- before the subscription that starts the period; its messages are then granted in the trial or the free plan. Messages
--- that were used there are not moved. To a month, only those move that were bought in it; days and weeks are too short
+-- that were used there are not moved. Only those that were bought in a month move to it; days and weeks are too short
 -- for that, so 31 days count. The caller has locked the subscriber.
 create or replace function headroom.move_purchases(p_user_id uuid, p_reason text, p_event_id text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
@@ -37,10 +37,10 @@ begin
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
             and usage.billing_period = v_purchase.billing_period
             and coalesce(usage.resets_at > headroom.now(), true);
-        -- Null if that period has ended or its usage row was deleted.
+        -- It is null if that period has ended or its usage row was deleted.
         continue when v_unused is null or v_unused = 0;
         perform headroom.revoke_purchase(v_purchase.source, v_purchase.transaction, v_unused, p_reason, p_event_id);
-        -- grant_purchase grants this number: below, and again if the store reverses a refund.
+        -- grant_purchase grants this number below, and again if the store reverses a refund.
         update headroom.message_purchases as purchases set messages = v_unused
         where purchases.source = v_purchase.source and purchases.transaction = v_purchase.transaction;
         perform headroom.grant_purchase(v_purchase.source, v_purchase.transaction, p_reason);

@@ -1,4 +1,4 @@
--- Returns the key of a purchase's grant: at most 128 bytes for a transaction of any length.
+-- Returns the key of a purchase's grant, which has at most 128 bytes for a transaction of any length.
 create or replace function headroom.purchase_key(p_source text, p_transaction text) returns text
     language sql immutable parallel safe
 begin atomic

@@ -14,7 +14,7 @@ declare
 begin
     select user_id, billing_period into strict v_user_id, v_period from headroom.message_purchases
     where source = p_source and transaction = p_transaction;
-    -- Another one if the clock was ahead when the messages were granted (headroom.correct_clock_jump).
+    -- It is another one if the clock was ahead when the messages were granted (headroom.correct_clock_jump).
     v_period := coalesce((
         select grants.billing_period from headroom.grants as grants
         where grants.bucket = headroom.bucket_of(v_user_id) and grants.user_id = v_user_id and grants.key = v_key
@@ -23,7 +23,7 @@ begin
     if v_row.user_id is null or v_row.resets_at <= headroom.now() then
         return;
     end if;
-    -- Null, which is unlimited, stays null: greatest() would ignore it.
+    -- A null, which is unlimited, stays null; greatest() would ignore it.
     v_limit := case when v_row."limit" is not null then greatest(v_row."limit" - p_messages, 0) end;
     update public.message_usage
     set granted = nullif(greatest(granted - p_messages, 0), 0), "limit" = v_limit, usable_until = '-infinity'

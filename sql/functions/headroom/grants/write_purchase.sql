@@ -1,4 +1,4 @@
--- Inserts or updates a purchase of messages: grants the messages, or removes them after a refund if their period has
+-- Inserts or updates a purchase of messages. Grants the messages, or removes them after a refund if their period has
 -- not ended. p_purchase: {"source", "transaction", "user", "at", "messages", "is_refunded"}.
 create or replace function headroom.write_purchase(p_purchase jsonb, p_reason text, p_event_id text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
 -- Registers the import of a file, unless it is registered, and returns how many of its rows are committed, and when it
--- was finished (null: not yet). The digest is the SHA-256 of the file; p_records is the number of its rows, and p_file
+-- was finished; null if it is not. p_digest is the SHA-256 of the file, p_records the number of its rows, and p_file
 -- its name for the audit log. p_adds: as in headroom.import_batch.
 create or replace function headroom.begin_import(p_digest bytea, p_adds boolean, p_file text, p_records bigint)
     returns table (done bigint, finished_at timestamptz)

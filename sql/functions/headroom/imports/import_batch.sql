@@ -1,12 +1,13 @@
--- Imports rows of a file and advances the import in the same transaction. Returns a row for each of p_rows: what became
--- of it (headroom.judge_import), and whether its user has kept another plan than the row's. Raises object_in_use if
--- p_from is not where the import is: another session continues it, or this batch is committed already.
+-- Imports rows of a file and advances the import in the same transaction. Returns a row for each of p_rows: its outcome
+-- (headroom.judge_import), and whether its user has kept another plan than the row's. Raises object_in_use if p_from is
+-- not where the import is: another session continues it, or this batch is committed already.
 --
--- p_from, p_through: the rows of the file that were done before the batch, and after it. p_rows: those of the file that
--- are valid, in its order. p_adds: whether counts are added to what Headroom has counted. p_checks: changes nothing.
--- Tiers that come with the counts cause no notification.
+-- p_from, p_through: the numbers of rows of the file that were done before the batch, and are after it. p_rows: the
+-- valid rows, in the order of the file. p_adds: whether counts are added to what Headroom has counted. p_checks:
+-- changes nothing. Tiers that come with the counts cause no notification.
 --
--- One part after the other of one bucket, in each of which a user has one row: the users of a part are locked together.
+-- Parts are imported one after the other, each of one bucket and with one row for a user: the users of a part are
+-- locked together.
 create or replace function headroom.import_batch(
     p_digest bytea, p_adds boolean, p_from bigint, p_through bigint, p_rows headroom.import_row[], p_checks boolean
 ) returns table (ordinal integer, outcome text, keeps_plan boolean)

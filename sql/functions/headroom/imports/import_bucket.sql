@@ -1,9 +1,8 @@
--- Imports rows of one bucket, or with p_checks only judges them. p_rows is ascending by user, each once. Returns a row
--- for each: its "ordinal", and what became of it (headroom.judge_import). Creates the subscribers, locks them in
+-- Imports rows of one bucket, or only judges them if p_checks is true. p_rows is ascending by user, each once. Returns
+-- a row for each: its "ordinal", and its outcome (headroom.judge_import). Creates the subscribers, locks them in
 -- ascending order, then the usage rows.
 --
--- Users of whom there is nothing yet, nearly all in an import, are written in sets. Any other gets the plan by
--- public.set_plan.
+-- Users without any data, nearly all in an import, are written in sets. Any other gets the plan by public.set_plan.
 create or replace function headroom.import_bucket(
     p_bucket smallint, p_rows headroom.import_row[], p_adds boolean, p_checks boolean
 ) returns table (ordinal integer, outcome text, keeps_plan boolean)
@@ -16,15 +15,15 @@ declare
     v_periods text[];
     v_sets_plan boolean[];
     v_keeps_plan boolean[];
-    -- Users of whom there is something.
+    -- These are the users with data.
     v_known uuid[];
-    -- Places of rows that are imported, and whether the user is new and gets a plan.
+    -- These are the places of rows that are imported, and whether the user is new and gets a plan.
     v_places bigint[];
     v_is_first boolean[];
     v_row headroom.import_row;
 begin
     if not p_checks then
-        -- Locks rows that exist, too, in the same order; the condition keeps it from writing them.
+        -- This locks rows that exist, too, in the same order; the condition keeps it from writing them.
         insert into headroom.subscribers as subscriber (bucket, user_id)
         select p_bucket, given.user_id from unnest(v_users) with ordinality as given (user_id, place)
         order by given.place

@@ -1,12 +1,12 @@
--- Returns what is to become of each row of an import, by the users as they are now; the rows are in the order of
+-- Returns the outcome that each row of an import is to have, by the users as they are now; the rows are in the order of
 -- p_rows. Locks nothing. outcome:
 --
--- imported: it is imported. imported_before: this user and period were imported before. counted: Headroom counts the
--- user already, in this period or by a plan that the first message began; p_adds imports such rows, too. later: the
--- period has not begun for the user. nothing: it has nothing that the user does not have.
+-- imported: the row is imported. imported_before: this user and period were imported before. counted: Headroom counts
+-- the user already, in this period or by a plan that the first message began; p_adds imports such rows, too. later: the
+-- period has not begun for the user. nothing: the row has nothing that the user does not have.
 --
 -- billing_period: the row's, or the one that will be open. sets_plan: whether the user gets the row's plan. A plan that
--- an operator, an import or a store has set stays; keeps_plan: it is another one.
+-- an operator, an import or a store has set stays. keeps_plan: whether it is another one than the row's.
 --
 -- p_rows is ascending by user, each once, and all of one bucket. p_unknown_users_policy: trial, free or deny.
 --
@@ -20,17 +20,17 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_users constant uuid[] := array(select given.user_id from unnest(p_rows) as given);
-    -- Users with a plan that stays, and those with one that the first message began.
+    -- These are the users with a plan that stays, and those with one that the first message began.
     v_set uuid[];
     v_begun uuid[];
     v_anchor_days integer[];
-    -- Users whose plan does not follow from the row, and what they may send.
+    -- These are the users whose plan does not follow from the row, and what they may send.
     v_others uuid[];
     v_entitlements headroom.entitlement[];
-    -- The periods that will be open, and those of the rows.
+    -- These are the periods that will be open, and those of the rows.
     v_open text[];
     v_periods text[];
-    -- Places of rows.
+    -- These are places of rows.
     v_imported bigint[];
     v_used bigint[];
 begin

@@ -1,5 +1,5 @@
--- Returns those of p_users of whom there is more than a row in headroom.subscribers that says nothing: a plan, a trial,
--- or a usage row. p_users is ascending, and all of one bucket; so is the result.
+-- Returns those of p_users that have data: more than an empty row in headroom.subscribers, a subscription, or a usage
+-- row. p_users is ascending, and all of one bucket; so is the result.
 create or replace function headroom.users_with_data(p_bucket smallint, p_users uuid[]) returns uuid[]
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

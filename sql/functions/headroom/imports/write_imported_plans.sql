@@ -1,6 +1,6 @@
--- Writes the plans of users of whom there is nothing yet but a row in headroom.subscribers, which the caller has
--- locked, as public.set_plan would write each, with the entries of the audit log. The usage rows follow in
--- headroom.write_imported_usage.
+-- Writes the plans of users who have no data but a row in headroom.subscribers, which the caller has locked. It writes
+-- what public.set_plan would write for each, with the entries of the audit log. headroom.write_imported_usage writes
+-- the usage rows later.
 --
 -- p_rows is ascending by user, each once, and all of one bucket.
 create or replace function headroom.write_imported_plans(p_bucket smallint, p_rows headroom.import_row[]) returns void
@@ -10,7 +10,7 @@ declare
     v_now constant timestamptz := headroom.now();
     v_users constant uuid[] := array(select given.user_id from unnest(p_rows) as given);
     v_anchor_days integer[];
-    -- Null but for trials.
+    -- These are null except for trials.
     v_trials timestamptz[];
     v_written bigint;
 begin
@@ -33,8 +33,7 @@ begin
         order by given.ordinality
     );
     update headroom.subscribers as subscriber
-    -- Citus 13.2.0 ends its server if a column of a domain is set to the element of an array, so to the greatest of
-    -- one.
+    -- Citus 13.2.0 ends its server if a column of a domain is set to the element of an array; greatest() avoids that.
     set operator_set_at = v_now,
         anchor_day = greatest(v_anchor_days[width_bucket(subscriber.user_id, v_users)]),
         operator_anchor_day = greatest(v_anchor_days[width_bucket(subscriber.user_id, v_users)]),

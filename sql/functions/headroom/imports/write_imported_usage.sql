@@ -1,8 +1,8 @@
 -- Writes the counts and limits of imported rows, with their entries of the audit log, and the usage rows that come with
--- the plans of new users, as headroom.apply_entitlement writes them. A count is added to what there is: the caller has
--- judged whether it may be. The caller has locked the subscribers; locks the usage rows in ascending order.
+-- the plans of new users, as headroom.apply_entitlement writes them. A count is added to the present one: the caller
+-- has judged whether it may be. The caller has locked the subscribers. Locks the usage rows in ascending order.
 --
--- p_rows is ascending by user, each once, and all of one bucket. p_periods: the period of each. p_is_first: whether
+-- p_rows is ascending by user, each once, and all of one bucket. p_periods: the period of each row. p_is_first: whether
 -- headroom.write_imported_plans has written the user's plan. p_unknown_users_policy: trial, free or deny.
 create or replace function headroom.write_imported_usage(
     p_bucket smallint, p_rows headroom.import_row[], p_periods text[], p_is_first boolean[],
@@ -16,19 +16,19 @@ declare
     v_entitlements constant headroom.entitlement[] := array(
         select derived from headroom.entitlements(p_bucket, v_users, v_now, p_unknown_users_policy) as derived
     );
-    -- Whether a row has a count or a limit, and whether its period is the open one.
+    -- These say whether a row has a count or a limit, and whether its period is the open one.
     v_counts constant boolean[] := array(select given.used > 0 or given.has_limit from unnest(p_rows) as given);
     v_is_open constant boolean[] := array(
         select p_periods[derived.ordinality] = derived.billing_period
         from unnest(v_entitlements) with ordinality as derived
         order by derived.ordinality
     );
-    -- The usage rows that there are; null where there is none.
+    -- These are the present usage rows; null where there is none.
     v_generations bigint[];
     v_present_counts integer[];
     v_held integer[];
     v_present_limits integer[];
-    -- Of the rows to write.
+    -- These belong to the rows to write.
     v_limits integer[];
     v_places bigint[];
 begin
@@ -126,7 +126,7 @@ begin
         from unnest(v_entitlements) with ordinality as derived
         where v_counts[derived.ordinality] and not v_is_open[derived.ordinality]
     ) as given
-    -- No parameters from here on: Citus cannot pass them to the machine that has the rows.
+    -- There are no parameters from here on: Citus cannot pass them to the machine that has the rows.
     on conflict (user_id, billing_period) do update
     set message_count = least(usage.message_count::bigint + excluded.message_count, 2147483647),
         "limit" = excluded."limit", updated_at = excluded.updated_at;

@@ -1,5 +1,5 @@
 -- Raises an error about a row of one user that was written and is not there. HR006: the row is in a bucket in which
--- nobody looks for it, because the check constraint was removed. HR011: a trigger, a rule or a policy discards it.
+-- nobody looks for it, because the check constraint was removed. HR011: a trigger, a rule or a policy discards the row.
 --
 -- Functions that repeat until a row is there call it after some attempts. Each attempt waits for another session that
 -- writes the same row, so a few are enough.

@@ -1,5 +1,5 @@
--- Raises HR006 for the first value that a check constraint forbids, in the rows that a user's entitlement follows from.
--- Called only if there is one (headroom.dated_subscriptions). Returns true if it finds none.
+-- Raises HR006 for the first value that a check constraint forbids, in the rows from which a user's entitlement
+-- follows. It is called only if there is one (headroom.are_valid_inputs). Returns true if it finds none.
 create or replace function headroom.raise_invalid_inputs(p_user_id uuid, p_unknown_users_policy text) returns boolean
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

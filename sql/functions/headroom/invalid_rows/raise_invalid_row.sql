@@ -36,7 +36,7 @@ begin
         select attname, format('headroom.is_instant(%I)', attname) from pg_attribute
         where attrelid = p_table::regclass and atttypid = 'headroom.instant'::regtype
     loop
-        -- The base type, because a value outside the domain headroom.instant could not be read.
+        -- This is the base type, because a value outside the domain headroom.instant could not be read.
         execute format(
             'select %s from jsonb_to_record($1) as invalid (cycle text, %I %s)', v_rule, v_column, (
                 select coalesce(nullif(types.typbasetype, 0), types.oid)::regtype

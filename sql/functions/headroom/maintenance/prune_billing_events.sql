@@ -1,5 +1,6 @@
--- Sets the payload of events older than p_keep to null, for at most p_limit events, and returns how many. The events
--- stay, so that a repeated event is not applied. p_keep is at least 30 days, because stores repeat events for days.
+-- Sets the payload of events older than p_keep to null, for at most p_limit events, and returns their number. The
+-- events stay, so that a repeated event is not applied. p_keep is at least 30 days, because stores repeat events for
+-- days.
 create or replace function headroom.prune_billing_events(
     p_keep interval default '400 days', p_limit integer default 1000
 ) returns bigint

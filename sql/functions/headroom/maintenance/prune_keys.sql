@@ -1,4 +1,4 @@
--- Deletes at most p_limit keys older than p_keep, and returns how many. p_keep is at least 7 days.
+-- Deletes at most p_limit keys older than p_keep, and returns their number. p_keep is at least 7 days.
 create or replace function headroom.prune_keys(p_keep interval default '7 days', p_limit integer default 1000)
     returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- Verifies that the service can count: counts a message as the service does, checks the rows, and rolls everything
+-- Verifies that the service can count. It counts a message as the service does, checks the rows, and rolls everything
 -- back. Raises the error that keeps the service from counting, such as a missing right, a trigger or a constraint, or
 -- HR009 if the rows have other numbers.
 --
@@ -17,7 +17,8 @@ declare
     v_table text;
     v_schema text;
 begin
-    -- An existing user if there is one, because a trigger or a foreign key may require it. No existing row is changed.
+    -- This is an existing user if there is one, because a trigger or a foreign key may require it. No existing row is
+    -- changed.
     select usage.user_id into v_user from public.message_usage as usage where usage.billing_period <> v_period limit 1;
     v_is_new := v_user is null;
     v_user := coalesce(v_user, gen_random_uuid());

@@ -1,6 +1,6 @@
 -- Maps a store's product to plans, to messages, or to both, and replaces an earlier mapping. p_trial_plan defaults to
--- 'trial'. p_days: how long the plan of a product that is bought once lasts, if the store names no end; null: for good.
--- Returns the number of events that failed because this product was not mapped; `headroom events replay --failed`
+-- 'trial'. p_days: how long the plan of a product that is bought once lasts, if the store names no end; null is for
+-- good. Returns the number of events that failed because this product was not mapped; `headroom events replay --failed`
 -- applies them.
 create or replace function headroom.map_product(
     p_source text, p_product text, p_plan text, p_trial_plan text default null, p_intro_plan text default null,

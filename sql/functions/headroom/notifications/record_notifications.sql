@@ -1,10 +1,10 @@
 -- Records a notification for each of these users who is at a tier of the open billing period, unless this tier or a
--- higher one of the same period and plan was recorded before. Returns how many. Locks no usage row.
+-- higher one of the same period and plan was recorded before. Returns their number. Locks no usage row.
 --
 -- It reads the users' usage as it is now, so a tier that a user has left since is not recorded. A window's limit has no
--- effect: it can be reached several times a day.
+-- effect, because it can be reached several times a day.
 --
--- p_status: p for those that are to be sent; s for those of tiers that came with an import.
+-- p_status: p for notifications that are to be sent; s for those of tiers that came with an import.
 create or replace function headroom.record_notifications(p_users uuid[], p_status "char") returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -15,7 +15,7 @@ declare
     v_new bigint;
     v_count bigint := 0;
 begin
-    -- One query for each bucket, because Citus sends it to the bucket's server.
+    -- There is one query for each bucket, because Citus sends it to the bucket's server.
     for v_bucket, v_users in
         select headroom.bucket_of(users.user_id), array_agg(distinct users.user_id)
         from unnest(p_users) as users (user_id)

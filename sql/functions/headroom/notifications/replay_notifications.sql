@@ -1,5 +1,5 @@
--- Makes notifications pending again, with all their attempts: those with these ids; where p_ids is null, all that have
--- failed. Returns their ids. The id and the body stay, so a receiver recognizes one that it has got before.
+-- Makes notifications pending again, with all their attempts: those with these ids, or all that have failed if p_ids is
+-- null. Returns their ids. The id and the body stay, so a receiver recognizes one that it has received before.
 create or replace function headroom.replay_notifications(p_ids uuid[]) returns setof uuid
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

@@ -1,6 +1,6 @@
--- Writes the results of attempts to deliver notifications. p_attempts: of each, how many there were before; one that
--- was replayed meanwhile has another number, and is left alone. p_problems: null is delivered. p_delays_ms: until the
--- next attempt; null is none, and the notification has failed.
+-- Writes the results of attempts to deliver notifications. p_attempts: the number of attempts before; a notification
+-- that was replayed meanwhile has another number, and is left alone. p_problems: null is delivered. p_delays_ms: the
+-- time until the next attempt; if it is null, there is none, and the notification has failed.
 create or replace function headroom.write_attempts(
     p_ids uuid[], p_attempts integer[], p_problems text[], p_delays_ms bigint[]
 ) returns void

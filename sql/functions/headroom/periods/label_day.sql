@@ -1,7 +1,7 @@
 -- Returns the day that a label of the form YYYY-MM, YYYY-Www or YYYY-MM-DD names (headroom.period_day); null for other
 -- texts. The day of a label that is no label of headroom.period_label, such as 2026-02-30, is the one that follows.
 --
--- A user's second period that begins in the same month or week has .2 behind it, the next one .3.
+-- The label of a user's second period that begins in the same month or week ends with .2, that of the next one with .3.
 create or replace function headroom.label_day(p_label text) returns date
     language sql immutable parallel safe
     return case

@@ -1,10 +1,10 @@
--- Returns the day of the period that is open for a user (headroom.period_day): p_clock_day, that of the period which
--- contains p_at, unless the user has already used a later one. The anchor day has then become later, the time zone is
--- another one, or the clock was set back. The latest used period stays open, so that no such change gives its
--- allowance twice. The dates of two time zones differ by up to two days.
+-- Returns the day of the period that is open for a user (headroom.period_day): p_clock_day, which is that of the period
+-- which contains p_at, unless the user has already used a later one. In that case the anchor day has become later, the
+-- time zone is another one, or the clock was set back. The latest used period stays open, so that no such change gives
+-- its allowance twice. The dates of two time zones differ by up to two days.
 --
--- A period beyond the next one counts only if it was not written while the clock was ahead: then its messages are moved
--- (headroom.correct_clock_jump).
+-- A period beyond the next one counts only if it was not written while the clock was ahead, because its messages are
+-- then moved (headroom.correct_clock_jump).
 create or replace function headroom.open_day(p_user_id uuid, p_cycle text, p_clock_day date, p_at timestamptz)
     returns date
     language plpgsql stable security definer set search_path = pg_catalog, pg_temp

@@ -1,11 +1,11 @@
 -- Returns the period of a store's subscription at p_at: the first one, from p_started_at to p_ends_at, or one of those
--- that follow it, month by month or week by week (p_day: headroom.period_after). The same rules as in PaidPeriods
--- (Sources/Billing). Nulls for another cycle, and if p_started_at is null.
+-- that follow it, month by month or week by week (p_day: headroom.period_after). The rules are those of PaidPeriods
+-- (Sources/Billing). Its columns are null for another cycle, and if p_started_at is null.
 --
 -- p_paid_until: no later period begins within 3 days before it; the last one ends with it. At p_at after it, as in a
--- grace period, periods go on from it as if they were paid. Null: the paid time has no end.
+-- grace period, periods go on from it as if they were paid. If it is null, the paid time has no end.
 --
--- In PL/pgSQL: inlined, its expressions took the third part of the time of headroom.entitlements for one user.
+-- It is in PL/pgSQL: inlined, its expressions took a third of the time of headroom.entitlements for one user.
 create or replace function headroom.paid_period(
     p_cycle text, p_started_at timestamptz, p_ends_at timestamptz, p_day integer, p_paid_until timestamptz,
     p_at timestamptz, out begins_at timestamptz, out resets_at timestamptz
@@ -15,7 +15,7 @@ as $$
 declare
     v_is_over constant boolean := coalesce(p_at >= p_paid_until, false);
     v_origin constant timestamptz := case when v_is_over then p_paid_until else p_ends_at end;
-    -- Before it the last period begins.
+    -- The last period begins before this instant.
     v_latest constant timestamptz := case
         when v_is_over or p_paid_until is null then timestamptz '9999-12-31Z' else p_paid_until - interval '72 hours'
     end;
@@ -31,7 +31,7 @@ begin
         resets_at := least(p_ends_at, p_paid_until);
         return;
     end if;
-    -- Where the paid time ends on p_day, or on a shorter month's last day instead, months go on from p_day.
+    -- If the paid time ends on p_day, or on a shorter month's last day instead, months go on from p_day.
     if v_is_over and p_paid_until <> headroom.period_after('monthly', p_paid_until, p_day, 0) then
         v_day := extract(day from p_paid_until at time zone 'UTC');
     end if;

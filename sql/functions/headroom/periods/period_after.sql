@@ -1,5 +1,5 @@
--- Returns the instant p_count weeks or months after p_origin, in UTC. p_day: the day of the month, in a shorter month
--- its last day. PostgreSQL inlines the function.
+-- Returns the instant p_count weeks or months after p_origin, in UTC. p_day: the day of the month; in a shorter month
+-- it is the last day. PostgreSQL inlines the function.
 create or replace function headroom.period_after(
     p_cycle text, p_origin timestamptz, p_day integer, p_count integer
 ) returns timestamptz

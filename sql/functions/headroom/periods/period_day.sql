@@ -1,5 +1,5 @@
 -- Returns the day that names the period which contains p_at: a month's first day, a week's Monday, or the day itself.
--- Null for a plan that never resets. p_anchor_day is for monthly periods, p_time_zone for the others.
+-- It is null for a plan that never resets. p_anchor_day is for monthly periods, p_time_zone for the others.
 create or replace function headroom.period_day(
     p_cycle text, p_at timestamptz, p_anchor_day integer, p_time_zone text
 ) returns date

@@ -1,11 +1,11 @@
--- Returns the label of a user's period, where the user has other rows of its month or week (p_base:
+-- Returns the label of a user's period, if the user has other rows of its month or week (p_base:
 -- headroom.period_label), or later ones. A row that was never used counts as absent.
 --
--- p_begins_at, p_resets_at: of a period that was paid. Its row is the one that began with it; or one that began later
--- within it, written before the event of the payment arrived, unless another subscription began it; or one that began
--- at 00:00 of that day, as months of the calendar do. A new row has p_base, or the next number behind it. Null:
--- of a period that the calendar gives, whose row is the newest one with p_base, so that an operator who changes a plan
--- keeps the count.
+-- p_begins_at, p_resets_at: the dates of a period that was paid. Its row is the one that began with it; or one that
+-- began later within it, written before the event of the payment arrived, unless another subscription began it; or one
+-- that began at 00:00 of that day, as months of the calendar do. A new row has p_base, or p_base with the next number.
+-- They are null for a period of the calendar, whose row is the newest one with p_base, so that an operator who changes
+-- a plan keeps the count.
 create or replace function headroom.row_label(
     p_user_id uuid, p_cycle text, p_base text, p_begins_at timestamptz, p_resets_at timestamptz
 ) returns text

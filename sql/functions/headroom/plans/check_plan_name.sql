@@ -1,5 +1,5 @@
--- Trigger function: refuses a plan named window, because RESETUSAGE and reset_usage take that word for the open window.
--- Names of plans that never reset are labels of periods.
+-- Trigger function: refuses a plan named window. RESETUSAGE and reset_usage take that word for the open window, and
+-- names of plans that never reset are labels of periods.
 create or replace function headroom.check_plan_name() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

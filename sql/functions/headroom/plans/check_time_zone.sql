@@ -1,5 +1,5 @@
--- Trigger function: refuses a plan's time zone that PostgreSQL does not know. It would also take any other text with a
--- digit for a time zone, as POSIX does.
+-- Trigger function: refuses a plan's time zone that PostgreSQL does not know. PostgreSQL would also accept any other
+-- text with a digit as a time zone, as POSIX does.
 create or replace function headroom.check_time_zone() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

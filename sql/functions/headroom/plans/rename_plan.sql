@@ -1,7 +1,7 @@
 -- Trigger function: replaces the name of a renamed plan wherever it is stored: in subscribers and subscriptions, as the
 -- plan and as the billing period of usage rows, keys, grants, purchases and notifications, in spent trials, and in
--- recorded events.
--- The period of a plan that never resets has the plan's name, so without this everybody on the plan would begin anew.
+-- recorded events. The period of a plan that never resets has the plan's name, so without this everybody on the plan
+-- would begin anew.
 --
 -- Foreign keys do the same in the mappings of products. The audit log keeps the old name, and has one row for the
 -- renaming. Locks the subscribers, then the usage rows in the order of user_id, then keys.
@@ -9,7 +9,7 @@ create or replace function headroom.rename_plan() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
-    -- One for all: it only has to be new for each row.
+    -- One version serves all rows, because it only has to be new for each row.
     v_version constant bigint := nextval('headroom.entitlement_versions');
 begin
     if headroom.is_distributed() then
@@ -24,7 +24,8 @@ begin
         or exists (select from headroom.message_purchases where billing_period = new.plan)
         or exists (select from headroom.spent_trials where plan = new.plan)
         or exists (select from headroom.notifications where new.plan in (plan, billing_period)) then
-        -- An earlier plan of that name, or rows that were inserted by hand. Their counts are not those of this plan.
+        -- There was an earlier plan of that name, or rows were inserted by hand. Their counts are not those of this
+        -- plan.
         raise exception 'plan % cannot be renamed to %: there is usage in a period of that name', old.plan, new.plan
             using errcode = 'invalid_parameter_value', hint = 'Choose a name that no plan had before, or change the '
                 'label, which is what users see.';
@@ -51,12 +52,12 @@ begin
     update headroom.grants set billing_period = new.plan where billing_period = old.plan;
     update headroom.message_purchases set billing_period = new.plan where billing_period = old.plan;
     update headroom.spent_trials set plan = new.plan where plan = old.plan;
-    -- Their bodies keep the old name: they are the same in each attempt.
+    -- The bodies of notifications keep the old name, because they are the same in each attempt.
     update headroom.notifications
     set billing_period = case billing_period when old.plan then new.plan else billing_period end,
         plan = case plan when old.plan then new.plan else plan end
     where old.plan in (plan, billing_period);
-    -- The payload of a direct event, which has a kind, names the plan itself; a replay reads it again.
+    -- The payload of a direct event, which has a kind, names the plan itself, and a replay reads it again.
     update headroom.billing_events as events
     set effects = (
             select jsonb_agg(

@@ -1,8 +1,8 @@
--- One row per user: the period that CHECK would answer with now, and the answer. It is in the user's usable row, or
--- else it is derived.
+-- Shows one row per user: the period with which CHECK would answer now, and the answer. It is in the user's usable row,
+-- or otherwise it is derived.
 --
--- A security barrier, and an ORDER BY that sorts nothing, so that PostgreSQL computes the answer once per row, and only
--- if it is used (headroom.judged_usage_rows).
+-- The view is a security barrier and has an ORDER BY that sorts nothing, so that PostgreSQL computes the answer once
+-- per row, and only if it is used (headroom.judged_usage_rows).
 create or replace view headroom.current_periods with (security_barrier) as
 select periods.*, headroom.current_answer(periods.user_id) as answer
 from (

@@ -1,4 +1,4 @@
--- The open period of each user without a usable row, and its usage. Also for a user without a row of that period.
+-- Shows the open period of each user without a usable row, and its usage, even if the period has no row.
 create or replace view headroom.derived_usage with (security_barrier) as
 with counted as (
     select

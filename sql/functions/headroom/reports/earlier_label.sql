@@ -1,5 +1,5 @@
 -- Returns the label of a user's period before p_label in the same month or week: 2026-03.2 for 2026-03.3, and 2026-03
--- for 2026-03.2. Null for a label without a number.
+-- for 2026-03.2. It is null for a label without a number.
 create or replace function headroom.earlier_label(p_label text) returns text
     language sql immutable parallel safe
     return case

@@ -1,20 +1,20 @@
--- Usage rows with their standing: how much of headroom.usage_rows follows without headroom.derived_entitlements, which
--- takes five times as long for one user as a look at the user's subscriptions.
+-- Shows usage rows with their standing: how much of headroom.usage_rows follows without headroom.derived_entitlements,
+-- which takes five times as long for one user as a look at the user's subscriptions.
 --
--- A current row has the period that an answer to its user shows. standing is
+-- A current row has the period that an answer to its user shows. The values of standing are
 -- u, usable: current, the next message would count in the row as it is;
 -- e, edited: current, but the plan's numbers have changed since the last message;
 -- t, ended trial: current, and the user may not send;
 -- o, over: not current;
 -- w, without plan: not current, but older clients count in it;
--- d, denied: as w, but users without a plan may not send;
+-- d, denied: not current, as w, but users without a plan may not send;
 -- ?: only headroom.derived_entitlements can tell.
 --
--- has_ended: the columns of the row alone say that it is over.
+-- has_ended: whether the columns of the row alone say that it is over.
 --
--- A security barrier, so that PostgreSQL computes each column once: the expressions of another view would be copied to
--- each place in which a column is used. Citus replaces a view by its query, where the ORDER BY has the same effect; it
--- sorts nothing (docs/decisions/0041-sql-that-citus-can-plan.md).
+-- The view is a security barrier, so that PostgreSQL computes each column once: the expressions of another view would
+-- be copied to each place in which a column is used. Citus replaces a view by its query, where the ORDER BY has the
+-- same effect; it sorts nothing (docs/decisions/0041-sql-that-citus-can-plan.md).
 create or replace view headroom.judged_usage_rows with (security_barrier) as
 with constants as (
     select
@@ -27,14 +27,14 @@ with constants as (
         -- An edit of the plan's time zone moves the end of a day or a week by less than two days.
         headroom.now() - interval '2 days' as latest_end,
         to_char(headroom.now() at time zone 'UTC', 'YYYY-MM') as month,
-        -- The calendar's month, week and day (UTC).
+        -- These are the calendar's month, week and day (UTC).
         array(
             select headroom.period_label(cycles.cycle, (headroom.now() at time zone 'UTC')::date)
             from unnest('{monthly,weekly,daily}'::text[]) as cycles (cycle)
         ) as calendar_labels,
         extract(day from headroom.now() at time zone 'UTC')::integer as day,
-        -- All labels that a current row may have: also those of the periods before, because of an anchor day or a time
-        -- zone, and of the periods after, because of a time zone or if the clock was set back.
+        -- These are all labels that a current row may have. They include those of the periods before, because of an
+        -- anchor day or a time zone, and of the periods after, because of a time zone or if the clock was set back.
         array(
             select to_char(headroom.now() at time zone 'UTC' + ahead * interval '1 month', 'YYYY-MM')
             from generate_series(-1, 1) as ahead
@@ -48,7 +48,7 @@ with constants as (
             from generate_series(-1, 2) as ahead
         ) as labels,
         array(select plans.plan from headroom.plans as plans where plans.cycle = 'trial') as trials,
-        -- The plan of users without a subscription.
+        -- This is the plan of users without a subscription.
         starting.cycle as starting_cycle,
         coalesce(
             headroom.period_label(
@@ -81,7 +81,7 @@ select
     or split_part(usage.billing_period, '.', 1) <> all((select constants.labels from constants)::text[])
     -- An extension moves the end of a period that was paid.
     and (usage.resets_at > (select constants.latest_reset from constants)) is not true as has_ended,
-    -- By itself, because a condition on it is evaluated before the standing.
+    -- This is a column by itself, because a condition on it is evaluated before the standing.
     usage.usable_until > (select constants.now from constants)
     and usage.plan_revision = (select constants.revision from constants)
     and usage.updated_at <= (select constants.latest from constants) as is_usable,
@@ -146,7 +146,7 @@ select
                         ) > (select constants.now from constants)
                     )
                     then case
-                        -- Whatever else was bought applies instead of the trial, even if it has ended too.
+                        -- Anything else that was bought applies instead of the trial, even if it has ended, too.
                         when bool_or(
                                 subscription.plan <> 'free'
                                 and subscription.plan <> all((select constants.trials from constants)::text[])

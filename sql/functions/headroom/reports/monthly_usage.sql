@@ -1,5 +1,5 @@
--- The rows of public.monthly_usage, of all users. For an unlimited plan, remaining is null like the limit; greatest()
--- would make it 0. Instants are whole seconds, as in current_usage.
+-- Shows the rows of public.monthly_usage, of all users. For an unlimited plan, remaining is null like the limit;
+-- greatest() would make it 0. Instants are whole seconds, as in current_usage.
 create or replace view headroom.monthly_usage as
 select
     usage.user_id,

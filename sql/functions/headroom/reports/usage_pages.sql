@@ -1,5 +1,6 @@
--- Returns the number of pages of message_usage, with which a scan by ranges of pages begins. Where the table is
--- distributed, that of its largest shard, because Citus reads a range of each shard; the table itself is empty there.
+-- Returns the number of pages of message_usage, with which a scan by ranges of pages begins. If the table is
+-- distributed, it is that of its largest shard, because Citus reads a range of each shard; the table itself is empty
+-- then.
 create or replace function headroom.usage_pages() returns bigint
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -7,7 +8,7 @@ declare
     v_bytes bigint := pg_relation_size('public.message_usage');
 begin
     if headroom.is_distributed() then
-        -- As text, because the function is there only with Citus.
+        -- The query is a text, because the function exists only with Citus.
         execute 'select max(result::bigint) from run_command_on_shards($1, $2)' into v_bytes
         using 'public.message_usage'::regclass, 'select pg_relation_size(''%s'')';
     end if;

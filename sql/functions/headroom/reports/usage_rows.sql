@@ -1,12 +1,12 @@
--- Usage rows as they would be answered now.
+-- Shows usage rows as they would be answered now.
 --
--- is_current: the row has the period that an answer to its user shows. Plan, state, dates and numbers are then those of
--- the answer, and the tier is blocked if the next message would be refused. Other rows show what was written with their
--- last message; one whose user may not send at all is blocked.
--- has_no_access: its user may not send, whatever the count.
--- is_open: the period counts for its user now. A current period that never resets is not open without access: a trial
--- that is over. A user has at most one open period.
--- has_ended: the columns of the row alone say that it is not current. A condition on it saves time.
+-- is_current: whether the row has the period that an answer to its user shows. Plan, state, dates and numbers are then
+-- those of the answer, and the tier is blocked if the next message would be refused. Other rows show what was written
+-- with their last message; a row whose user may not send at all is blocked.
+-- has_no_access: whether the user may not send, whatever the count.
+-- is_open: whether the period counts for its user now. A current period that never resets is not open without access,
+-- which is a trial that is over. A user has at most one open period.
+-- has_ended: whether the columns of the row alone say that it is not current. A condition on it saves time.
 --
 -- Each row is judged by itself, because reports read ranges of pages.
 create or replace view headroom.usage_rows as
@@ -37,8 +37,8 @@ select
             usage.message_count::bigint + usage.held, usage."limit", usage.window_taken, usage.window_limit,
             usage.gentle_percent, usage.prominent_percent, usage.enforced
         )
-        -- Nearly all rows. PostgreSQL inlines headroom.tier_of only with so simple arguments, and a call per row would
-        -- take most of the time of a report.
+        -- These are nearly all rows. PostgreSQL inlines headroom.tier_of only with such simple arguments, and a call
+        -- per row would take most of the time of a report.
         when (usage.standing = 'u' or usage.standing = 'o') and usage.held = 0 then headroom.tier_of(
             usage.message_count::bigint, usage."limit", usage.gentle_percent, usage.prominent_percent, usage.enforced
         )
@@ -87,7 +87,7 @@ left join lateral (
     select one.* from headroom.derived_usage as one
     where usage.standing = '?' and one.bucket = usage.bucket and one.user_id = usage.user_id
         and one.billing_period = usage.billing_period
-    -- Keeps it lateral: a join would derive the periods of all users for each range of pages.
+    -- This keeps the subquery lateral: a join would derive the periods of all users for each range of pages.
     order by null::boolean
 ) as derived on true;
 comment on view headroom.usage_rows is

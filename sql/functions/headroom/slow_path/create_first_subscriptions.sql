@@ -1,4 +1,4 @@
--- Creates the subscriptions of users whose first message is counted or held, and the subscribers where there are none.
+-- Creates the subscriptions of users whose first message is counted or held, and the subscribers that do not exist yet.
 -- Raises unique_violation if another session has created one meanwhile; the caller then reads the users again.
 --
 -- p_users is ascending without duplicates. Each of the other arrays has one element per user. p_is_trial: whether the
@@ -15,11 +15,11 @@ begin
     from unnest(p_users, p_started_at, p_is_trial, p_has_subscriber)
         as first (user_id, started_at, is_trial, has_subscriber)
     where not first.has_subscriber;
-    -- They only have an anchor day, or their subscription was removed.
+    -- These subscribers only have an anchor day, or their subscription was removed.
     if true = any(p_has_subscriber) then
         update headroom.subscribers as subscriber
-        -- Citus 13.2.0 ends its server if a column of a domain is set to the element of an array, so to the greatest
-        -- of one.
+        -- Citus 13.2.0 ends its server if a column of a domain is set to the element of an array; greatest() avoids
+        -- that.
         set trial_started_at = greatest(p_started_at[width_bucket(subscriber.user_id, p_users)])
         where subscriber.bucket = p_bucket and subscriber.user_id = any(p_users)
             and subscriber.trial_started_at is null and p_is_trial[width_bucket(subscriber.user_id, p_users)];
@@ -27,7 +27,7 @@ begin
     insert into headroom.subscriptions (bucket, user_id, original_transaction_id, plan, started_at, expires_at)
     select p_bucket, first.user_id, 'first message', first.plan, first.started_at, subscriber.trial_ends_at
     from unnest(p_users, p_plans, p_started_at, p_is_trial) as first (user_id, plan, started_at, is_trial)
-    -- A join, because a subquery here ended a worker of Citus. Only for trials.
+    -- This is a join, because a subquery here ended a worker of Citus. It is for trials only.
     left join headroom.subscribers as subscriber
         on subscriber.bucket = p_bucket and subscriber.user_id = case when first.is_trial then first.user_id end;
 end

@@ -1,7 +1,7 @@
--- Makes the rows of a user's newest month, week or day before that of the period in p_periods unusable, unless it is
--- the one directly before: perhaps the clock is ahead. When it is right again, nothing may be counted in these rows
--- before headroom.correct_clock_jump has added the messages of the periods ahead. The caller has locked the
--- subscribers. p_periods has one element per user.
+-- Makes the rows of a user's newest month, week or day before the period in p_periods unusable, unless it is the one
+-- directly before. The clock may be ahead; when it is right again, nothing may be counted in these rows before
+-- headroom.correct_clock_jump has added the messages of the periods ahead. The caller has locked the subscribers.
+-- p_periods has one element per user.
 create or replace function headroom.end_earlier_periods(p_bucket smallint, p_users uuid[], p_periods text[])
     returns void
     language plpgsql set search_path = pg_catalog, pg_temp

@@ -31,7 +31,7 @@ begin
         committed_messages, committed_used, committed_held, committed_limit, window_opened_at, window_used, window_held,
         window_limit, committed_window_used, committed_window_held, committed_window_limit
     )
-    -- A join, because Citus plans no subquery here. No row where the generation is given.
+    -- This is a join, because Citus plans no subquery here. There is no row if the generation is given.
     left join public.message_usage as usage
         on usage.bucket = v_bucket and usage.billing_period = keys.billing_period
             and usage.user_id = case when keys.generation is null then keys.user_id end;

@@ -13,11 +13,11 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_subscribers uuid[];
-    -- For each user, whether the usage row is locked and read. False for a user without a subscriber who may get one: a
-    -- grant may insert the row meanwhile, and writing then fails.
+    -- These say for each user whether the usage row is locked and read. It is false for a user without a subscriber who
+    -- may get one: a grant may insert the row meanwhile, and writing then fails.
     v_has_lock boolean[];
     v_entitlements headroom.entitlement[];
-    -- The rows to lock.
+    -- These are the rows to lock.
     v_row_users uuid[];
     v_row_periods text[];
     v_ahead uuid[];
@@ -28,7 +28,7 @@ begin
             or v_subscribers[width_bucket(request.user_id, v_subscribers)] is not distinct from request.user_id
         from unnest(p_users, p_may_create) as request (user_id, may_create)
     );
-    -- Again, once, if rows were corrected.
+    -- This is repeated once if rows were corrected.
     for v_attempt in 1 .. 2 loop
         v_entitlements := array(
             select derived from headroom.entitlements(p_bucket, p_users, v_now, p_unknown_users_policy) as derived
@@ -42,8 +42,9 @@ begin
             where v_has_lock[width_bucket(derived.user_id, p_users)]
         );
         if exists (select from unnest(v_entitlements) as derived where derived.window_seconds is not null) then
-            -- Also the row of an earlier period or plan that contains an open window, or one that opened while the
-            -- clock was ahead. It stays there while the subscriber is locked. The months: headroom.open_window.
+            -- This includes the row of an earlier period or plan that contains an open window, or one that opened while
+            -- the clock was ahead. The window stays there while the subscriber is locked. headroom.open_window explains
+            -- the months.
             select array_agg(rows.user_id), array_agg(rows.billing_period) into v_row_users, v_row_periods
             from (
                 select one.user_id, one.billing_period
@@ -79,7 +80,7 @@ begin
         usage.user_id is not null as has_usage_row,
         case
             when usage.user_id is not null then usage.generation
-            -- Null if the insertion of the subscriber restores a usage row (headroom.restore_spent_trial).
+            -- It is null if the insertion of the subscriber restores a usage row (headroom.restore_spent_trial).
             when derived.spent_messages is null then headroom.next_generation()
         end as generation,
         coalesce(

@@ -1,6 +1,7 @@
 -- Locks the rows of p_users in headroom.subscribers and returns the users that have one, both in ascending order.
--- set_plan, forget_user and billing events lock them too, so the users' entitlements do not change until the
--- transaction ends. Not `for share`: two sessions with a shared lock would deadlock when one of them updates the row.
+-- set_plan, forget_user and billing events lock them, too, so the users' entitlements do not change until the
+-- transaction ends. The lock is not `for share`: two sessions with a shared lock would deadlock when one of them
+-- updates the row.
 --
 -- p_users is ascending without duplicates. p_may_create: for each user, whether the caller may create the subscriber,
 -- as for CONSUME and RESERVE.
@@ -12,7 +13,7 @@ declare
     v_locked uuid[];
     v_user uuid;
 begin
-    -- Lateral, so that each user is looked up in this order (docs/decisions/0003-lock-order.md).
+    -- The subquery is lateral, so that each user is looked up in this order (docs/decisions/0003-lock-order.md).
     v_locked := array(
         select locked.user_id
         from unnest(p_users) as request (user_id)
@@ -23,8 +24,8 @@ begin
         ) as locked
     );
     -- A grant or an operator may have created a usage row without a subscriber. The subscriber must be locked before
-    -- that row: another session that creates the subscriber would wait for the row, and this one for the subscriber.
-    -- All subscribers are created then, in order. Beside others that are locked already, none is created: the service
+    -- that row: another session that creates the subscriber would wait for the row, and this one for the subscriber. In
+    -- that case all subscribers are created, in order. If others are locked already, none is created: the service
     -- executes users without a subscriber in a transaction of their own.
     if v_locked = '{}' and exists (
         select

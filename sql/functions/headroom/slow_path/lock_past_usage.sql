@@ -10,7 +10,7 @@ create or replace function headroom.lock_past_usage(p_user_id uuid, p_billing_pe
 as $$
 begin
     perform headroom.lock_usage(p_user_id, p_billing_period);
-    -- A statement of its own, which sees what the session that held the lock has written.
+    -- This is another statement, so that it sees what the session that held the lock has written.
     return query
     select
         usage.message_count, holds.held, usage.held, usage."limit", usage.generation, usage.plan, usage.state,

@@ -32,7 +32,7 @@ begin
         for update
     ) as locked;
     if v_invalid <> '{}' then
-        -- Raises the error that names the column.
+        -- This raises the error that names the column.
         perform headroom.lock_usage(p_users[v_invalid[1]], p_periods[v_invalid[1]]);
     end if;
     return v_ahead;

@@ -1,5 +1,6 @@
 -- Raises the error about the first usage row that headroom.write_usage_rows has not written: serialization_failure if
--- another session has inserted it, else HR006 or HR011 (headroom.raise_discarded_row). Parameters as there.
+-- another session has inserted it, otherwise HR006 or HR011 (headroom.raise_discarded_row). The parameters are those of
+-- that function.
 create or replace function headroom.raise_unwritten_rows(
     p_bucket smallint, p_entitlements headroom.entitlement[], p_generations bigint[]
 ) returns void
@@ -27,7 +28,7 @@ begin
             perform headroom.raise_discarded_row('public.message_usage', v_user);
         end if;
     end loop;
-    -- A row was not updated; which one is not known. The service finds it by executing parts of the batch.
+    -- A row was not updated, but which one is not known. The service finds it by executing parts of the batch.
     perform headroom.raise_discarded_row('public.message_usage', (p_entitlements[1]).user_id);
 end
 $$;

@@ -1,13 +1,13 @@
--- Writes usage rows with the users' present entitlements. updated_at stays unless the count or what is held changes.
--- The caller has locked the rows that exist. Raises serialization_failure if another session has inserted a row
+-- Writes usage rows with the users' present entitlements. updated_at stays unless the count or the held messages
+-- change. The caller has locked the rows that exist. Raises serialization_failure if another session has inserted a row
 -- meanwhile, and another error if a row does not take the values (headroom.raise_unwritten_rows).
 --
--- p_entitlements: of users in ascending order, each once, all in one bucket; the row is that of the entitlement's
--- period. Each of the other arrays has one element per user. p_generations: that of the row, or of the row to insert; a
--- row with another one was written by another session. Null for the row that was restored with the subscriber.
--- p_counts, p_held, p_limits, p_usable_until: the columns' new values. p_released: messages to add to the column.
--- p_windows: each user's open window, null for a user without one; or null, which leaves the windows in the rows as
--- they are. So does a plan without windows.
+-- p_entitlements: the entitlements of users in ascending order, each once, all in one bucket; the row is that of the
+-- entitlement's period. Each of the other arrays has one element per user. p_generations: the generation of the row, or
+-- of the row to insert; a row with another one was written by another session. It is null for the row that was restored
+-- with the subscriber. p_counts, p_held, p_limits, p_usable_until: the columns' new values. p_released: messages to add
+-- to the column. p_windows: each user's open window, null for a user without one; or null, which leaves the windows in
+-- the rows as they are. So does a plan without windows.
 create or replace function headroom.write_usage_rows(
     p_bucket smallint, p_entitlements headroom.entitlement[], p_generations bigint[], p_counts integer[],
     p_held integer[], p_released integer[], p_limits integer[], p_usable_until timestamptz[],
@@ -23,8 +23,8 @@ declare
     v_user uuid;
     v_period text;
 begin
-    -- Both are rare, and not in the statement below, because Citus cannot plan an INSERT that reads the table and takes
-    -- numbers from a sequence.
+    -- Both are rare, and not part of the statement below, because Citus cannot plan an INSERT that reads the table and
+    -- takes numbers from a sequence.
     if array_position(p_generations, null) is not null then
         v_generations := array(
             select coalesce(p_generations[derived.ordinality], (
@@ -38,7 +38,7 @@ begin
     end if;
     if p_windows is null
         and exists (select from unnest(p_entitlements) as derived where derived.window_messages is not null) then
-        -- Those in the rows, which stay.
+        -- These are the windows in the rows, which stay.
         v_windows := array(
             select (
                 select row(
@@ -52,7 +52,7 @@ begin
             order by derived.ordinality
         );
     end if;
-    -- Not an UPDATE with a join, which may read the whole table if it was small when it was last analyzed.
+    -- It is no UPDATE with a join, which may read the whole table if it was small when it was last analyzed.
     insert into public.message_usage as usage (
         bucket, user_id, billing_period, generation, message_count, held, released, updated_at, "limit", plan_limit,
         plan, state, started_at, resets_at, expires_at, previous_plan, renews, usable_until, plan_revision,
@@ -68,7 +68,7 @@ begin
         v_windows[derived.ordinality].opened_at, v_windows[derived.ordinality].ends_at,
         v_windows[derived.ordinality].used, v_windows[derived.ordinality].held, derived.window_messages
     from unnest(p_entitlements) with ordinality as derived
-    -- No parameters from here on: Citus cannot pass them to the machine that has the rows.
+    -- There are no parameters from here on: Citus cannot pass them to the machine that has the rows.
     on conflict (user_id, billing_period) do update
     set message_count = excluded.message_count, held = excluded.held,
         released = least(usage.released::bigint + excluded.released, 2147483647),
@@ -89,7 +89,7 @@ begin
         window_count = case when excluded.window_limit is null then usage.window_count else excluded.window_count end,
         window_held = case when excluded.window_limit is null then usage.window_held else excluded.window_held end,
         window_limit = excluded.window_limit,
-        -- A new number of the sequence, so that the trigger does not write the row again.
+        -- This is a new number of the sequence, so that the trigger does not write the row again.
         entitlement_version = excluded.entitlement_version
     where usage.generation = excluded.generation;
     get diagnostics v_written = row_count;

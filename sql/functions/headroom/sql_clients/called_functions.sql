@@ -1,6 +1,6 @@
 -- Returns the functions of schema headroom that views call, as a list for GRANT: PostgreSQL checks the reader's right
--- on each, also where it inlines a function, and whether a row is read or not. Functions in PL/pgSQL have rights of
--- their own.
+-- on each, even if it inlines a function, and whether a row is read or not. Functions in PL/pgSQL have rights of their
+-- own.
 create or replace function headroom.called_functions(p_views regclass[]) returns text
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

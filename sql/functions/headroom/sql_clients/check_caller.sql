@@ -1,7 +1,7 @@
 -- Raises insufficient_privilege if the caller may not count for this user. A role that may execute reset_usage may
 -- count for every user. All other roles may only count for the user that headroom.requesting_user returns.
 --
--- The caller is the role that was set (PostgREST sets one for each request), else the login. In a SECURITY DEFINER
+-- The caller is the role that was set (PostgREST sets one for each request), otherwise the login. In a SECURITY DEFINER
 -- function, current_user is the owner. All users of an application may have this role, so no hint names a right for it.
 create or replace function headroom.check_caller(p_user_id uuid) returns void
     language plpgsql stable set search_path = pg_catalog, pg_temp

@@ -1,16 +1,17 @@
 -- Raises 22023 unless a caller of headroom.count_in_period may name this period. Otherwise end users could create any
 -- number of rows, each with an allowance.
 --
--- p_open_period: the open period of a user with a plan. It stands for the calendar month (UTC) and for trial too,
--- because callers that know nothing of Headroom's plans name one of these. Null: the user has no plan, and the caller
--- decides. It may name a plan that never resets, or a month, a week or a day that has begun. An end user may name the
--- present ones of any time zone, and the month before, because a month may begin on any day.
+-- p_open_period: the open period of a user with a plan. It stands for the calendar month (UTC) and for trial, too,
+-- because callers that have no information about Headroom's plans name one of these. If it is null, the user has no
+-- plan, and the caller decides. The caller may name a plan that never resets, or a month, a week or a day that has
+-- begun. An end user may name the present ones of any time zone, and the month before, because a month may begin on any
+-- day.
 create or replace function headroom.check_period_label(p_label text, p_open_period text) returns void
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_now constant timestamptz := headroom.now();
-    -- As in headroom.check_caller.
+    -- The caller is the same as in headroom.check_caller.
     v_caller constant name := coalesce(nullif(current_setting('role', true), 'none'), session_user);
     v_cycle constant text := headroom.label_cycle(p_label);
     v_day constant date := headroom.label_day(p_label);

@@ -1,5 +1,5 @@
--- Counts one message for a caller that names a period and a limit, and returns the answer as JSON. Null for p_limit
--- adds no limit. Locks the subscriber, then the usage row.
+-- Counts one message for a caller that names a period and a limit, and returns the answer as JSON. A null p_limit adds
+-- no limit. Locks the subscriber, then the usage row.
 --
 -- A user with a plan is counted in the plan's open period, under the lower of the plan's limit and p_limit. A user
 -- without a plan is counted in the caller's period, under the caller's limit. headroom.check_period_label says which
@@ -21,7 +21,7 @@ begin
     elsif p_limit < 0 then
         raise exception 'p_limit must not be negative' using errcode = 'invalid_parameter_value';
     end if;
-    -- Creates the subscriber without a subscription, and restores a trial that was used before forget_user. Other
+    -- This creates the subscriber without a subscription, and restores a trial that was used before forget_user. Other
     -- changes of the user's plan or usage wait for this lock.
     perform headroom.lock_subscriber(p_user_id);
     v_entitlement := headroom.entitlement(p_user_id, v_now, v_unknown_users_policy);

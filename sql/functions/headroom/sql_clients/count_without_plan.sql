@@ -7,8 +7,8 @@ create or replace function headroom.count_without_plan(
 as $$
 declare
     v_row constant public.message_usage := headroom.lock_usage(p_user_id, p_billing_period);
-    -- Computed while the row is locked, so that a concurrent hold is included. An expired hold must not refuse a
-    -- message.
+    -- This is computed while the row is locked, so that a concurrent hold is included. An expired hold must not refuse
+    -- a message.
     v_held constant integer := headroom.held_messages(p_user_id, p_billing_period, v_row.held);
     v_used integer;
 begin

@@ -1,4 +1,4 @@
--- One attempt of headroom.count_messages. Raises unique_violation or serialization_failure if another session has
+-- Makes one attempt of headroom.count_messages. Raises unique_violation or serialization_failure if another session has
 -- created rows of the user meanwhile.
 create or replace function headroom.try_to_count_messages(
     p_user_id uuid, p_messages integer, p_unknown_users_policy text

@@ -1,6 +1,7 @@
 -- Trigger function: restores what forgotten users had spent when these get a row in headroom.subscribers again. The
--- start of a trial goes into that row, the messages of each plan that never resets into a usage row. Looks all inserted
--- users up at once; nearly always none of them has spent anything. Locks the usage rows in the order of the users.
+-- start of a trial goes into that row, the messages of each plan that never resets into a usage row. It looks up all
+-- inserted users at once; nearly always none of them has spent anything. Locks the usage rows in the order of the
+-- users.
 create or replace function headroom.restore_spent_trial() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -12,7 +13,7 @@ declare
     v_spent headroom.spent_trials;
     v_plan headroom.plans;
 begin
-    -- By itself, because Citus cannot plan a query that has other tables beside a transition table.
+    -- The transition table is read alone, because Citus cannot plan a query that has other tables beside it.
     for v_bucket, v_users in
         select inserted.bucket, array_agg(inserted.user_id order by inserted.user_id) from inserted
         group by inserted.bucket order by inserted.bucket
@@ -20,7 +21,7 @@ begin
         for v_user_id, v_digest in
             select inserted.user_id, spent.digest
             from unnest(v_users) as inserted (user_id)
-            -- Lateral with a limit, so that each user is looked up in the index.
+            -- The subquery is lateral and has a limit, so that each user is looked up in the index.
             cross join lateral (
                 select one.digest from headroom.spent_trials as one
                 where one.bucket = v_bucket and one.digest = headroom.keyed_digest(
@@ -42,7 +43,7 @@ begin
                     trial_ends_at = least(subscriber.trial_ends_at, v_spent.trial_ends_at)
                 where subscriber.bucket = v_bucket and subscriber.user_id = v_user_id;
                 select * into v_plan from headroom.plans as plans where plans.plan = v_spent.plan;
-                -- VALUES: what a trigger inserts by a query on a machine of Citus is lost.
+                -- VALUES is needed, because rows that a trigger inserts by a query on a machine of Citus are lost.
                 insert into public.message_usage as usage (
                     bucket, user_id, billing_period, message_count, "limit", updated_at, plan, plan_limit, state,
                     started_at, expires_at

@@ -1,5 +1,6 @@
 -- Trigger function: records when and by which role a token is created and revoked, and keeps an UPDATE from changing
--- these columns. Refuses a token that has expired already or is one too many, and to make a revoked one valid again.
+-- these columns. It refuses a token that has expired already or is one too many, and refuses to make a revoked one
+-- valid again.
 create or replace function headroom.check_and_stamp_token() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -16,7 +17,7 @@ begin
         elsif new.expires_at <= new.created_at then
             raise exception 'a token must expire later than now' using errcode = 'invalid_parameter_value';
         end if;
-        -- One session at a time, or two sessions could both add the last allowed token.
+        -- One session at a time may pass, or two sessions could both add the last allowed token.
         perform from headroom.token_lock for update;
         if (
             select count(*) from headroom.tokens

@@ -1,5 +1,5 @@
--- Returns how many messages a user's holds reserve in a billing period, and when the first of these holds expires (null
--- without holds). Holds that have expired at p_at do not count. In message_keys, status 'h' means held.
+-- Returns the number of messages that a user's holds reserve in a billing period, and when the first of these holds
+-- expires (null without holds). Holds that have expired at p_at do not count. In message_keys, status 'h' means held.
 create or replace function headroom.active_holds(
     p_user_id uuid, p_billing_period text, p_at timestamptz, out held bigint, out ends_at timestamptz
 )

@@ -3,7 +3,7 @@ create or replace function headroom.advance_entitlement_version() returns trigge
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
-    -- A variable, because Citus sends no UPDATE that calls nextval.
+    -- It is a variable, because Citus sends no UPDATE that calls nextval.
     v_version constant bigint := nextval('headroom.entitlement_versions');
 begin
     update public.message_usage set entitlement_version = v_version

@@ -1,6 +1,6 @@
--- Returns whether a usage row has only values that the constraints of message_usage allow; they may have been removed.
--- All parameters are columns of the row. PostgreSQL inlines the function. headroom.lock_usage raises the error about a
--- row that is invalid. count_batch and count_keyed_batch have the conditions written out.
+-- Returns whether a usage row has only values that the constraints of message_usage allow; the constraints may have
+-- been removed. All parameters are columns of the row. PostgreSQL inlines the function. headroom.lock_usage raises the
+-- error about a row that is invalid. count_batch and count_keyed_batch have the conditions written out.
 create or replace function headroom.is_valid_usage_row(
     p_count integer, p_held integer, p_released integer, p_granted integer, p_limit integer, p_plan_limit integer,
     p_updated_at timestamptz, p_started_at timestamptz, p_resets_at timestamptz, p_expires_at timestamptz,

@@ -1,11 +1,11 @@
--- Returns the SHA-1 (RFC 3174) of p_bytes, which UUIDs of version 5 are made of; not for security. PostgreSQL has it
--- only in an extension, which may be missing (docs/decisions/0032-names-of-users.md).
+-- Returns the SHA-1 (RFC 3174) of p_bytes, from which UUIDs of version 5 are made; it is not for security. PostgreSQL
+-- has it only in an extension, which may be missing (docs/decisions/0032-names-of-users.md).
 create or replace function headroom.sha1(p_bytes bytea) returns bytea
     language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_length constant integer := octet_length(p_bytes);
-    -- Filled to whole blocks of 64 bytes: a bit, zeros, and the length in bits.
+    -- The message is filled to whole blocks of 64 bytes: a bit, zeros, and the length in bits.
     v_message constant bytea := p_bytes || '\x80'::bytea
         || decode(repeat('00', (119 - v_length % 64) % 64), 'hex') || int8send(v_length * 8::bigint);
     v_mask constant bigint := x'FFFFFFFF'::bigint;

@@ -1,6 +1,6 @@
--- Returns the id of the user with this name: a UUID is itself, any other text is the UUID of version 5 of the text in
--- the namespace that the setting user-namespace has. Raises invalid_parameter_value for a name that no user can have,
--- and for any name while the setting has never been set.
+-- Returns the id of the user with this name: a UUID is itself, and any other text is the UUID of version 5 of the text
+-- in the namespace of the setting user-namespace. Raises invalid_parameter_value for a name that no user can have, and
+-- for any name while the setting has never been set.
 create or replace function headroom.user_id(p_name text) returns uuid
     language plpgsql stable strict security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -22,7 +22,7 @@ begin
             using errcode = 'invalid_parameter_value';
     end if;
     v_hash := substr(headroom.sha1(uuid_send(v_namespace) || convert_to(p_name, 'UTF8')), 1, 16);
-    -- The version and the variant.
+    -- These bits are the version and the variant.
     v_hash := set_byte(v_hash, 6, get_byte(v_hash, 6) & 15 | 80);
     v_hash := set_byte(v_hash, 8, get_byte(v_hash, 8) & 63 | 128);
     return encode(v_hash, 'hex')::uuid;

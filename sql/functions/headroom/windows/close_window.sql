@@ -1,7 +1,6 @@
--- Closes a user's open window, in the row of whatever period or plan, and returns it as it was; null if none is open.
--- The next message opens another one. The messages and holds of its keys count in no window any more, as after its
--- end. The caller has locked the subscriber. Locks that row and the one of p_billing_period, in the order of the slow
--- path.
+-- Closes a user's open window, in the row of any period or plan, and returns it as it was; null if none is open. The
+-- next message opens another one. The messages and holds of its keys count in no window any more, as after its end. The
+-- caller has locked the subscriber. Locks that row and the one of p_billing_period, in the order of the slow path.
 create or replace function headroom.close_window(p_user_id uuid, p_billing_period text) returns headroom.usage_window
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -12,7 +11,7 @@ begin
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
         and (billing_period = p_billing_period or window_ends_at > headroom.now())
     order by billing_period for update;
-    -- Of any length: windows last 31 days at most.
+    -- This finds a window of any length: windows last 31 days at most.
     v_window := headroom.open_window(p_user_id, 2678400, headroom.now());
     update headroom.message_keys as keys set window_opened_at = null
     where keys.bucket = headroom.bucket_of(p_user_id) and keys.user_id = p_user_id

@@ -1,7 +1,7 @@
 -- Returns a user's window as it is to be after the clock was corrected; null if none was opened more than an hour after
--- p_at. The messages of such windows, in the rows of whatever periods and plans, were sent before p_at in reality. They
--- count in the window that is open at p_at, or else in one that opens at p_at. The plan of p_at decides nothing: one
--- without windows keeps it. billing_period is that of a row that had such a window. Updates the keys, and ends the
+-- p_at. The messages of such windows, in the rows of any periods and plans, were sent before p_at in reality. They
+-- count in the window that is open at p_at, or otherwise in one that opens at p_at. The plan of p_at decides nothing:
+-- one without windows keeps it. billing_period is that of a row that had such a window. Updates the keys, and ends the
 -- windows where they were. The caller has locked the subscriber.
 create or replace function headroom.correct_window(p_user_id uuid, p_at timestamptz) returns headroom.usage_window
     language plpgsql set search_path = pg_catalog, pg_temp
@@ -12,7 +12,7 @@ declare
     v_used bigint;
     v_held bigint;
     v_period text;
-    -- Of any length: windows last 31 days at most.
+    -- This finds a window of any length: windows last 31 days at most.
     v_window headroom.usage_window := headroom.open_window(p_user_id, 2678400, p_at);
 begin
     select

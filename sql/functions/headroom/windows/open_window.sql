@@ -1,6 +1,6 @@
--- Returns a user's window that is open at p_at; null if none is open, or if p_window_seconds is null: the plan has no
--- windows. The longest that a plan may have, 2678400 seconds, gives the window whatever the plan. It may be in the row
--- of an earlier period or plan, from which the next message moves it.
+-- Returns a user's window that is open at p_at; null if none is open, or if p_window_seconds is null because the plan
+-- has no windows. The longest that a plan may have, 2678400 seconds, gives the window whatever the plan. It may be in
+-- the row of an earlier period or plan, from which the next message moves it.
 --
 -- A window that opened more than an hour after p_at was opened while the clock was ahead, and is not open. The
 -- condition on billing_period bounds the rows to read: a window lasts at most 31 days, and the month before which its

@@ -1,6 +1,6 @@
 -- Subtracts what headroom.transfer_window has added, if that window is still open, and lets it end as the receiver's
--- own would have. One that contains nothing else ends now. p_raised: the result of that function. The caller has locked
--- the receiver's usage rows.
+-- own would have. A window that contains nothing else ends now. p_raised: the result of that function. The caller has
+-- locked the receiver's usage rows.
 create or replace function headroom.revert_transferred_window(p_receiver uuid, p_raised jsonb) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

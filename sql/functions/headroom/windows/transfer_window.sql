@@ -2,8 +2,9 @@
 -- Returns what headroom.revert_transferred_window needs; null if nothing was raised. The caller has locked the
 -- receiver's usage rows.
 --
--- p_window: the giver's. What it holds counts as used. p_window_seconds: of the transferred plan; null if it has no
--- windows, then the window is kept and counts nothing. p_billing_period: the receiver's open period.
+-- p_window: the giver's window. What it holds counts as used. p_window_seconds: the length of the transferred plan's
+-- windows; null if it has none, and then the window is kept and counts nothing. p_billing_period: the receiver's open
+-- period.
 --
 -- A user has one window. So the fuller count and the later end apply, not the sum: a subscription that is transferred
 -- back and forth must not count a message twice. The receiver waits for one length of a window at most.

@@ -1,5 +1,5 @@
--- Returns the messages counted or held in a user's open window; 0 if none is open (headroom.open_window). For views:
--- their readers may not read the tables.
+-- Returns the messages counted or held in a user's open window; 0 if none is open (headroom.open_window). Views call
+-- it, because their readers may not read the tables.
 create or replace function headroom.window_taken(p_user_id uuid, p_window_seconds integer, p_at timestamptz)
     returns bigint
     language plpgsql stable security definer set search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- Writes a user's open window into a usage row. For rows that headroom.write_usage_rows does not write, such as that of
--- an earlier period or plan. The caller has locked the row.
+-- Writes a user's open window into a usage row. It is for rows that headroom.write_usage_rows does not write, such as
+-- that of an earlier period or plan. The caller has locked the row.
 create or replace function headroom.write_window(
     p_user_id uuid, p_billing_period text, p_window headroom.usage_window
 ) returns void

@@ -1,5 +1,5 @@
--- Returns a language tag in the spelling of RFC 5646, 2.1.1: de, pt-BR, zh-Hant. Null if p_tag does not have the form
--- of a tag, or has more than 35 characters. The service does the same (LanguageTag).
+-- Returns a language tag in the spelling of RFC 5646, 2.1.1: de, pt-BR, zh-Hant. It is null if p_tag does not have the
+-- form of a tag, or has more than 35 characters. The service does the same (LanguageTag).
 create or replace function headroom.canonical_language(p_tag text) returns text
     language sql immutable
     return case
@@ -16,7 +16,7 @@ create or replace function headroom.canonical_language(p_tag text) returns text
                 from (
                     select
                         part.text, part.position,
-                        -- What follows an extension's letter is no region and no script.
+                        -- A subtag after an extension's letter is no region and no script.
                         coalesce(bool_or(length(part.text) = 1) over (
                             order by part.position rows between unbounded preceding and 1 preceding
                         ), false) as follows_singleton

@@ -1,5 +1,5 @@
--- Trigger function: refuses a row of headroom.words that would spoil answers, and says what is right. Spells its
--- language as RFC 5646 does.
+-- Trigger function: refuses a row of headroom.words that would spoil answers, and says what is right. It spells the
+-- row's language as RFC 5646 does.
 create or replace function headroom.check_word() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -8,7 +8,7 @@ declare
     v_column text;
     v_template text;
     v_blank text;
-    -- What is right, for the error.
+    -- This text says what is right, for the error.
     v_known text;
     v_lang constant text := headroom.canonical_language(new.lang);
 begin
@@ -47,7 +47,7 @@ begin
             raise exception 'the form % of % has % characters', v_column, new.word, length(v_template) using
                 errcode = 'invalid_parameter_value', hint = 'A form has at most 500.';
         end if;
-        -- Also the separators of lines and paragraphs: an answer is one line.
+        -- The separators of lines and paragraphs are refused, too, because an answer is one line.
         if v_template ~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]' then
             raise exception 'the form % of % has a line break or another control character', v_column, new.word using
                 errcode = 'invalid_parameter_value', hint = 'An answer is one line.';

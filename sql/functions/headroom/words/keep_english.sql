@@ -1,5 +1,5 @@
 -- Trigger function: refuses to delete words of en, to which other languages fall back. A word that the release does not
--- have any more may go.
+-- have any more may be deleted.
 create or replace function headroom.keep_english() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

@@ -1,4 +1,4 @@
--- Replaces the words of a language with the shipped ones, and returns the number of rows that changed. Runs with the
+-- Replaces the words of a language with the shipped ones, and returns the number of rows that changed. It has the
 -- rights of the caller, so that the audit log names that role.
 create or replace function headroom.restore_words(p_lang text) returns integer
     language plpgsql set search_path = pg_catalog, pg_temp

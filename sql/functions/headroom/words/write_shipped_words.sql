@@ -1,8 +1,7 @@
 -- Writes the words of a release. Rows of headroom.words that are as the last release shipped them become those of this
 -- one; rows that an operator has edited or deleted stay so, except that en has every word. The words of all languages
 -- are in p_langs and the arrays after it; p_known has each word once, p_blanks its blanks, separated by spaces, and
--- p_numbers the blank whose number chooses among the forms, or null. Called by headroom migrate, as the
--- owner.
+-- p_numbers the blank whose number chooses among the forms, or null. headroom migrate calls it, as the owner.
 create or replace function headroom.write_shipped_words(
     p_langs text[], p_words text[], p_one text[], p_other text[], p_few text[], p_many text[], p_known text[],
     p_blanks text[], p_numbers text[]
@@ -17,7 +16,7 @@ begin
     where (known.blanks, known.number) is distinct from (excluded.blanks, excluded.number);
     delete from headroom.word_blanks as known where known.word <> all(p_known);
 
-    -- Nearly always so. Each statement on headroom.words makes all instances read it again.
+    -- This is nearly always so. Each statement on headroom.words makes all instances read it again.
     if not exists (
         select from unnest(p_langs, p_words, p_one, p_other, p_few, p_many) as new (lang, word, one, other, few, many)
         full join headroom.shipped_words as old on old.lang = new.lang and old.word = new.word
