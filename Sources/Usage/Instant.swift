@@ -8,8 +8,8 @@ public struct Instant: Hashable, Sendable, Comparable {
         self.microsecondsSince1970 = microsecondsSince1970
     }
 
-    /// Nil for an instant outside the years 2000 to 9999 in UTC, which the check constraints of the tables refuse, too.
-    /// Infinity is outside.
+    /// Makes an instant of the years 2000 to 9999 in UTC, which the check constraints of the tables require, too. It is
+    /// nil for any other, such as infinity.
     package init?(validating microsecondsSince1970: Int64) {
         guard (946_684_800_000_000..<253_402_300_800_000_000).contains(microsecondsSince1970) else { return nil }
         self.init(microsecondsSince1970: microsecondsSince1970)

@@ -4,9 +4,9 @@
 public final class Plan: Sendable {
     /// When an allowance is renewed.
     public enum Cycle: Hashable, Sendable {
-        /// Each month on the subscriber's anchor day.
+        /// Each month, from a store's payment on, or else on the subscriber's anchor day.
         case monthly
-        /// Each Monday at 00:00 in the plan's time zone.
+        /// Each week, from a store's payment on, or else on Monday at 00:00 in the plan's time zone.
         case weekly
         /// Each day at 00:00 in the plan's time zone.
         case daily

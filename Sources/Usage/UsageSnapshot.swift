@@ -11,7 +11,7 @@ public struct UsageSnapshot: Sendable, Equatable {
     @usableFromInline var storedWindowHeld: Int32
     /// When the usage was observed, by the database's clock.
     public var observedAt: Instant
-    /// When the store renews an active subscription. Nil also if it was not looked up, because only `USAGE` needs it.
+    /// When the store renews an active subscription. It is nil also if it was not looked up: only `USAGE` needs it.
     public var renewsAt: Instant?
     /// Why the user has no access; nil with access.
     public var denialReason: DenialReason?

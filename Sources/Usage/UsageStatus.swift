@@ -32,7 +32,7 @@ public struct UsageStatus: Sendable, Hashable {
     public var used: Int
     /// Messages reserved and not committed yet; they count as used.
     public var held: Int
-    /// Messages allowed in this period. Nil without a limit (`isUnlimited`), or if it is unknown (`isDegraded`).
+    /// Messages allowed in this period. It is nil without a limit (`isUnlimited`), or if it is unknown (`isDegraded`).
     public var limit: Int?
     /// Messages that may still be sent; nil if `limit` is nil. 0 without access.
     public var remaining: Int?
@@ -43,7 +43,7 @@ public struct UsageStatus: Sendable, Hashable {
     public var resets: Instant?
     /// When a trial ends, or a subscription that is not renewed.
     public var expires: Instant?
-    /// When the store renews an active subscription: it charges, and access continues. Nil if it does not renew,
+    /// When the store renews an active subscription: it charges, and access continues. It is nil if the store does not,
     /// and in answers to other requests than `usage` (`label` is nil).
     public var renews: Instant?
     /// When the grace period, and with it access, ends unless the payment succeeds before. Only answers to `usage` have
@@ -59,7 +59,7 @@ public struct UsageStatus: Sendable, Hashable {
     public var reason: DenialReason?
     /// How long to wait until the refused messages would be allowed; nil if waiting does not help.
     public var retryAfter: Duration?
-    /// The last plan with periods before this one, or the one that has ended. A paywall can highlight it.
+    /// The last plan with periods before this one, or the plan that has ended. A paywall can highlight it.
     public var previousPlan: String?
     /// The plan that begins with the renewal, if it is another one. Only answers to `usage` have it.
     public var nextPlan: String?

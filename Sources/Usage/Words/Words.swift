@@ -77,7 +77,7 @@ public final class Words: Sendable {
         return language.lookup.lazy.compactMap { self.vocabularies[$0] }.first
     }
 
-    /// Whether a language's row of the word is another one than this release ships. False without a row.
+    /// Whether a language's row of the word is another one than this release ships. It is false without a row.
     public func isEdited(_ sentence: Sentence, in language: LanguageTag) -> Bool {
         guard let forms = rows[language]?[sentence] else { return false }
         return forms != Words.shipped.rows[language]?[sentence]
