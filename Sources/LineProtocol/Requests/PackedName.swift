@@ -6,7 +6,8 @@ struct PackedName: Equatable {
 
     static let lengthMaximum = 16
 
-    /// Nil if `bytes` cannot be a name: empty, longer than 16 bytes, or with anything other than ASCII letters and `_`.
+    /// Packs a name. It is nil if `bytes` cannot be one: empty, longer than 16 bytes, or with anything other than ASCII
+    /// letters and `_`.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty, bytes.count <= PackedName.lengthMaximum else { return nil }
         for byte in bytes {
