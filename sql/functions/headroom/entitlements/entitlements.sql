@@ -4,13 +4,12 @@
 -- Raises HR006 if a row has a value that a check constraint forbids, and an error if the plan of users without a
 -- subscription is missing. Locks nothing. headroom.derived_entitlements takes the same steps for all users at once.
 --
--- It is in PL/pgSQL, so that a session plans the query once; otherwise PostgreSQL would plan it again for each single
--- user, which takes ten times as long as its execution. "inputs" has a row for each subscription, and one for a user
--- without any. "judged" sees all subscriptions of a user and "chosen" keeps one (headroom.subscription_rank). A plan
--- with periods then gets the period of p_at. For a store's subscription, it is the one that was paid (paid,
--- headroom.paid_period); otherwise it is the one of the calendar (clock_day, headroom.period_day), or a later one that
--- is already used (day, headroom.open_day). ORDER BY ordinal sorts nothing, because the rows come in that order; it
--- keeps the result of a step from being computed for each use.
+-- It is in PL/pgSQL, so that a session plans the query once; planning it again for each user would take ten times as
+-- long as its execution. "inputs" has a row for each subscription, and one for a user without any. "judged" sees all
+-- subscriptions of a user and "chosen" keeps one (headroom.subscription_rank). A plan with periods then gets that of
+-- p_at: for a store's subscription the one that was paid (paid, headroom.paid_period), otherwise the calendar's
+-- (clock_day, headroom.period_day), or a later one that is already used (day, headroom.open_day). ORDER BY ordinal
+-- sorts nothing: the rows come in that order, and it keeps the result of a step from being computed for each use.
 --
 -- Each lateral subquery has a limit or an offset, so that it looks each user up in an index: as a join, it could become
 -- a walk over the whole index (docs/decisions/0003-lock-order.md).
