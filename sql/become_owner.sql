@@ -2,7 +2,7 @@
 -- end of the transaction. No other session sees this membership. A superuser needs none.
 do $$
 begin
-    -- Without roles, roles.sql comes first and becomes the owner itself.
+    -- If the roles do not exist yet, roles.sql creates them, and this is executed again.
     if to_regrole('headroom_owner') is null or pg_has_role(current_user, 'headroom_owner', 'USAGE') then
         return;
     end if;
