@@ -77,12 +77,12 @@ struct PaidPeriodTests {
             parameters.appendTimestamps(count: count) { requests[$0].instant.microsecondsSince1970 }
             let result = try connection.query(
                 """
-                select period.begins_at, period.resets_at
+                select period.bounds[1], period.bounds[2]
                 from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::integer[], $5::timestamptz[],
                     $6::timestamptz[]) with ordinality as asked (cycle, started_at, ends_at, day, paid_until, at, place)
                 cross join lateral headroom.paid_period(
                     cycle, started_at, ends_at, day, paid_until, at
-                ) as period
+                ) as period (bounds)
                 order by place
                 """,
                 parameters,

@@ -16,6 +16,8 @@ declare
         select subscriber.anchor_day from headroom.subscribers as subscriber
         where subscriber.bucket = headroom.bucket_of(v_receiver) and subscriber.user_id = v_receiver
     ), 1);
+    -- It is read here, because another server may have another setting.
+    v_leeway constant interval := headroom.renewal_leeway();
     v_period text;
     v_plan_name text;
     v_ends_at timestamptz;
@@ -80,7 +82,7 @@ begin
             usage.billing_period = any(v_plans)
             or periods.cycle is not null and headroom.now() < coalesce(
                 usage.resets_at + case
-                    when usage.renews and periods.begins_at < usage.resets_at then headroom.renewal_leeway()
+                    when usage.renews and periods.begins_at < usage.resets_at then v_leeway
                     else interval '0'
                 end,
                 headroom.period_start(

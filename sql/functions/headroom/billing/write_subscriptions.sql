@@ -74,10 +74,11 @@ begin
     for v_index in 1 .. greatest(cardinality(v_rows_before), 1) loop
         v_before := headroom.subscription_record(
             v_entitlement_before, v_subscriber_before.anchor_day, v_subscriber_before.previous_plan,
-            v_rows_before[v_index]
+            to_jsonb(v_rows_before[v_index])
         );
         v_after := headroom.subscription_record(
-            entitlement, v_subscriber_after.anchor_day, v_subscriber_after.previous_plan, v_rows_after[v_index]
+            entitlement, v_subscriber_after.anchor_day, v_subscriber_after.previous_plan,
+            to_jsonb(v_rows_after[v_index])
         );
         if v_before is not distinct from v_after then
             -- These are the columns that the log has only if nothing else changed.

@@ -27,6 +27,8 @@ declare
     -- This is the generation of the row of that period; null without one.
     v_generation bigint;
     v_unused text[];
+    -- These periods have the plan's cycle, and began before the one that was paid.
+    v_earlier text[];
     v_window headroom.usage_window;
 begin
     select
@@ -35,12 +37,17 @@ begin
             p_user_id, locked.billing_period, locked.message_count, locked.held, locked.released, locked.granted,
             locked.plan, locked.plan_limit, locked."limit",
             headroom.window_end(locked.window_opened_at, locked.window_ends_at, v_window_seconds)
-        )), '{}')
-    into v_generation, v_unused
+        )), '{}'),
+        coalesce(array_agg(locked.billing_period) filter (
+            where v_period is not null and locked.started_at < p_entitlement.started_at
+                and headroom.label_cycle(locked.billing_period) = p_entitlement.cycle
+        ), '{}')
+    into v_generation, v_unused, v_earlier
     from (
         select
             usage.billing_period, usage.generation, usage.message_count, usage.held, usage.released, usage.granted,
-            usage.plan, usage.plan_limit, usage."limit", usage.window_opened_at, usage.window_ends_at
+            usage.plan, usage.plan_limit, usage."limit", usage.window_opened_at, usage.window_ends_at,
+            usage.started_at
         from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         order by usage.billing_period for update
@@ -52,9 +59,7 @@ begin
         resets_at = case
             when usage.billing_period = p_entitlement.billing_period and usage.resets_at is not null
                 then coalesce(p_entitlement.resets_at, usage.resets_at)
-            when v_period is not null and usage.started_at < p_entitlement.started_at
-                and headroom.label_cycle(usage.billing_period) = p_entitlement.cycle
-                then least(usage.resets_at, p_entitlement.started_at)
+            when usage.billing_period = any(v_earlier) then least(usage.resets_at, p_entitlement.started_at)
             else usage.resets_at
         end,
         window_ends_at = headroom.window_end(usage.window_opened_at, usage.window_ends_at, v_window_seconds)
@@ -63,8 +68,7 @@ begin
         and (
             usage.usable_until > '-infinity'
             or usage.billing_period = p_entitlement.billing_period and usage.resets_at <> p_entitlement.resets_at
-            or usage.billing_period <> v_period and usage.started_at < p_entitlement.started_at
-            and usage.resets_at > p_entitlement.started_at
+            or usage.billing_period = any(v_earlier) and usage.resets_at > p_entitlement.started_at
             or usage.window_ends_at
                 > headroom.window_end(usage.window_opened_at, usage.window_ends_at, v_window_seconds)
         );

@@ -139,17 +139,12 @@ chosen as (
     select
         ranked.*, coalesce(plans.time_zone, 'UTC') as time_zone, plans.window_messages, plans.window_seconds,
         plans.gentle_percent, plans.prominent_percent,
-        period.begins_at as paid_from, period.resets_at as paid_reset
-    from ranked
-    left join headroom.plans as plans on plans.plan = ranked.plan
-    left join lateral (
-        select one.* from headroom.paid_period(
+        case when ranked.period_started_at is not null then headroom.paid_period(
             ranked.cycle, ranked.period_started_at, ranked.period_ends_at, ranked.period_day, ranked.paid_until,
             ranked.counts_at
-        ) as one
-        where ranked.period_started_at is not null
-        offset 0
-    ) as period on true
+        ) end as paid
+    from ranked
+    left join headroom.plans as plans on plans.plan = ranked.plan
     where ranked.place = 1
     order by null::boolean
 ),
@@ -157,7 +152,7 @@ clocked as (
     select
         chosen.*,
         coalesce(
-            (chosen.paid_from at time zone 'UTC')::date,
+            (chosen.paid[1] at time zone 'UTC')::date,
             headroom.period_day(chosen.cycle, chosen.counts_at, chosen.anchor_day, chosen.time_zone)
         ) as clock_day
     from chosen
@@ -167,11 +162,11 @@ opened as (
     select
         clocked.*,
         clocked.newest_period > headroom.period_label(clocked.cycle, clocked.clock_day)
-        or clocked.paid_from is not null
+        or clocked.paid[1] is not null
         and clocked.newest_period = headroom.period_label(clocked.cycle, clocked.clock_day) as may_have_other_rows,
         case
             when clocked.newest_period > headroom.period_label(clocked.cycle, clocked.clock_day)
-                and clocked.paid_from is null
+                and clocked.paid[1] is null
                 then headroom.open_day(clocked.user_id, clocked.cycle, clocked.clock_day, clocked.now)
             else clocked.clock_day
         end as day,
@@ -191,20 +186,20 @@ select
     opened.plan, opened.cycle, opened.state, opened.denial_reason,
     case
         when opened.may_have_other_rows then headroom.row_label(
-            opened.user_id, opened.cycle, headroom.period_label(opened.cycle, opened.day), opened.paid_from,
-            opened.paid_reset
+            opened.user_id, opened.cycle, headroom.period_label(opened.cycle, opened.day), opened.paid[1],
+            opened.paid[2]
         )
         else coalesce(headroom.period_label(opened.cycle, opened.day), opened.plan)
     end as billing_period,
     case when opened.denial_reason = 'no_subscription' then 0 else opened.allowance end as allowance,
     case
         when opened.plan is not null then coalesce(
-            opened.paid_from, headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone),
+            opened.paid[1], headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone),
             opened.started_at, opened.now
         )
     end as started_at,
     greatest(
-        coalesce(opened.paid_reset, headroom.period_start(
+        coalesce(opened.paid[2], headroom.period_start(
             opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day, opened.time_zone
         )),
         case when opened.day is not null and opened.counts_at < opened.now then opened.ends_at end

@@ -122,23 +122,20 @@ begin
             coalesce(judged.ends_at, 'infinity') desc, judged.transaction_id desc
     ),
     paid as (
-        select chosen.*, period.begins_at as paid_from, period.resets_at as paid_reset
-        from chosen
-        left join lateral (
-            select one.* from headroom.paid_period(
+        select
+            chosen.*,
+            case when chosen.period_started_at is not null then headroom.paid_period(
                 chosen.cycle, chosen.period_started_at, chosen.period_ends_at, chosen.period_day, chosen.paid_until,
                 chosen.counts_at
-            ) as one
-            where chosen.period_started_at is not null
-            offset 0
-        ) as period on true
+            ) end as paid
+        from chosen
         order by chosen.ordinal
     ),
     clocked as (
         select
             paid.*,
             coalesce(
-                (paid.paid_from at time zone 'UTC')::date,
+                (paid.paid[1] at time zone 'UTC')::date,
                 headroom.period_day(paid.cycle, paid.counts_at, paid.anchor_day, paid.time_zone)
             ) as clock_day
         from paid
@@ -154,7 +151,7 @@ begin
                     and usage.billing_period >= headroom.period_label(clocked.cycle, clocked.clock_day)
                     and (
                         usage.billing_period <> headroom.period_label(clocked.cycle, clocked.clock_day)
-                        or usage.started_at <> clocked.paid_from
+                        or usage.started_at <> clocked.paid[1]
                     )
                     and headroom.label_cycle(usage.billing_period) = clocked.cycle
                 limit 1
@@ -166,7 +163,7 @@ begin
         select
             compared.*,
             case
-                when compared.has_other_rows and compared.paid_from is null
+                when compared.has_other_rows and compared.paid[1] is null
                     then headroom.open_day(compared.user_id, compared.cycle, compared.clock_day, p_at)
                 else compared.clock_day
             end as day
@@ -177,12 +174,12 @@ begin
         select
             opened.*,
             coalesce(
-                opened.paid_from,
+                opened.paid[1],
                 headroom.period_start(opened.cycle, opened.day, opened.anchor_day, opened.time_zone)
             ) as begins_at,
             -- If a renewal is awaited, the paid period is over already.
             greatest(
-                coalesce(opened.paid_reset, headroom.period_start(
+                coalesce(opened.paid[2], headroom.period_start(
                     opened.cycle, headroom.next_period_day(opened.cycle, opened.day), opened.anchor_day,
                     opened.time_zone
                 )),
@@ -196,7 +193,7 @@ begin
         bounded.denial_reason,
         case
             when bounded.has_other_rows then headroom.row_label(
-                bounded.user_id, bounded.cycle, bounded.label, bounded.paid_from, bounded.paid_reset
+                bounded.user_id, bounded.cycle, bounded.label, bounded.paid[1], bounded.paid[2]
             )
             else coalesce(bounded.label, bounded.plan)
         end,
