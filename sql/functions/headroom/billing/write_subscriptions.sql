@@ -35,7 +35,7 @@ begin
     v_subscriber_after := v_subscriber_before;
     if p_user ? 'anchor_day' then
         -- JSON is read apart from the tables, because Citus does not pass on column definitions.
-        v_written := jsonb_populate_record(v_subscriber_before, p_user);
+        v_written := jsonb_populate_record(null::headroom.subscribers, p_user);
         update headroom.subscribers as subscriber
         set anchor_day = v_written.anchor_day, previous_plan = v_written.previous_plan,
             store_trial_started_at = v_written.store_trial_started_at, trial_used_up_at = v_written.trial_used_up_at
