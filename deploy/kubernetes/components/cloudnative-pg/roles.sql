@@ -14,12 +14,12 @@
 
 do $roles$
 declare
-    -- Schema-qualified, because types are resolved before the first statement is executed.
+    -- The types are schema-qualified, because they are resolved before the first statement is executed.
     v_role pg_catalog.text;
     v_act_as pg_catalog.text;
     v_login pg_catalog.record;
 begin
-    -- First of all: a function that was planted in a schema of the caller's path may match a call better than
+    -- This comes first: a function that was planted in a schema of the caller's path may match a call better than
     -- PostgreSQL's own function.
     set local search_path = pg_catalog, pg_temp;
     v_act_as := case when current_setting('server_version_num')::integer < 160000 then 'MEMBER' else 'SET' end;
@@ -41,7 +41,7 @@ begin
                         hint = 'Have an administrator run: headroom roles | psql ' || quote_ident(current_database());
         end;
     end loop;
-    -- The functions of the owner do what the service does, also in an adopted table with policies and triggers.
+    -- The functions of the owner do what the service does, even in an adopted table with policies and triggers.
     if not pg_has_role('headroom_owner', 'headroom_service', 'USAGE') then
         begin
             grant headroom_service to headroom_owner;
@@ -62,7 +62,7 @@ begin
     loop
         continue when pg_has_role(v_login.name, v_login.role, v_act_as)
             and pg_has_role(v_login.name, v_login.role, 'USAGE');
-        -- A login that may create roles becomes a member for each migration only: become_owner.sql.
+        -- A login that may create roles becomes a member for each migration only, by become_owner.sql.
         continue when v_login.is_owner and (
             v_login.name = current_user or (select rolcreaterole from pg_catalog.pg_roles where rolname = v_login.name)
         );
