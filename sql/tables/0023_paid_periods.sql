@@ -16,5 +16,5 @@ comment on column headroom.subscriptions.period_day is
 comment on column headroom.subscriptions.renews is
     'False if the store does not renew it: a promotion, or one that has ended. Null: it renews unless it is cancelled.';
 
--- For the number of renewals that are awaited.
+-- The service counts the renewals that are awaited by this index.
 create index subscriptions_expires_at on headroom.subscriptions (expires_at) where expires_at is not null;

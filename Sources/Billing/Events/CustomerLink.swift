@@ -91,7 +91,7 @@ extension CustomerLink {
             case forgottenUser
         }
 
-        /// Whom the store's own events name. A link contradicts them only if this is another user.
+        /// The user that the store's own events name. A link contradicts them only if it names another one.
         public var owner: Owner
         /// The owner by all events, links included.
         public var presentOwner: UserID?

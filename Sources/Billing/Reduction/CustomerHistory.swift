@@ -12,7 +12,7 @@ public struct CustomerHistory: Sendable, Equatable {
     public var plans: [String: Plan.Cycle]
     /// Messages in 30 days, of the plans that have an enforced limit.
     public var allowances: [String: Int]
-    /// For how long a subscription whose renewal is awaited gives access (`headroom.renewal_leeway`).
+    /// How long a subscription gives access while its renewal is awaited (`headroom.renewal_leeway`).
     public var renewalLeewaySeconds: Int64
 
     public init(
