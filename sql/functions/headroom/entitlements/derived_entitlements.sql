@@ -50,37 +50,37 @@ inputs as (
         users.bucket, users.user_id, users.newest_period, users.may_have_window,
         (select constants.now from constants) as now, (select constants.policy from constants) as policy,
         (select constants.leeway from constants) as leeway, coalesce(subscriber.anchor_day, 1)::integer as anchor_day,
-        spent.messages as spent_messages,
+        sum(spent.messages) filter (
+            where spent.plan = (select constants.starting_plan from constants)
+        ) over same_user as spent_messages,
         subscription.original_transaction_id as transaction_id, plans.plan, plans.cycle,
         plans.allowance, plans.enforced, plans.trial_days,
         subscription.started_at, subscription.expires_at, subscription.grace_until, subscription.billing_issue_at,
         subscription.unsubscribed_at, subscription.revoked_at, subscription.renews, subscription.period_started_at,
         subscription.period_ends_at, subscription.period_day,
         coalesce(
-            least(subscriber.trial_started_at, subscriber.store_trial_started_at), spent.trial_started_at
+            least(subscriber.trial_started_at, subscriber.store_trial_started_at),
+            min(spent.trial_started_at) filter (where (select constants.starting_plan from constants) = 'trial') over same_user
         ) as trial_started_at,
-        coalesce(subscriber.trial_ends_at, spent.trial_ends_at) as trial_ends_at
+        coalesce(
+            subscriber.trial_ends_at,
+            min(spent.trial_ends_at) filter (where (select constants.starting_plan from constants) = 'trial') over same_user
+        ) as trial_ends_at
     from users
     left join headroom.subscribers as subscriber
         on subscriber.bucket = users.bucket and subscriber.user_id = users.user_id
     left join headroom.subscriptions as subscription
         on subscription.bucket = users.bucket and subscription.user_id = users.user_id
-    left join lateral (
-        select
-            min(one.trial_started_at) filter (where one.starting_plan = 'trial') as trial_started_at,
-            min(one.trial_ends_at) filter (where one.starting_plan = 'trial') as trial_ends_at,
-            sum(one.messages) filter (where one.plan = one.starting_plan) as messages
-        from (
-            select spent.*, (select constants.starting_plan from constants) as starting_plan
-            from headroom.spent_trials as spent
-            where subscriber.user_id is null and (select constants.policy from constants) <> 'deny'
-                and spent.bucket = users.bucket and spent.digest = headroom.keyed_digest(
+    -- A forgotten user has a row for each plan that was used. Citus refuses a lateral subquery here.
+    left join headroom.spent_trials as spent
+        on spent.bucket = users.bucket and (select constants.policy from constants) <> 'deny'
+            and spent.digest = case
+                when subscriber.user_id is null then headroom.keyed_digest(
                     users.user_id,
                     (select secrets.inner_key from headroom.secrets as secrets where secrets.name = 'spent trials'),
                     (select secrets.outer_key from headroom.secrets as secrets where secrets.name = 'spent trials')
                 )
-        ) as one
-    ) as spent on true
+            end
     left join headroom.plans as plans
         on plans.plan = coalesce(subscription.plan, (select constants.starting_plan from constants))
             and plans.plan <> all((select constants.lost_plans from constants)::text[])
@@ -99,6 +99,7 @@ inputs as (
                 least(spent.messages, plans.allowance, plans.gentle_percent, plans.prominent_percent),
                 greatest(plans.gentle_percent, plans.prominent_percent), plans.cycle, plans.trial_days
             )
+    window same_user as (partition by users.bucket, users.user_id)
     order by null::boolean
 ),
 judged as (
