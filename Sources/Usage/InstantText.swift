@@ -88,6 +88,12 @@ public struct WrittenInstant: Sendable {
         return count
     }
 
+    public var text: String {
+        String(unsafeUninitializedCapacity: WrittenInstant.bytesMaximum) { bytes in
+            writeText(to: UnsafeMutableRawBufferPointer(bytes))
+        }
+    }
+
     /// The number of bytes that `writeText(to:)` overwrites, whatever the length of the text.
     public static var bytesMaximum: Int { MemoryLayout<(UInt64, UInt64, UInt64)>.size }
 }

@@ -95,6 +95,19 @@ struct DocumentationTests {
         #expect(rows.count == expected.count)
     }
 
+    @Test("every field is named, in the order of lines, and whether only USAGE has it")
+    func fields() throws {
+        let page = try page("docs/reference/fields.md")
+        let table = page.prefix(upTo: try #require(page.range(of: "\n## ")).lowerBound)
+        let named = table.split(separator: "\n").filter { $0.hasPrefix("| `") }.flatMap { row in
+            row.split(separator: "|")[1].matches(of: /`(\w+)`/).map { String($0.1) }
+        }
+        #expect(named == AnswerField.allCases.map(\.name))
+        let sentence = try #require(page.firstMatch(of: /only `USAGE` has ([^.]+)\./)).1
+        let documented = sentence.matches(of: /`(\w+)`/).map { String($0.1) }
+        #expect(documented == AnswerField.allCases.filter(\.isOnlyOfUsage).map(\.name))
+    }
+
     @Test("every line of INFO is named")
     func info() throws {
         let documented = try rows("name of INFO")

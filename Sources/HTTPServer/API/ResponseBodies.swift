@@ -3,60 +3,16 @@ import ServiceCore
 import Usage
 
 extension Answer {
-    /// The fields of the answer's line as JSON, under the same names. Fields that do not apply are left out, except
-    /// that `limit` and `remaining` are null for an unlimited plan. `allowed` says what the line's first word does, for
-    /// answers to messages.
+    /// The fields of the answer's line as JSON, under the same names and in the same order. Fields that do not apply
+    /// are left out, except that `held` may be 0, and `limit` and `remaining` are null for an unlimited plan. `allowed`
+    /// says what the first word of the line does, for answers to messages.
     ///
     /// - Parameter vocabulary: that of the request's language and time zone.
     func json(in vocabulary: Vocabulary) -> ByteBuffer {
         var object = JSONObjectWriter()
-        // Each derived once: sentences are put together.
-        let snapshot = snapshot
-        let trialDay = snapshot.trialDay
-        let tier = snapshot.tier
-        if isDetailed { object.put("accessible", snapshot.accessible(in: vocabulary)) }
         object.put("allowed", isAllowed)
-        object.put("banner", banner(at: tier, in: vocabulary))
-        object.put("crossed", crossed?.rawValue)
-        object.put("currency", details?.currency)
-        object.put("day", trialDay?.day)
-        object.put("days", trialDay?.days)
-        object.put("display", Display(tier: tier, plan: snapshot.plan, limit: snapshot.limit).rawValue)
-        object.put("expires", snapshot.expiresShown?.text)
-        object.put("grace_until", graceUntil?.text)
-        object.put("held", snapshot.held)
-        if isDetailed { object.put("label", snapshot.label(in: vocabulary)) }
-        object.putOrNull("limit", snapshot.limit)
-        object.put("manage", details?.manage)
-        object.put("next_plan", nextPlan)
-        object.put("notice", snapshot.notice(in: vocabulary))
-        object.put("period", snapshot.period.label)
-        object.put("plan", snapshot.plan.name)
-        object.put("previous_plan", snapshot.previousPlan)
-        object.put("price", details?.price)
-        object.put("reason", reason?.rawValue)
-        object.put("released", released)
-        object.putOrNull("remaining", snapshot.remaining)
-        object.put("renews", renews?.text)
-        object.put("replayed", isRepeated ? true : nil)
-        object.put("resets", snapshot.resetsShown?.text)
-        object.put("retry_after", retryAfterSeconds)
-        object.put("shadow", isShadow ? true : nil)
-        object.put("state", snapshot.state.rawValue)
-        if isDetailed {
-            object.put("state_label", snapshot.stateLabel.text(in: vocabulary))
-            object.put("steps", snapshot.steps?.text(in: vocabulary))
-        }
-        object.put("tier", tier.rawValue)
         object.put("unlimited", snapshot.limit == nil)
-        object.put("used", snapshot.used)
-        object.put("user", user.description)
-        if let window = snapshot.windowShown {
-            object.put("window_limit", window.limit)
-            object.put("window_remaining", window.remaining)
-            object.put("window_resets", window.resetsAt?.text)
-            object.put("window_used", window.used)
-        }
+        writeFields(AnswerTexts(self, in: vocabulary), to: &object)
         return object.finish()
     }
 

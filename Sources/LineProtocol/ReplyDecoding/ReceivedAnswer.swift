@@ -14,27 +14,6 @@ public struct ReceivedAnswer: Sendable, Equatable {
     }
 }
 
-/// The fields of an answer, in the order in which they are sent.
-private enum AnswerField: String, CaseIterable {
-    case user, plan, state, tier, display, used, held, limit, remaining
-    case windowLimit = "window_limit"
-    case windowUsed = "window_used"
-    case windowRemaining = "window_remaining"
-    case windowResets = "window_resets"
-    case period, resets, expires, renews
-    case graceUntil = "grace_until"
-    case day, days, crossed, reason
-    case retryAfter = "retry_after"
-    case shadow, released, replayed
-    case previousPlan = "previous_plan"
-    case nextPlan = "next_plan"
-    case label
-    case stateLabel = "state_label"
-    case accessible, price, currency, manage, steps, notice, banner, degraded
-
-    static let packedNames = allCases.map { (name: PackedName($0.rawValue), field: $0) }
-}
-
 extension ReceivedAnswer {
     /// - Parameter line: the line without its plus sign and its end.
     /// - Returns: nil for a line that is not an answer about a user.
@@ -52,13 +31,15 @@ extension ReceivedAnswer {
             if isFirst, field != .user { return nil }
             isFirst = false
             guard let field else { continue }
-            guard fields.set(field, value) else { throw MalformedReply(.value(of: field.rawValue)) }
+            guard fields.set(field, value) else { throw MalformedReply(.value(of: field.name)) }
         }
         return isFirst ? nil : try fields.answer(word)
     }
 }
 
 private struct AnswerFieldSearch {
+    private static let fields = AnswerField.allCases.map { (name: PackedName($0.name), field: $0) }
+
     /// The index at which the search begins, which is after the last field that was found. Fields are sent in order, so
     /// it mostly succeeds at once.
     private var expected = 0
@@ -66,7 +47,7 @@ private struct AnswerFieldSearch {
     /// Returns nil for an unknown name: newer services may send more fields.
     mutating func field(_ bytes: UnsafeRawBufferPointer) -> AnswerField? {
         guard let name = PackedName(bytes) else { return nil }
-        let named = AnswerField.packedNames
+        let named = AnswerFieldSearch.fields
         for index in expected..<named.count where named[index].name == name {
             expected = index + 1
             return named[index].field

@@ -5,6 +5,7 @@ import Logging
 import Postgres
 import TestSupport
 import Testing
+import Usage
 
 @testable import HTTPServer
 @testable import ServiceCore
@@ -41,6 +42,39 @@ struct DescriptionTests {
             logger: logger
         )
         return try dependencies.router().routes
+    }
+
+    @Test("describes every field with its type, and no other")
+    func fields() throws {
+        let root = try JSONSerialization.jsonObject(with: Data(EmbeddedTexts["openapi.json"].utf8)) as? [String: Any]
+        let components = try #require(root?["components"] as? [String: Any])
+        let schemas = try #require(components["schemas"] as? [String: Any])
+        func properties(_ schema: String) throws -> [String: [String: Any]] {
+            try #require((schemas[schema] as? [String: Any])?["properties"] as? [String: [String: Any]])
+        }
+        let (usage, answer) = (try properties("Usage"), try properties("Answer"))
+        for field in AnswerField.allCases {
+            // A change is answered with what is only of USAGE left out; USAGE is not about a message.
+            let isOfMessages = [.crossed, .retryAfter, .shadow, .released, .replayed, .degraded].contains(field)
+            #expect((usage[field.name] == nil) == isOfMessages, "\(field)")
+            #expect((answer[field.name] == nil) == field.isOnlyOfUsage, "\(field)")
+            for described in [usage[field.name], answer[field.name]].compactMap(\.self) {
+                let types = described["type"] as? [String] ?? (described["type"] as? String).map { [$0] }
+                let reference = (described["$ref"] as? String)?.split(separator: "/").last
+                switch field.kind {
+                case .user: #expect(reference == "UserID")
+                case .instant: #expect(reference == "Instant", "\(field)")
+                case .number: #expect(types == ["integer"], "\(field)")
+                case .limit: #expect(types == ["integer", "null"], "\(field)")
+                case .flag: #expect(described["const"] as? Bool == true, "\(field)")
+                case .name: #expect(types == ["string"], "\(field)")
+                case .text: #expect(types == ["string"] || reference == "Price" || reference == "Currency", "\(field)")
+                }
+            }
+        }
+        let names = Set(AnswerField.allCases.map(\.name))
+        #expect(Set(usage.keys).subtracting(names) == ["unlimited"])
+        #expect(Set(answer.keys).subtracting(names) == ["allowed", "unlimited"])
     }
 
     @Test("describes every route except webhooks and the dashboard, and no other")
