@@ -96,7 +96,8 @@ struct LocalCycleTests {
                 let next = try #require(BillingCycle(containing: current.end, plan: plan))
                 #expect(next.start == current.end)
                 #expect(next.period.label > current.period.label)
-                #expect(current.period.nextDay == LocalTime(zone: zone).date(of: next.start))
+                let day = try #require(current.period.nextDay)
+                #expect(next.period == (cycle == .daily ? BillingPeriod(day: day) : BillingPeriod(weekOf: day)))
                 current = next
             }
         }

@@ -51,7 +51,7 @@ struct ReferenceModelHoldTests {
     func otherMessages() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, messages: 2, key: key, at: noon)
-        #expect(throws: ReferenceModel.KeyError.conflict) { try model.reserve(ada, messages: 1, key: key, at: noon) }
+        #expect(throws: ReferenceModel.Failure.conflict) { try model.reserve(ada, messages: 1, key: key, at: noon) }
     }
 
     @Test("counts a hold once with COMMIT without crossing a tier, and replays it with its own numbers")
@@ -81,12 +81,12 @@ struct ReferenceModelHoldTests {
         let end = noon.advanced(bySeconds: 60)
         #expect(model.usage(ada, at: end.justBefore).snapshot.held == 2)
         #expect(model.usage(ada, at: end).snapshot.held == 0)
-        #expect(throws: ReferenceModel.KeyError.expired) { try model.commit(ada, key: key, at: end) }
-        #expect(throws: ReferenceModel.KeyError.expired) { try model.reserve(ada, messages: 2, key: key, at: end) }
+        #expect(throws: ReferenceModel.Failure.expired) { try model.commit(ada, key: key, at: end) }
+        #expect(throws: ReferenceModel.Failure.expired) { try model.reserve(ada, messages: 2, key: key, at: end) }
         let release = try model.release(ada, key: key, at: end)
         #expect(release.released == 0)
         #expect(!release.isRepeated)
-        #expect(throws: ReferenceModel.KeyError.released) { try model.reserve(ada, messages: 2, key: key, at: end) }
+        #expect(throws: ReferenceModel.Failure.released) { try model.reserve(ada, messages: 2, key: key, at: end) }
         #expect(model.usage(ada, at: end).snapshot.used == 0)
         #expect(model.usage(ada, at: end).snapshot.held == 0)
     }
@@ -106,8 +106,8 @@ struct ReferenceModelHoldTests {
         let release = try model.release(ada, key: key, at: noon)
         #expect(release.released == 3)
         #expect(release.snapshot.held == 0)
-        #expect(throws: ReferenceModel.KeyError.released) { try model.commit(ada, key: key, at: noon) }
-        #expect(throws: ReferenceModel.KeyError.released) { try model.reserve(ada, messages: 3, key: key, at: noon) }
+        #expect(throws: ReferenceModel.Failure.released) { try model.commit(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.Failure.released) { try model.reserve(ada, messages: 3, key: key, at: noon) }
         let again = try model.release(ada, key: key, at: noon)
         #expect(again.released == 0)
         #expect(again.isRepeated)
@@ -121,7 +121,7 @@ struct ReferenceModelHoldTests {
         let release = try model.release(ada, key: key, at: noon)
         #expect(release.released == 3)
         #expect(release.snapshot.used == 0)
-        #expect(throws: ReferenceModel.KeyError.released) { try model.commit(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.Failure.released) { try model.commit(ada, key: key, at: noon) }
     }
 
     @Test("counts a hold in its own period when it is committed in the next one")
@@ -175,7 +175,7 @@ struct ReferenceModelHoldTests {
         model.deleteRow(ada, period: november)
         _ = model.consume(ada, at: noon)
         #expect(model.usage(ada, at: noon).snapshot.held == 0)
-        #expect(throws: ReferenceModel.KeyError.expired) { try model.commit(ada, key: key, at: noon) }
-        #expect(throws: ReferenceModel.KeyError.expired) { try model.reserve(ada, messages: 2, key: key, at: noon) }
+        #expect(throws: ReferenceModel.Failure.expired) { try model.commit(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.Failure.expired) { try model.reserve(ada, messages: 2, key: key, at: noon) }
     }
 }

@@ -29,7 +29,7 @@ struct ReferenceModelKeyTests {
     func otherMessages() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.consume(ada, messages: 2, key: key, at: noon)
-        #expect(throws: ReferenceModel.KeyError.conflict) { try model.consume(ada, messages: 3, key: key, at: noon) }
+        #expect(throws: ReferenceModel.Failure.conflict) { try model.consume(ada, messages: 3, key: key, at: noon) }
         #expect(model.usage(ada, at: noon).snapshot.used == 2)
     }
 
@@ -39,9 +39,9 @@ struct ReferenceModelKeyTests {
         let held = messageKey("held")
         _ = try model.consume(ada, key: key, at: noon)
         _ = try model.reserve(ada, key: held, at: noon)
-        #expect(throws: ReferenceModel.KeyError.conflict) { try model.reserve(ada, key: key, at: noon) }
-        #expect(throws: ReferenceModel.KeyError.conflict) { try model.consume(ada, key: held, at: noon) }
-        #expect(throws: ReferenceModel.KeyError.conflict) { try model.commit(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.Failure.conflict) { try model.reserve(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.Failure.conflict) { try model.consume(ada, key: held, at: noon) }
+        #expect(throws: ReferenceModel.Failure.conflict) { try model.commit(ada, key: key, at: noon) }
         #expect(model.usage(ada, at: noon).snapshot.used == 1)
         #expect(model.usage(ada, at: noon).snapshot.held == 1)
     }
@@ -113,10 +113,10 @@ struct ReferenceModelKeyTests {
         #expect(again.released == 0)
         #expect(again.isRepeated)
         for later in [noon, december] {
-            #expect(throws: ReferenceModel.KeyError.released) {
+            #expect(throws: ReferenceModel.Failure.released) {
                 try model.consume(ada, messages: 5, key: key, at: later)
             }
-            #expect(throws: ReferenceModel.KeyError.released) { try model.reserve(ada, key: key, at: later) }
+            #expect(throws: ReferenceModel.Failure.released) { try model.reserve(ada, key: key, at: later) }
         }
         #expect(model.usage(ada, at: noon).snapshot.used == 2)
         #expect(model.usage(ada, at: noon).snapshot.held == 0)
@@ -174,7 +174,7 @@ struct ReferenceModelKeyTests {
     func unknownKey() throws {
         var model = try ReferenceModel.subscribed(to: "free", at: noon)
         _ = try model.consume(ada, key: key, at: noon)
-        #expect(throws: ReferenceModel.KeyError.unknownKey) { try model.commit(ada, key: key, at: noon) }
-        #expect(throws: ReferenceModel.KeyError.unknownKey) { try model.release(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.Failure.unknownKey) { try model.commit(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.Failure.unknownKey) { try model.release(ada, key: key, at: noon) }
     }
 }

@@ -10,7 +10,7 @@ struct ReferenceModelPlanTests {
     @Test("rejects an unknown plan and changes nothing")
     func unknownPlan() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
-        #expect(throws: ReferenceModel.ChangeError.unknownPlan) {
+        #expect(throws: ReferenceModel.Failure.unknownPlan) {
             _ = try model.setPlan(PlanChange(user: ada, plan: "gold"), at: now)
         }
         #expect(model.usage(ada, at: now).snapshot.plan == .paid)
@@ -31,7 +31,7 @@ struct ReferenceModelPlanTests {
                 let answer = try model.setPlan(change, at: now)
                 #expect(answer.snapshot.state == state, "\(plan)")
             } else {
-                #expect(throws: ReferenceModel.ChangeError.stateDoesNotFit, "\(plan)") {
+                #expect(throws: ReferenceModel.Failure.stateDoesNotFit, "\(plan)") {
                     _ = try model.setPlan(change, at: now)
                 }
                 #expect(model.usage(ada, at: now) == ReferenceModel().usage(ada, at: now))

@@ -11,10 +11,8 @@ extension ReferenceModel {
             case .batched(let operation): return .answer(try answer(to: operation, user: user, at: now))
             case .unbatched(let operation): return try outcome(of: operation, user: user, at: now)
             }
-        } catch let error as ReferenceModel.KeyError {
+        } catch let error as ReferenceModel.Failure {
             return .failure(EngineError(error))
-        } catch let error as ReferenceModel.ChangeError {
-            return .failure(EngineError(error.code, "\(error)"))
         } catch {
             return .failure(EngineError(.internal, "\(error)"))
         }
@@ -54,18 +52,8 @@ extension ReferenceModel {
     }
 }
 
-extension ReferenceModel.ChangeError {
-    var code: EngineError.Code {
-        switch self {
-        case .unknownPlan: .notFound
-        case .stateDoesNotFit, .grantTooLarge: .badArgument
-        case .grantConflict: .conflict
-        }
-    }
-}
-
 extension EngineError {
-    init(_ error: ReferenceModel.KeyError) {
+    init(_ error: ReferenceModel.Failure) {
         self =
             switch error {
             case .conflict: .keyConflict
@@ -73,6 +61,8 @@ extension EngineError {
             case .expired: .holdExpired
             case .tooMany: .commitTooLarge
             case .unknownKey: .noSuchKey
+            case .unknownPlan: EngineError(.notFound, "\(error)")
+            case .stateDoesNotFit, .tooLarge: EngineError(.badArgument, "\(error)")
             }
     }
 }

@@ -1,0 +1,42 @@
+// MARK: What an answer shows
+extension CountingModel.Reply {
+    /// The index of the allowance of which most is taken, the first of equals. More than all is all.
+    var fullest: Int {
+        func parts(_ index: Int) -> (taken: Int, limit: Int) {
+            guard let limit = allowances[index].limit else { return (-1, 1) }
+            return limit == 0 ? (1, 1) : (min(allowances[index].used + allowances[index].held, limit), limit)
+        }
+        return allowances.indices.reduce(0) { fullest, next in
+            let (one, other) = (parts(fullest), parts(next))
+            return other.taken * one.limit > one.taken * other.limit ? next : fullest
+        }
+    }
+
+    /// The fields of an answer that are neither names nor sentences, as the line has them.
+    var fields: [String: String] {
+        let (period, hasAccess) = (allowances[0], access == nil)
+        let isOpen = hasAccess && !isPast
+        let isLifetime = plan.cycle == "lifetime" && period.limit != nil
+        let (isTrial, isKept) = (plan.cycle == "trial", ["active", "free"].contains(state))
+        let days = expires.map { max(1, ($0 - (period.opened ?? now) + .day - 1) / .day) } ?? plan.days
+        var fields = [
+            "tier": ["silent", "gentle", "prominent", "blocked"][tier],
+            "fullest": "\(fullest)",
+            "display": tier == 3 ? "blocked" : isTrial ? "trial" : tier > 0 || isLifetime ? "compact" : "hidden",
+            "reason": outcome.status == "ok" ? refusal : outcome.reason,
+            "remaining": hasAccess ? period.limit.map { _ in "\(period.left)" } : "0",
+            "resets": isOpen && period.limit != nil ? period.resets.map(String.init) : nil,
+            "expires": isTrial || isKept || state == "cancelled" ? expires.map(String.init) : nil,
+            "available": isOpen && period.limit != nil && period.resets ?? .max < expires ?? .max
+                ? period.resets.map(String.init) : nil,
+            "beyond": isOverdrawn ? "unenforced" : nil,
+            "grace_until": isOpen && state == "grace_period" ? expires.map(String.init) : nil,
+            "day": isTrial ? "\(min(max(0, now - (period.opened ?? now)) / .day + 1, days)) of \(days)" : nil,
+        ]
+        if let window, !isPast {
+            fields["window"] = "\(window.used) of \(window.limit!), \(hasAccess ? window.left : 0) left"
+            fields["window_resets"] = hasAccess ? window.resets.map(String.init) : nil
+        }
+        return fields.compactMapValues { $0 }
+    }
+}

@@ -1,0 +1,242 @@
+/// The counting rules for one user, stated a second time for tests: plain values, and no type of the service.
+/// Instants are microseconds since 1970. States, tiers and reasons have the protocol's names.
+public struct CountingModel: Sendable {
+    /// Set before each request: the clock, the plans, and what users without a subscription get.
+    var now = 0
+    var plans: [String: PlanRules] = [:]
+    var unknownUsers = "trial"
+
+    var subscription: Subscription?
+    var rows: [String: Row] = [:]
+    var keys: [String: Key] = [:]
+    var window: Window?
+    var grants: [String: Int] = [:]
+    /// FORGET keeps these, so that neither a trial nor an allowance that never resets starts again.
+    var trialStart: Int?
+    var trialEnd: Int?
+    var spent: [String: Int] = [:]
+
+    public enum Failure: Error {
+        case conflict, released, expired, tooMany, unknownKey, unknownPlan, stateDoesNotFit, tooLarge
+    }
+}
+
+extension CountingModel {
+    /// What may be sent until something resets. Nil is no limit; of `opened` and `resets`, that no window is open.
+    struct Allowance: Equatable {
+        var used: Int
+        var held: Int
+        var limit: Int?
+        var opened: Int?
+        var resets: Int?
+
+        var taken: Int { used + held }
+        var left: Int { max(0, (limit ?? .max) - taken) }
+        var isOverdrawn: Bool { taken > limit ?? .max }
+
+        mutating func add(_ messages: Int, to count: WritableKeyPath<Allowance, Int>) {
+            self[keyPath: count] = min(max(0, self[keyPath: count] + messages), .countMaximum)
+        }
+    }
+
+    /// A user's usage at an instant, and what a request did.
+    struct Reply {
+        var plan: PlanRules
+        var state: String
+        /// Why nothing may be sent, whatever is left.
+        var access: String?
+        var period: String
+        var now: Int
+        /// When access ends.
+        var expires: Int?
+        var previousPlan: String?
+        /// All that a message must fit into: the billing period's, then the window's.
+        var allowances: [Allowance] = []
+        var outcome = Outcome()
+    }
+
+    struct Outcome {
+        /// `ok`, `allowed`, `held` or `blocked`.
+        var status = "ok"
+        var reason: String?
+        var retryAfter: Int?
+        var requested = 0
+        var released: Int?
+        var crossed: Int?
+        var isShadow = false
+        var isRepeated = false
+    }
+
+    /// A billing period as it was last written; a past one is answered from it.
+    struct Row {
+        var usage: Reply
+        /// The plan's allowance then. An operator's limit lasts until the plan has another one.
+        var planLimit: Int?
+        var granted = 0
+        var wasLowered = false
+        var usedAt: Int
+        var used: Int { usage.allowances[0].used }
+    }
+
+    /// The last window, and the period in whose row it is stored.
+    struct Window { var opened: Int, ends: Int, used: Int, period: String }
+
+    /// A message with a key, with the numbers of its first answer and of its commit's. Without an end a hold is over.
+    struct Key {
+        var messages: Int
+        var isHold: Bool
+        var period: String
+        var window: Int?
+        var ends: Int?
+        var status: String
+        var isInRow = true
+        var counted: Int
+        var first: [Allowance]
+        var committed: [Allowance] = []
+    }
+}
+
+extension CountingModel.Reply {
+    var window: CountingModel.Allowance? { allowances.dropFirst().first }
+    var isPast: Bool { allowances[0].resets ?? .max <= now }
+    var isOverdrawn: Bool { !plan.isEnforced && allowances.contains(where: \.isOverdrawn) }
+
+    /// The highest of all allowances: 0 is silent, 1 gentle, 2 prominent and 3 blocked.
+    var tier: Int {
+        let tiers = allowances.map { allowance in
+            guard let limit = allowance.limit else { return 0 }
+            if plan.isEnforced && allowance.taken >= limit { return 3 }
+            return plan.percents.filter { allowance.taken * 100 >= limit * $0 }.count
+        }
+        return access == nil ? tiers.max()! : 3
+    }
+
+    /// Why nothing at all may be sent. A lifetime plan without messages is no subscription.
+    var refusal: String? {
+        let isNothing = plan.cycle == "lifetime" && allowances[0].limit == 0 && plan.isEnforced && !isPast
+        return access ?? (isNothing ? "no_subscription" : nil)
+    }
+
+    /// Messages must fit into all allowances. If some refuse them, one that is used up gives the reason, else the first,
+    /// and the wait lasts until each of them is renewed, if that helps.
+    func decision(_ messages: Int) -> CountingModel.Reply {
+        var reply = self
+        let refusing = allowances.indices.filter { allowances[$0].left < messages }
+        reply.outcome.status = refusal == nil && (refusing.isEmpty || !plan.isEnforced) ? "allowed" : "blocked"
+        reply.outcome.isShadow = reply.outcome.status == "allowed" && !refusing.isEmpty
+        guard reply.outcome.status == "blocked" else { return reply }
+        (reply.outcome.reason, reply.outcome.requested) = (refusal, messages)
+        guard refusal == nil, let index = refusing.first(where: { allowances[$0].left == 0 }) ?? refusing.first else {
+            return reply
+        }
+        let name = index > 0 ? "window_" : plan.cycle == "trial" && allowances[0].left == 0 ? "trial_" : ""
+        reply.outcome.reason = name + (allowances[index].left == 0 ? "limit_reached" : "exceeds_remaining")
+        let ends = refusing.compactMap { index in
+            let whole = index == 0 ? plan.allowance : allowances[index].limit
+            return allowances[index].resets.flatMap { messages <= whole ?? .max && now < $0 ? $0 : nil }
+        }
+        if ends.count == refusing.count, let end = ends.max(), end < expires ?? .max {
+            reply.outcome.retryAfter = (end - now + .second - 1) / .second
+        }
+        return reply
+    }
+}
+
+// MARK: Messages
+extension CountingModel {
+    /// CONSUME and RESERVE with a key.
+    mutating func take(_ messages: Int, key: String, seconds: Int? = nil) throws(Failure) -> Reply {
+        if let known = keys[key] {
+            if known.status == "released" { throw .released }
+            if known.isHold != (seconds != nil) || known.messages != messages { throw .conflict }
+            if known.status == "held" && !isActive(known) { throw .expired }
+            return replay(known, known.first, known.isHold ? "held" : "allowed")
+        }
+        let reply = take(messages, seconds: seconds)
+        guard reply.outcome.status != "blocked" else { return reply }
+        keys[key] = Key(
+            messages: messages,
+            isHold: seconds != nil,
+            period: reply.period,
+            window: reply.window?.opened,
+            ends: seconds.map { now + $0 * .second },
+            status: seconds == nil ? "counted" : "held",
+            counted: messages,
+            first: reply.allowances
+        )
+        return reply
+    }
+
+    /// Counts all messages in every allowance or none, or holds them for some seconds.
+    mutating func take(_ messages: Int, seconds: Int? = nil) -> Reply {
+        let before = usage()
+        var reply = before.decision(messages)
+        guard reply.outcome.status == "allowed" else {
+            // A limit that an operator sets after the refusal is one of the present plan.
+            if before.access == nil, rows[before.period] != nil { write(before) }
+            return reply
+        }
+        for index in reply.allowances.indices {
+            if reply.allowances[index].opened == nil, let window = reply.plan.window {
+                (reply.allowances[index].opened, reply.allowances[index].resets) = (now, now + window.seconds * .second)
+            }
+            reply.allowances[index].add(messages, to: seconds == nil ? \.used : \.held)
+        }
+        write(reply, isUse: true)
+        if reply.tier > before.tier { reply.outcome.crossed = reply.tier }
+        if seconds != nil { reply.outcome.status = "held" }
+        return reply
+    }
+
+    /// COMMIT counts a hold or a part of it in its period, also after the end of period or access.
+    mutating func commit(_ messages: Int?, key name: String) throws(Failure) -> Reply {
+        guard var key = keys[name] else { throw .unknownKey }
+        if !key.isHold || key.status == "counted" && messages ?? key.messages != key.counted { throw .conflict }
+        if key.status == "released" { throw .released }
+        if key.status == "counted" { return replay(key, key.committed, "allowed") }
+        guard isActive(key), rows[key.period] != nil else { throw .expired }
+        (key.status, key.counted, key.isInRow) = ("counted", messages ?? key.messages, true)
+        if key.counted > key.messages { throw .tooMany }
+        keys[name] = key
+        changeWindow(key.window, by: key.counted)
+        changeRow(key.period, by: key.counted)
+        let open = usage()
+        if open.period == key.period { write(open, isUse: true) }
+        var reply = usage(in: key.period) ?? open
+        reply.allowances = [reply.allowances[0]] + open.allowances.dropFirst()
+        keys[name]?.committed = reply.allowances
+        (reply.access, reply.outcome.status) = (nil, "allowed")
+        return reply
+    }
+
+    /// RELEASE gives back once what a key holds or has counted.
+    mutating func release(key name: String) throws(Failure) -> Reply {
+        guard let key = keys[name] else { throw .unknownKey }
+        keys[name]?.status = "released"
+        var released = isActive(key) ? key.messages : 0
+        if key.status == "counted", key.isInRow, rows[key.period] != nil {
+            released = key.counted
+            changeRow(key.period, by: -released)
+        }
+        if released > 0 { changeWindow(key.window, by: key.status == "held" ? 0 : -released) }
+        var reply = usage()
+        if released > 0, key.period == reply.period { write(reply, isUse: true) }
+        (reply.outcome.released, reply.outcome.isRepeated) = (released, key.status == "released")
+        return reply
+    }
+
+    /// The first numbers again. A window has an end while it is open.
+    private func replay(_ key: Key, _ numbers: [Allowance], _ status: String) -> Reply {
+        var reply = usage(in: key.period) ?? usage()
+        let window = usage().window.flatMap { $0.opened == key.window ? $0 : nil }
+        reply.allowances = zip(numbers, [reply.allowances[0], window]).map { numbers, present in
+            var numbers = numbers
+            (numbers.opened, numbers.resets) = (present?.opened, present?.resets)
+            return numbers
+        }
+        (reply.period, reply.access, reply.outcome.status) = (key.period, nil, status)
+        let isShadow = reply.isOverdrawn && (status == "held" || !key.isHold)
+        (reply.outcome.isShadow, reply.outcome.isRepeated) = (isShadow, true)
+        return reply
+    }
+}

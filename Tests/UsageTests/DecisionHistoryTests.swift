@@ -1,0 +1,173 @@
+import Testing
+import Usage
+
+@testable import TestSupport
+
+/// Random requests to one user. The model keeps the history; before each request its snapshot goes to the functions of
+/// the service, which must answer as the model does.
+@Suite("Decisions in random histories")
+struct DecisionHistoryTests {
+    @Test(
+        "are those of the model, and so is what an answer shows",
+        arguments: SeededGenerator.seeds(always: Array(1...40))
+    )
+    func agreement(seed: UInt64) throws {
+        var history = DecisionHistory(seed: seed)
+        for step in 0..<300 {
+            let (operation, actual, expected) = history.step()
+            guard let expected else { continue }
+            let answer = history.model.answer(ada, expected, isDetailed: actual?.isDetailed ?? false)
+            #expect((actual ?? answer) == answer, "seed \(seed), step \(step): \(operation)")
+            #expect((actual ?? answer).fields == expected.fields, "seed \(seed), step \(step): \(operation)")
+            guard (actual ?? answer) == answer, answer.fields == expected.fields else { return }
+        }
+    }
+}
+
+private struct DecisionHistory {
+    private(set) var model: ReferenceModel
+    private var random: SeededGenerator
+    private var now = at("2026-10-24T12:00:00Z")
+    private let large: Bool
+
+    init(seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+        large = seed.isMultiple(of: 4)
+        model = ReferenceModel(unknownUsersPolicy: UnknownUsersPolicy.allCases[Int(seed % 3)])
+        for name in ["month", "week", "day", "free", "trial"] { model.setPlanDefinition(plan(name)) }
+    }
+
+    /// What was asked, the service's answer where a function of it decides, and the model's.
+    mutating func step() -> (String, Answer?, CountingModel.Reply?) {
+        let messages = messages()
+        let key = random.element(of: ["a", "b", "c", "d"]) + "\(now.date.daysSince1970)"
+        let reply = model[ada, at: now].usage()
+        let before = model.answer(ada, reply).snapshot
+        var after = before
+        switch Int.random(in: 0..<100, using: &random) {
+        case ..<25:
+            return ("consume \(messages)", after.consume(messages, of: ada), model[ada, at: now].take(messages))
+        case ..<45:
+            let isNew = model[ada, at: now].keys[key] == nil
+            let expected = try? model[ada, at: now].take(messages, key: key, seconds: random.element(of: [60, 7_200]))
+            return ("reserve \(messages) \(key)", isNew ? after.reserve(messages, of: ada) : nil, expected)
+        case ..<57:
+            let (hold, count) = (
+                openHold(key, in: reply), random.chance(50) ? nil : Int.random(in: 0...3, using: &random)
+            )
+            guard let expected = try? model[ada, at: now].commit(count, key: key) else { return ("commit", nil, nil) }
+            let actual = hold.map { after.commit(count ?? $0.messages, ofHeld: $0.messages, of: ada) }
+            return ("commit \(key)", actual, expected)
+        case ..<64:
+            let hold = openHold(key, in: reply)
+            let expected = try? model[ada, at: now].release(key: key)
+            return ("release \(key)", hold.map { after.release($0.messages, of: ada) }, expected)
+        case ..<72:
+            return ("check \(messages)", before.check(messages, of: ada), reply.decision(messages))
+        case ..<76:
+            return ("usage", before.usage(of: ada), reply)
+        case ..<79:
+            let period = random.element(of: Array(model[ada, at: now].rows.keys).sorted() + ["none"])
+            return ("usage \(period)", nil, model[ada, at: now].usage(in: period))
+        case ..<84:
+            return ("set plan", nil, try? model[ada, at: now].setPlan(subscription(), state: state()))
+        case ..<86:
+            return ("grant", nil, try? model[ada, at: now].grant(random.element(of: [1, 5]), key: key))
+        case ..<88:
+            return ("reset", nil, model[ada, at: now].reset(nil))
+        case ..<91:
+            let limit = random.chance(20) ? nil : limit()
+            model.setLimit(ada, period: before.period, limit: limit)
+            return ("limit", nil, model[ada, at: now].usage())
+        case ..<93:
+            model.setPlanDefinition(plan(reply.plan.name))
+            return ("plan", nil, model[ada, at: now].usage())
+        default:
+            now = later(reply)
+            return ("clock \(now)", nil, model[ada, at: now].usage())
+        }
+    }
+
+    /// A key's hold that is in the open period and, if the plan has windows, in the open one.
+    private func openHold(_ name: String, in reply: CountingModel.Reply) -> CountingModel.Key? {
+        let model = model[ada, at: now]
+        guard let key = model.keys[name], model.isActive(key), key.period == reply.period, reply.access == nil,
+            reply.window == nil || key.window != nil && key.window == reply.window?.opened
+        else { return nil }
+        return key
+    }
+
+    private mutating func messages() -> Int { random.element(of: [1, 1, 1, 2, 3, 5, large ? 1_000_000 : 8]) }
+
+    private mutating func limit() -> Int {
+        large
+            ? random.element(of: [0, 1_000_000, 3_000_001, 20_000_000, Int(Int32.max)])
+            : random.element(of: [0, 1, 2, 3, 4, 5, 7, 8, 10, 12, 19, 20, 21])
+    }
+
+    private mutating func plan(_ name: String) -> Plan {
+        let cycles: [String: Plan.Cycle] = [
+            "month": .monthly, "week": .weekly, "day": .daily, "trial": .trial(days: 3),
+        ]
+        let percents = [random.element(of: [0, 25, 50, 80]), random.element(of: [80, 90, 95, 100])]
+        let windowLimit = max(1, min(1_000_000, limit()))
+        let window = Plan.Window(messages: windowLimit, seconds: random.element(of: [60, 7_200, 86_400, 2_678_400]))
+        return Plan(
+            name: name,
+            label: name,
+            cycle: cycles[name] ?? .lifetime,
+            allowance: name != "trial" && random.chance(15) ? nil : limit(),
+            window: random.chance(30) ? nil : window,
+            isEnforced: !random.chance(25),
+            gentlePercent: percents[0],
+            prominentPercent: percents[1]
+        )
+    }
+
+    private mutating func subscription() -> Subscription {
+        let expires = random.chance(60) ? nil : now.advanced(bySeconds: Int64.random(in: 1...3_000_000, using: &random))
+        return Subscription(
+            plan: random.element(of: ["month", "month", "week", "day", "free", "trial"]),
+            paidUntil: expires?.number,
+            anchorDay: random.element(of: [nil, 1, 25, 31])
+        )
+    }
+
+    private mutating func state() -> String? {
+        random.chance(60)
+            ? nil : random.element(of: ["cancelled", "grace_period", "billing_retry", "expired", "revoked"])
+    }
+
+    /// Some time later, or on, just before or just after an instant at which something changes.
+    private mutating func later(_ reply: CountingModel.Reply) -> Instant {
+        let some = now.number + random.element(of: [1, .second, 60 * .second, 3_600 * .second, .day])
+        let changes = [reply.allowances[0].resets, reply.window?.resets, reply.expires].compactMap(\.self).filter {
+            $0 > some
+        }
+        guard random.chance(60), !changes.isEmpty else { return Instant(some) }
+        return Instant(random.element(of: changes) + random.element(of: [-1, 0, 0, 1]))
+    }
+}
+
+extension Answer {
+    /// The fields that the model derives, too: see `Reply.fields`.
+    fileprivate var fields: [String: String] {
+        func text(_ instant: Instant?) -> String? { instant.map { "\($0.number)" } }
+        let fields = [
+            "tier": snapshot.tier.rawValue,
+            "fullest": snapshot.allowances.tightest == .window ? "1" : "0",
+            "display": snapshot.display.rawValue,
+            "reason": reason?.rawValue,
+            "remaining": snapshot.remaining.map(String.init),
+            "resets": text(snapshot.resetsShown),
+            "available": text(snapshot.availableAgainAt),
+            "expires": text(snapshot.expiresShown),
+            "beyond": snapshot.isBeyondUnenforcedLimit ? "unenforced" : nil,
+            "grace_until": text(snapshot.graceUntilShown),
+            "day": snapshot.trialDay.map { "\($0.day) of \($0.days)" },
+            "window": snapshot.windowShown.map { "\($0.used) of \($0.limit), \($0.remaining) left" },
+            "window_resets": text(snapshot.windowShown?.resetsAt),
+        ]
+        return fields.compactMapValues { $0 }
+    }
+}
