@@ -79,7 +79,12 @@ private struct DecisionHistory {
             let limit = random.chance(20) ? nil : limit()
             model.setLimit(ada, period: before.period, limit: limit)
             return ("limit", nil, model[ada, at: now].usage())
-        case ..<93:
+        case ..<94:
+            let percent = random.element(of: [25, 50, 80, 90, 95, 100])
+            let count = (before.limit ?? 100) * percent / 100 + random.element(of: [-1, 0, 1])
+            model.setCount(ada, period: before.period, count: min(max(0, count), Int(Int32.max)))
+            return ("count", nil, model[ada, at: now].usage())
+        case ..<95:
             model.setPlanDefinition(plan(reply.plan.name))
             return ("plan", nil, model[ada, at: now].usage())
         default:
@@ -102,7 +107,7 @@ private struct DecisionHistory {
     private mutating func limit() -> Int {
         large
             ? random.element(of: [0, 1_000_000, 3_000_001, 20_000_000, Int(Int32.max)])
-            : random.element(of: [0, 1, 2, 3, 4, 5, 7, 8, 10, 12, 19, 20, 21])
+            : random.element(of: [0, 1, 2, 3, 4, 5, 7, 8, 10, 12, 19, 20, 21, 640, 800])
     }
 
     private mutating func plan(_ name: String) -> Plan {
@@ -155,7 +160,7 @@ extension Answer {
         func text(_ instant: Instant?) -> String? { instant.map { "\($0.number)" } }
         let fields = [
             "tier": snapshot.tier.rawValue,
-            "fullest": snapshot.allowances.tightest == .window ? "1" : "0",
+            "fullest": "\(snapshot.allowances.tightest)",
             "display": snapshot.display.rawValue,
             "reason": reason?.rawValue,
             "remaining": snapshot.remaining.map(String.init),

@@ -32,14 +32,14 @@ extension CountingModel {
         )
         let used = (row?.used ?? 0) + (isDenied ? 0 : spent[period] ?? 0)
         let opened = cycle?.start ?? subscription.started ?? now
-        reply.allowances = [
-            Allowance(used: used, held: held { $0.period == period }, limit: limit, opened: opened, resets: cycle?.end)
-        ]
-        if let limit = plan.window?.messages {
-            var allowance = Allowance(used: 0, held: 0, limit: limit)
-            if let open = window?.shortened(by: plan), open.ends > now {
-                allowance.held = held { $0.window == open.opened }
-                (allowance.used, allowance.opened, allowance.resets) = (open.used, open.opened, open.ends)
+        var allowance = Allowance(name: "period", used: used, limit: limit, renewed: plan.allowance)
+        (allowance.held, allowance.opened, allowance.resets) = (held { $0.period == period }, opened, cycle?.end)
+        reply.allowances = [allowance]
+        if let (limit, seconds) = plan.window {
+            var allowance = Allowance(name: "window", limit: limit, renewed: limit, seconds: seconds)
+            if let open = window?.shortened(to: seconds), open.ends > now {
+                (allowance.used, allowance.held) = (open.used, held { $0.window == open.opened })
+                (allowance.opened, allowance.resets) = (open.opened, open.ends)
             }
             reply.allowances.append(allowance)
         }

@@ -1,12 +1,12 @@
 // MARK: What an answer shows
 extension CountingModel.Reply {
-    /// The index of the allowance of which most is taken, the first of equals. More than all is all.
-    var fullest: Int {
-        func parts(_ index: Int) -> (taken: Int, limit: Int) {
-            guard let limit = allowances[index].limit else { return (-1, 1) }
-            return limit == 0 ? (1, 1) : (min(allowances[index].used + allowances[index].held, limit), limit)
+    /// The allowance of which most is taken, the first of equals. More than all is all.
+    private var fullest: CountingModel.Allowance {
+        func parts(_ allowance: CountingModel.Allowance) -> (taken: Int, limit: Int) {
+            guard let limit = allowance.limit else { return (-1, 1) }
+            return limit == 0 ? (1, 1) : (min(allowance.taken, limit), limit)
         }
-        return allowances.indices.reduce(0) { fullest, next in
+        return allowances.dropFirst().reduce(allowances[0]) { fullest, next in
             let (one, other) = (parts(fullest), parts(next))
             return other.taken * one.limit > one.taken * other.limit ? next : fullest
         }
@@ -21,7 +21,7 @@ extension CountingModel.Reply {
         let days = expires.map { max(1, ($0 - (period.opened ?? now) + .day - 1) / .day) } ?? plan.days
         var fields = [
             "tier": ["silent", "gentle", "prominent", "blocked"][tier],
-            "fullest": "\(fullest)",
+            "fullest": fullest.name,
             "display": tier == 3 ? "blocked" : isTrial ? "trial" : tier > 0 || isLifetime ? "compact" : "hidden",
             "reason": outcome.status == "ok" ? refusal : outcome.reason,
             "remaining": hasAccess ? period.limit.map { _ in "\(period.left)" } : "0",

@@ -22,11 +22,18 @@ public struct CountingModel: Sendable {
 }
 
 extension CountingModel {
-    /// What may be sent until something resets. Nil is no limit; of `opened` and `resets`, that no window is open.
-    struct Allowance: Equatable {
-        var used: Int
-        var held: Int
+    /// What may be sent until something resets. A message must fit into each of a list of them.
+    struct Allowance {
+        /// `period` or `window`.
+        var name: String
+        var used = 0
+        var held = 0
+        /// Nil is unlimited, as in the next one.
         var limit: Int?
+        /// The limit after the reset.
+        var renewed: Int?
+        /// How long it lasts from the message that opens it. Nil has an end of its own, or none.
+        var seconds: Int?
         var opened: Int?
         var resets: Int?
 
@@ -50,7 +57,7 @@ extension CountingModel {
         /// When access ends.
         var expires: Int?
         var previousPlan: String?
-        /// All that a message must fit into: the billing period's, then the window's.
+        /// The billing period's, then the window's.
         var allowances: [Allowance] = []
         var outcome = Outcome()
     }
@@ -97,7 +104,7 @@ extension CountingModel {
 }
 
 extension CountingModel.Reply {
-    var window: CountingModel.Allowance? { allowances.dropFirst().first }
+    var window: CountingModel.Allowance? { allowances.first { $0.name == "window" } }
     var isPast: Bool { allowances[0].resets ?? .max <= now }
     var isOverdrawn: Bool { !plan.isEnforced && allowances.contains(where: \.isOverdrawn) }
 
@@ -121,20 +128,18 @@ extension CountingModel.Reply {
     /// and the wait lasts until each of them is renewed, if that helps.
     func decision(_ messages: Int) -> CountingModel.Reply {
         var reply = self
-        let refusing = allowances.indices.filter { allowances[$0].left < messages }
+        let refusing = allowances.filter { $0.left < messages }
         reply.outcome.status = refusal == nil && (refusing.isEmpty || !plan.isEnforced) ? "allowed" : "blocked"
         reply.outcome.isShadow = reply.outcome.status == "allowed" && !refusing.isEmpty
         guard reply.outcome.status == "blocked" else { return reply }
         (reply.outcome.reason, reply.outcome.requested) = (refusal, messages)
-        guard refusal == nil, let index = refusing.first(where: { allowances[$0].left == 0 }) ?? refusing.first else {
+        guard refusal == nil, let first = refusing.first(where: { $0.left == 0 }) ?? refusing.first else {
             return reply
         }
-        let name = index > 0 ? "window_" : plan.cycle == "trial" && allowances[0].left == 0 ? "trial_" : ""
-        reply.outcome.reason = name + (allowances[index].left == 0 ? "limit_reached" : "exceeds_remaining")
-        let ends = refusing.compactMap { index in
-            let whole = index == 0 ? plan.allowance : allowances[index].limit
-            return allowances[index].resets.flatMap { messages <= whole ?? .max && now < $0 ? $0 : nil }
-        }
+        let isTrial = plan.cycle == "trial" && first.left == 0
+        let prefix = first.name == "period" ? isTrial ? "trial_" : "" : first.name + "_"
+        reply.outcome.reason = prefix + (first.left == 0 ? "limit_reached" : "exceeds_remaining")
+        let ends = refusing.compactMap { messages <= $0.renewed ?? .max ? $0.resets : nil }.filter { $0 > now }
         if ends.count == refusing.count, let end = ends.max(), end < expires ?? .max {
             reply.outcome.retryAfter = (end - now + .second - 1) / .second
         }
@@ -177,8 +182,8 @@ extension CountingModel {
             return reply
         }
         for index in reply.allowances.indices {
-            if reply.allowances[index].opened == nil, let window = reply.plan.window {
-                (reply.allowances[index].opened, reply.allowances[index].resets) = (now, now + window.seconds * .second)
+            if reply.allowances[index].opened == nil, let seconds = reply.allowances[index].seconds {
+                (reply.allowances[index].opened, reply.allowances[index].resets) = (now, now + seconds * .second)
             }
             reply.allowances[index].add(messages, to: seconds == nil ? \.used : \.held)
         }

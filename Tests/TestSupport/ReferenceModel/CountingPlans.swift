@@ -83,7 +83,7 @@ extension CountingModel {
 
     /// Unused rows follow from the subscription: one for the open period, if the user has access to messages in it.
     private mutating func updateRows(_ plan: PlanRules) {
-        window = window?.shortened(by: plan)
+        window = window?.shortened(to: plan.window?.seconds)
         var open = usage()
         let isOpen = open.access == nil && plan.allowance != 0
         for period in rows.keys where !(isOpen && period == open.period) && isUnused(period) { rows[period] = nil }
@@ -119,7 +119,7 @@ extension CountingModel {
             var usage = Reply(plan: plan, state: isTrial ? "trial" : "free", period: name, now: now)
             usage.expires = isTrial ? trial.accessEnd(under: plan) : nil
             let opened = isTrial ? trialStart ?? now : now
-            usage.allowances = [Allowance(used: used, held: 0, limit: plan.allowance, opened: opened)]
+            usage.allowances = [Allowance(name: "period", used: used, limit: plan.allowance, opened: opened)]
             rows[name] = Row(usage: usage, planLimit: plan.allowance, usedAt: now)
         }
         spent = [:]
@@ -128,9 +128,9 @@ extension CountingModel {
 
 extension CountingModel.Window {
     /// A plan with shorter windows ends an open one earlier.
-    func shortened(by plan: PlanRules) -> CountingModel.Window {
+    func shortened(to seconds: Int?) -> CountingModel.Window {
         var window = self
-        if let seconds = plan.window?.seconds { window.ends = min(ends, opened + seconds * .second) }
+        window.ends = seconds.map { min(ends, opened + $0 * .second) } ?? ends
         return window
     }
 }
