@@ -16,7 +16,7 @@ struct DecisionHistoryTests {
         for step in 0..<300 {
             let (operation, actual, expected) = history.step()
             guard let expected else { continue }
-            let answer = history.model.answer(ada, expected, isDetailed: actual?.isDetailed ?? false)
+            let answer = history.model.answer(ada, expected, isDetailed: operation == "usage")
             #expect((actual ?? answer) == answer, "seed \(seed), step \(step): \(operation)")
             #expect((actual ?? answer).fields == expected.fields, "seed \(seed), step \(step): \(operation)")
             guard (actual ?? answer) == answer, answer.fields == expected.fields else { return }
@@ -70,7 +70,7 @@ private struct DecisionHistory {
             let period = random.element(of: Array(model[ada, at: now].rows.keys).sorted() + ["none"])
             return ("usage \(period)", nil, model[ada, at: now].usage(in: period))
         case ..<84:
-            return ("set plan", nil, try? model[ada, at: now].setPlan(subscription(), state: state()))
+            return ("set plan", nil, try? model[ada, at: now].setPlan(subscription(reply), state: state()))
         case ..<86:
             return ("grant", nil, try? model[ada, at: now].grant(random.element(of: [1, 5]), key: key))
         case ..<88:
@@ -129,11 +129,12 @@ private struct DecisionHistory {
         )
     }
 
-    private mutating func subscription() -> Subscription {
-        let expires = random.chance(60) ? nil : now.advanced(bySeconds: Int64.random(in: 1...3_000_000, using: &random))
+    /// Its end is often that of the period or of the window.
+    private mutating func subscription(_ reply: CountingModel.Reply) -> Subscription {
+        let ends = reply.allowances.map(\.resets) + [nil, now.number + Int.random(in: 1...40 * .day, using: &random)]
         return Subscription(
             plan: random.element(of: ["month", "month", "week", "day", "free", "trial"]),
-            paidUntil: expires?.number,
+            paidUntil: random.element(of: ends),
             anchorDay: random.element(of: [nil, 1, 25, 31])
         )
     }

@@ -48,29 +48,6 @@ struct StandingTests {
         #expect(snapshot.used == 800)
     }
 
-    @Test("counts held messages as used")
-    func held() {
-        var snapshot = UsageSnapshot.monthly(used: 790)
-        snapshot.held = 10
-        #expect(snapshot.refusal(of: 1) == .limitReached)
-        snapshot.held = 9
-        #expect(snapshot.refusal(of: 1) == nil)
-        #expect(snapshot.refusal(of: 2) == .exceedsRemaining)
-    }
-
-    @Test("answers a check as it would count, and does not change")
-    func check() {
-        let snapshot = UsageSnapshot.monthly(used: 639)
-        let answer = snapshot.check(1, of: ada)
-        #expect(answer.status == .allowed)
-        #expect(answer.snapshot == snapshot)
-        #expect(answer.crossed == nil)
-        #expect(snapshot.check(162, of: ada).status == .blocked(.exceedsRemaining))
-        #expect(answer.isDetailed == false)
-        #expect(snapshot.usage(of: ada).isDetailed)
-        #expect(snapshot.usage(of: ada).status == .ok)
-    }
-
     @Test("stops an unlimited count at PostgreSQL's largest integer")
     func countMaximum() {
         var snapshot = UsageSnapshot.monthly(used: UsageSnapshot.countMaximum - 1, limit: nil, plan: .pro)

@@ -14,7 +14,7 @@ struct WindowTests {
     private let now = at("2026-11-10T12:00:00Z")
 
     /// - Parameter windowUsed: nil if no window is open; else one opened an hour ago.
-    private func snapshot(used: Int, limit: Int? = 100, windowUsed: Int? = nil, windowHeld: Int = 0) -> UsageSnapshot {
+    private func snapshot(used: Int, limit: Int? = 100, windowUsed: Int? = nil) -> UsageSnapshot {
         var snapshot = UsageSnapshot.monthly(used: used, limit: limit, plan: plan)
         let isOpen = windowUsed != nil
         snapshot.window = UsageWindow(
@@ -23,22 +23,7 @@ struct WindowTests {
             endsAt: isOpen ? now.advanced(bySeconds: 7_200) : nil
         )
         snapshot.windowUsed = windowUsed ?? 0
-        snapshot.windowHeld = windowHeld
         return snapshot
-    }
-
-    @Test("opens with the first message, and not with a question")
-    func opens() {
-        var snapshot = snapshot(used: 5)
-        #expect(snapshot.check(10, of: user(1)).snapshot.window?.openedAt == nil)
-        #expect(snapshot.consume(11, of: user(1)).reason == .windowExceedsRemaining && snapshot.window?.openedAt == nil)
-        #expect(snapshot.consume(3, of: user(1)).status == .allowed)
-        #expect(snapshot.window?.openedAt == now && snapshot.window?.endsAt == now.advanced(bySeconds: 10_800))
-        snapshot.observedAt = now.advanced(bySeconds: 60)
-        #expect(snapshot.reserve(2, of: user(1)).status == .held && snapshot.window?.openedAt == now)
-        #expect((snapshot.used, snapshot.held, snapshot.windowUsed, snapshot.windowHeld) == (8, 2, 3, 2))
-        #expect(snapshot.commit(1, ofHeld: 2, of: user(1)).status == .allowed)
-        #expect((snapshot.used, snapshot.held, snapshot.windowUsed, snapshot.windowHeld) == (9, 0, 4, 0))
     }
 
     @Test(
@@ -114,19 +99,6 @@ struct WindowTests {
         var phrase = Phrase(.blockedWindow)
         phrase.values.waitSeconds = seconds
         #expect(phrase.text == "Let's take a short break. I'm here for you again in \(text).")
-    }
-
-    @Test("is shown while it is open and the user has access")
-    func shown() {
-        let open = snapshot(used: 50, windowUsed: 4, windowHeld: 3)
-        #expect(open.windowShown.map { [$0.used, $0.limit, $0.remaining] } == [4, 10, 3])
-        #expect(open.windowShown?.resetsAt == now.advanced(bySeconds: 7_200))
-        var denied = open
-        denied.denialReason = .expired
-        #expect(denied.windowShown?.remaining == 0 && denied.windowShown?.resetsAt == nil)
-        var past = open
-        past.observedAt = at("2026-12-01")
-        #expect(past.windowShown == nil && UsageSnapshot.monthly(used: 5).windowShown == nil)
     }
 
     @Test("that is not enforced blocks nobody")
