@@ -13,7 +13,12 @@ struct DecisionHistoryTests {
     )
     func agreement(seed: UInt64) throws {
         var history = DecisionHistory(seed: seed)
+        var before = (usage: history.usage, snapshot: history.snapshot)
         for step in 0..<300 {
+            let now = (usage: history.usage, snapshot: history.snapshot)
+            let isSame = now.usage.shown == before.usage.shown
+            #expect(now.snapshot.hasSameUsage(as: before.snapshot) == isSame, "seed \(seed), step \(step)")
+            before = now
             let (operation, actual, expected) = history.step()
             guard let expected else { continue }
             let answer = history.model.answer(ada, expected, isDetailed: operation == "usage")
@@ -37,12 +42,15 @@ private struct DecisionHistory {
         for name in ["month", "week", "day", "free", "trial"] { model.setPlanDefinition(plan(name)) }
     }
 
+    var usage: CountingModel.Reply { model[ada, at: now].usage() }
+    var snapshot: UsageSnapshot { model.answer(ada, usage).snapshot }
+
     /// What was asked, the service's answer where a function of it decides, and the model's.
     mutating func step() -> (String, Answer?, CountingModel.Reply?) {
         let messages = messages()
         let key = random.element(of: ["a", "b", "c", "d"]) + "\(now.date.daysSince1970)"
-        let reply = model[ada, at: now].usage()
-        let before = model.answer(ada, reply).snapshot
+        let reply = usage
+        let before = snapshot
         var after = before
         switch Int.random(in: 0..<100, using: &random) {
         case ..<25:
@@ -78,18 +86,18 @@ private struct DecisionHistory {
         case ..<91:
             let limit = random.chance(20) ? nil : limit()
             model.setLimit(ada, period: before.period, limit: limit)
-            return ("limit", nil, model[ada, at: now].usage())
+            return ("limit", nil, usage)
         case ..<94:
             let percent = random.element(of: [25, 50, 80, 90, 95, 100])
             let count = (before.limit ?? 100) * percent / 100 + random.element(of: [-1, 0, 1])
             model.setCount(ada, period: before.period, count: min(max(0, count), Int(Int32.max)))
-            return ("count", nil, model[ada, at: now].usage())
+            return ("count", nil, usage)
         case ..<95:
             model.setPlanDefinition(plan(reply.plan.name))
-            return ("plan", nil, model[ada, at: now].usage())
+            return ("plan", nil, usage)
         default:
             now = later(reply)
-            return ("clock \(now)", nil, model[ada, at: now].usage())
+            return ("clock \(now)", nil, usage)
         }
     }
 
@@ -170,6 +178,7 @@ extension Answer {
             "expires": text(snapshot.expiresShown),
             "beyond": snapshot.isBeyondUnenforcedLimit ? "unenforced" : nil,
             "grace_until": text(snapshot.graceUntilShown),
+            "next_day": text(snapshot.nextTrialDayAt),
             "day": snapshot.trialDay.map { "\($0.day) of \($0.days)" },
             "window": snapshot.windowShown.map { "\($0.used) of \($0.limit), \($0.remaining) left" },
             "window_resets": text(snapshot.windowShown?.resetsAt),

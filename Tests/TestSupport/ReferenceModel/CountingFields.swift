@@ -18,7 +18,9 @@ extension CountingModel.Reply {
         let isOpen = hasAccess && !isPast
         let isLifetime = plan.cycle == "lifetime" && period.limit != nil
         let (isTrial, isKept) = (plan.cycle == "trial", ["active", "free"].contains(state))
-        let days = expires.map { max(1, ($0 - (period.opened ?? now) + .day - 1) / .day) } ?? plan.days
+        let start = period.opened ?? now
+        let days = expires.map { max(1, ($0 - start + .day - 1) / .day) } ?? plan.days
+        let today = min(max(0, now - start) / .day + 1, days)
         var fields = [
             "tier": ["silent", "gentle", "prominent", "blocked"][tier],
             "fullest": fullest.name,
@@ -31,12 +33,20 @@ extension CountingModel.Reply {
                 ? period.resets.map(String.init) : nil,
             "beyond": isOverdrawn ? "unenforced" : nil,
             "grace_until": isOpen && state == "grace_period" ? expires.map(String.init) : nil,
-            "day": isTrial ? "\(min(max(0, now - (period.opened ?? now)) / .day + 1, days)) of \(days)" : nil,
+            "day": isTrial ? "\(today) of \(days)" : nil,
+            "next_day": isTrial && today < days ? "\(start + today * .day)" : nil,
         ]
         if let window, !isPast {
             fields["window"] = "\(window.used) of \(window.limit!), \(hasAccess ? window.left : 0) left"
             fields["window_resets"] = hasAccess ? window.resets.map(String.init) : nil
         }
         return fields.compactMapValues { $0 }
+    }
+
+    /// All that `USAGE` shows: two equal ones have the same answer.
+    var shown: String {
+        var usage = self
+        (usage.now, usage.outcome) = (0, CountingModel.Outcome())
+        return "\(usage) \(isPast) \(fields["day"] ?? "")"
     }
 }
