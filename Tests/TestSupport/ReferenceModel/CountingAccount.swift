@@ -1,5 +1,3 @@
-import Foundation
-
 extension Int {
     /// In microseconds.
     static let second = 1_000_000
