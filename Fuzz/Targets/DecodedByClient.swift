@@ -21,7 +21,7 @@ extension Answer {
     /// The value that the client must decode from this answer. Nil if an instant's year has more than four digits:
     /// the client cannot parse its text.
     var received: ReceivedAnswer? {
-        let window = snapshot.windowShown
+        let window = snapshot.otherAllowancesShown.first
         let instants = [snapshot.resetsShown, snapshot.expiresShown, renews, graceUntil, window?.resetsAt]
             .compactMap(\.self)
         guard instants.allSatisfy({ Instant($0.text) != nil }) else { return nil }

@@ -1,19 +1,38 @@
 /// Messages that a user may send until the allowance resets, and how many of them are taken.
 public struct Allowance: Sendable, Equatable {
+    public enum Name: Sendable, CaseIterable {
+        /// The messages of the billing period.
+        case period
+        /// The messages of a shorter time, which begins with a message.
+        case window
+    }
+
+    public var name: Name
     /// Messages counted.
     public var used: Int
     /// Messages reserved and not committed or released yet; they count as used.
     public var held: Int
     /// The most messages that may be taken; nil means no limit.
     public var limit: Int?
+    /// The limit after the reset. More messages than this never fit at once.
+    public var renewedLimit: Int?
     /// When the messages come back. Nil means never; for a window, nil means that none is open.
     public var resetsAt: Instant?
 
     @inlinable
-    public init(used: Int, held: Int = 0, limit: Int?, resetsAt: Instant? = nil) {
+    public init(
+        _ name: Name = .period,
+        used: Int,
+        held: Int = 0,
+        limit: Int?,
+        renewedLimit: Int? = nil,
+        resetsAt: Instant? = nil
+    ) {
+        self.name = name
         self.used = used
         self.held = held
         self.limit = limit
+        self.renewedLimit = renewedLimit
         self.resetsAt = resetsAt
     }
 
@@ -32,47 +51,61 @@ public struct Allowance: Sendable, Equatable {
         guard let limit else { return true }
         return taken + messages <= limit
     }
+
+    /// Whether a larger share is taken than of the other one. All that are used up are equally full.
+    func isFuller(than other: Allowance) -> Bool {
+        guard let limit, !other.isUsedUp else { return false }
+        guard let otherLimit = other.limit, !isUsedUp else { return true }
+        // The shares, taken / limit, are compared by cross products, because a division would round.
+        let (share, otherShare) = (
+            taken.multipliedFullWidth(by: otherLimit), other.taken.multipliedFullWidth(by: limit)
+        )
+        return (share.high, share.low) > (otherShare.high, otherShare.low)
+    }
 }
 
-/// All allowances of a user: a message must fit into each of them, and counts in each.
-public struct Allowances: Sendable, Equatable {
-    public enum Name: Sendable, Equatable {
-        case period, window
-    }
-
-    /// The allowance of the billing period.
+/// All allowances of a user, the period's first: a message must fit into each of them, and counts in each.
+///
+/// There is room for one beside the period's, so that the list needs no memory of its own.
+public struct Allowances: RandomAccessCollection, Sendable, Equatable {
     public var period: Allowance
-    /// The allowance of the window; nil if the plan has none.
-    public var window: Allowance?
+    private var second: Allowance?
 
-    @inlinable
-    public init(period: Allowance, window: Allowance? = nil) {
+    public init(period: Allowance, _ second: Allowance? = nil) {
         self.period = period
-        self.window = window
+        self.second = second
     }
 
-    public subscript(name: Name) -> Allowance { name == .window ? window ?? period : period }
+    public var startIndex: Int { 0 }
+    public var endIndex: Int { second == nil ? 1 : 2 }
 
-    /// The allowance of which the larger share is taken. It decides tier, display and banner. It is the period if both
-    /// are equally full or both are used up.
-    @inlinable public var tightest: Name {
-        guard let window, let windowLimit = window.limit, !period.isUsedUp else { return .period }
-        guard let periodLimit = period.limit, !window.isUsedUp else { return .window }
-        // Both shares, taken / limit, are compared by cross products, because a division would round.
-        let (ofWindow, ofPeriod) = (
-            window.taken.multipliedFullWidth(by: periodLimit), period.taken.multipliedFullWidth(by: windowLimit)
-        )
-        return (ofWindow.high, ofWindow.low) > (ofPeriod.high, ofPeriod.low) ? .window : .period
+    public subscript(position: Int) -> Allowance {
+        precondition(indices.contains(position), "there is no such allowance")
+        return position == 0 ? period : second ?? period
     }
 
-    /// The allowance because of which `messages` are refused; nil if they fit into both. If both refuse them, it is the
-    /// only one that is used up, and otherwise the period.
-    @inlinable
-    public func refusing(_ messages: Int) -> Name? {
-        let fitsPeriod = period.fits(messages)
-        guard let window, !window.fits(messages) else { return fitsPeriod ? nil : .period }
-        return fitsPeriod || window.isUsedUp && !period.isUsedUp ? .window : .period
+    /// Returns nil if the plan has no such allowance.
+    public subscript(name: Allowance.Name) -> Allowance? { first { $0.name == name } }
+
+    /// The fullest allowance, and of equally full ones the first. It decides tier, display and banner.
+    public var tightest: Allowance {
+        dropFirst().reduce(period) { $1.isFuller(than: $0) ? $1 : $0 }
     }
+
+    /// The allowance because of which `messages` are refused; nil if they fit into each. It is the first one that is
+    /// used up, and otherwise the first into which they do not fit.
+    public func refusing(_ messages: Int) -> Allowance? {
+        first { $0.isUsedUp && !$0.fits(messages) } ?? first { !$0.fits(messages) }
+    }
+}
+
+/// An allowance beside the period's as answers show it.
+public struct ShownAllowance: Sendable, Equatable {
+    public var name: Allowance.Name
+    public var limit: Int
+    public var used: Int
+    public var remaining: Int
+    public var resetsAt: Instant?
 }
 
 /// A user's window, if the plan limits messages in a shorter time beside the period.

@@ -91,10 +91,8 @@ extension UsageSnapshot {
             return blocked(refusal, messages: messages, user: user)
         }
         let before = tier
-        let hasWindow = entitlement.hasWindow
-        if hasWindow { openWindowIfNone() }
-        countInPeriod(messages)
-        if hasWindow { countInWindow(messages) }
+        open()
+        add(used: messages)
         let after = tier
         return Answer(
             user: user,
@@ -112,8 +110,8 @@ extension UsageSnapshot {
             return blocked(refusal, messages: messages, user: user)
         }
         let before = tier
-        if entitlement.hasWindow { openWindowIfNone() }
-        hold(messages)
+        open()
+        add(held: messages)
         return Answer(
             user: user,
             status: .held,
@@ -126,21 +124,14 @@ extension UsageSnapshot {
     /// Counts some of the messages that a key held in the open period and window, and gives back the rest. It moves no
     /// user into a higher tier, because held messages count as used.
     public mutating func commit(_ messages: Int, ofHeld heldByKey: Int, of user: UserID) -> Answer {
-        giveBackHeld(heldByKey)
-        countInPeriod(messages)
-        countInWindow(messages)
+        add(used: messages, held: -heldByKey)
         return Answer(user: user, status: .allowed, snapshot: self)
     }
 
     /// Gives back messages that were held in the open period and window.
     public mutating func release(_ messages: Int, of user: UserID) -> Answer {
-        giveBackHeld(messages)
+        add(held: -messages)
         return Answer(user: user, status: .ok, snapshot: self, released: messages)
-    }
-
-    private mutating func giveBackHeld(_ messages: Int) {
-        held -= messages
-        if entitlement.hasWindow { windowHeld -= messages }
     }
 
     /// The answer that `consume` would give, without counting.

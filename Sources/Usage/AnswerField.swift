@@ -78,6 +78,16 @@ public enum AnswerField: CaseIterable, Sendable {
     }
 }
 
+extension Allowance.Name {
+    /// The fields with the numbers of the allowance.
+    public var fields: (limit: AnswerField, used: AnswerField, remaining: AnswerField, resets: AnswerField) {
+        switch self {
+        case .period: (.limit, .used, .remaining, .resets)
+        case .window: (.windowLimit, .windowUsed, .windowRemaining, .windowResets)
+        }
+    }
+}
+
 /// Writes the fields of an answer in some form: as a line, or as a JSON object.
 public protocol AnswerFieldWriter {
     mutating func write(_ field: AnswerField, user: UserID)
@@ -151,11 +161,12 @@ extension Answer {
         writer.write(.held, unlessZero: snapshot.held)
         writer.write(.limit, limit: snapshot.limit)
         writer.write(.remaining, limit: snapshot.remaining)
-        if let window = snapshot.windowShown {
-            writer.write(.windowLimit, number: window.limit)
-            writer.write(.windowUsed, number: window.used)
-            writer.write(.windowRemaining, number: window.remaining)
-            writer.write(.windowResets, ifAny: window.resetsAt)
+        for allowance in snapshot.otherAllowancesShown {
+            let fields = allowance.name.fields
+            writer.write(fields.limit, number: allowance.limit)
+            writer.write(fields.used, number: allowance.used)
+            writer.write(fields.remaining, number: allowance.remaining)
+            writer.write(fields.resets, ifAny: allowance.resetsAt)
         }
         writer.write(.period, text: snapshot.period.label)
         if snapshot.resetsShown != nil, let resetsAt = snapshot.entitlement.writtenResetsAt {

@@ -9,8 +9,9 @@ public final class Entitlement: Sendable {
     public let limit: Int?
     /// The user's window; nil if the plan has none.
     public let window: UsageWindow?
-    /// Whether the plan has a window. It is a flag because each message reads it and most plans have no window.
-    let hasWindow: Bool
+    /// Whether there are allowances beside the period's. It is a flag because each message reads it, and most plans have
+    /// none.
+    @usableFromInline let hasOtherAllowances: Bool
     /// When the trial or the period began.
     public let startedAt: Instant
     /// When the allowance resets; nil if it never does.
@@ -45,7 +46,7 @@ public final class Entitlement: Sendable {
         self.period = period
         self.limit = limit
         self.window = window
-        hasWindow = window != nil
+        hasOtherAllowances = window != nil
         self.startedAt = startedAt
         self.resetsAt = resetsAt
         writtenResetsAt = resetsAt.map(WrittenInstant.init)

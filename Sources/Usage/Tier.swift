@@ -81,19 +81,28 @@ public enum DenialReason: String, Sendable, CaseIterable {
     case noSubscription = "no_subscription"
 
     /// The allowance of which some messages are left, and more were requested; nil for other reasons.
-    var exceeded: Allowances.Name? {
-        switch self {
-        case .exceedsRemaining: .period
-        case .windowExceedsRemaining: .window
-        default: nil
-        }
-    }
+    var exceeded: Allowance.Name? { Allowance.Name.allCases.first { $0.exceeded == self } }
 
     /// Whether the user has access and too few messages are left; otherwise the user may send nothing.
     public var isAboutAllowance: Bool {
+        self == .trialLimitReached || Allowance.Name.allCases.contains { $0.usedUp == self || $0.exceeded == self }
+    }
+}
+
+extension Allowance.Name {
+    /// The reason of a refusal because nothing is left.
+    var usedUp: DenialReason {
         switch self {
-        case .limitReached, .trialLimitReached, .exceedsRemaining, .windowLimitReached, .windowExceedsRemaining: true
-        case .trialEnded, .expired, .revoked, .billingRetry, .noSubscription: false
+        case .period: .limitReached
+        case .window: .windowLimitReached
+        }
+    }
+
+    /// The reason of a refusal because fewer messages are left than were requested.
+    var exceeded: DenialReason {
+        switch self {
+        case .period: .exceedsRemaining
+        case .window: .windowExceedsRemaining
         }
     }
 }

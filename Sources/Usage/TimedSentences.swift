@@ -56,7 +56,7 @@ struct TimedSentences {
     /// Returns the sentences about an allowance of which some messages are left, or which is used up.
     ///
     /// - Parameter tier: not silent.
-    static func about(_ name: Allowances.Name, _ tier: Tier) -> TimedSentences {
+    static func about(_ name: Allowance.Name, _ tier: Tier) -> TimedSentences {
         switch (name, tier) {
         case (.period, .silent), (.period, .gentle): gentle
         case (.period, .prominent): prominent

@@ -18,16 +18,16 @@ extension UsageSnapshot {
         if tier == .silent {
             return plan.isTrial ? trialPhrase(in: zone) : hasLifetimeLimit ? phrase(.lifetime) : nil
         }
-        let name = entitlement.hasWindow && denialReason == nil ? allowances.tightest : .period
-        if tier == .blocked, name == .period, let sentence = blockedSentence {
+        let allowance = denialReason == nil ? allowances.tightest : allowances.period
+        if tier == .blocked, allowance.name == .period, let sentence = blockedSentence {
             return naming(phrase(sentence, date: expiresAt, in: zone))
         }
         if tier != .blocked {
-            if name == .period, plan.isTrial { return trialPhrase(in: zone) }
+            if allowance.name == .period, plan.isTrial { return trialPhrase(in: zone) }
             // The limit is not enforced, so the user can go on.
-            if allowances[name].isUsedUp { return nil }
+            if allowance.isUsedUp { return nil }
         }
-        return phrase(.about(name, tier), name, comeback(of: name), in: zone)
+        return phrase(.about(allowance.name, tier), allowance, comeback(of: allowance), in: zone)
     }
 
     private func trialPhrase(in zone: CivilTimeZone?) -> Phrase {
@@ -54,19 +54,17 @@ extension UsageSnapshot {
     }
 
     /// Returns the sentence about messages that were refused because fewer are left in an allowance.
-    fileprivate func refusalPhrase(of requested: Int, _ name: Allowances.Name, in zone: CivilTimeZone?) -> Phrase {
-        var phrase = phrase(.exceeded, name, comeback(of: name), in: zone)
+    fileprivate func refusalPhrase(of requested: Int, _ name: Allowance.Name, in zone: CivilTimeZone?) -> Phrase {
+        let allowance = allowances[name] ?? allowances.period
+        var phrase = phrase(.exceeded, allowance, comeback(of: allowance), in: zone)
         phrase.values.requested = requested
         return phrase
     }
 
-    private func comeback(of name: Allowances.Name) -> Comeback {
-        switch name {
-        case .period:
-            // The next period of a plan without messages has none.
-            plan.allowance == 0 || availableAgainAt == nil ? .never : reset
-        case .window: windowAvailableAt.map { .after(seconds: $0.secondsRoundedUp(since: observedAt)) } ?? .never
-        }
+    private func comeback(of allowance: Allowance) -> Comeback {
+        // The next period of a plan without messages has none.
+        guard allowance.renewedLimit != 0, let availableAt = availableAgainAt(allowance) else { return .never }
+        return allowance.name == .period ? reset : .after(seconds: availableAt.secondsRoundedUp(since: observedAt))
     }
 
     private var reset: Comeback {
@@ -134,7 +132,7 @@ extension UsageSnapshot {
         }
         // Without access, the present period is not one of the user's, so its end means nothing.
         let comeback = plan.cycle.isPeriodic && denialReason == nil ? reset : .never
-        return phrase(limit == nil ? .accessibleUnlimited : .accessible, .period, comeback, in: zone)
+        return phrase(limit == nil ? .accessibleUnlimited : .accessible, allowances.period, comeback, in: zone)
     }
 
     /// Adds the plan and the period to a phrase.
@@ -146,33 +144,33 @@ extension UsageSnapshot {
 
     private func phrase(
         _ sentences: TimedSentences,
-        _ name: Allowances.Name,
+        _ allowance: Allowance,
         _ comeback: Comeback,
         in zone: CivilTimeZone?
     ) -> Phrase {
         if case .after(let seconds) = comeback {
-            var phrase = phrase(sentences.waiting, about: name)
+            var phrase = phrase(sentences.waiting, about: allowance)
             phrase.values.waitSeconds = seconds
             return phrase
         }
         let end = resetsAt.map { relativeDate($0, in: zone) }
         let isThisMonth = plan.cycle == .monthly && end?.endsThisMonth ?? true
         guard case .atReset = comeback else {
-            return phrase(isThisMonth ? sentences.undatedThisMonth : sentences.undated, about: name)
+            return phrase(isThisMonth ? sentences.undatedThisMonth : sentences.undated, about: allowance)
         }
-        var phrase = phrase(isThisMonth ? sentences.datedThisMonth : sentences.dated, about: name)
+        var phrase = phrase(isThisMonth ? sentences.datedThisMonth : sentences.dated, about: allowance)
         phrase.values.date = end
         return phrase
     }
 
     private func phrase(
         _ sentence: Sentence,
-        about name: Allowances.Name = .period,
+        about allowance: Allowance? = nil,
         date: Instant? = nil,
         in zone: CivilTimeZone? = nil
     ) -> Phrase {
         var phrase = Phrase(sentence)
-        phrase.values.allowance = name == .period ? allowances.period : allowances[name]
+        phrase.values.allowance = allowance ?? allowances.period
         phrase.values.date = date.map { relativeDate($0, in: zone) }
         return phrase
     }

@@ -164,10 +164,15 @@ extension UsageSnapshot {
         limit != nil && denialReason == nil && !isPast ? resetsAt : nil
     }
 
-    /// When the user can send again after the reset: nil if access ends at or before the reset.
-    public var availableAgainAt: Instant? {
-        guard let resetsShown, expiresAt.map({ $0 > resetsShown }) ?? true else { return nil }
-        return resetsShown
+    /// When the user can send again after the period's reset: nil if access ends at or before the reset.
+    public var availableAgainAt: Instant? { availableAgainAt(allowances.period) }
+
+    /// When the messages of an allowance come back and the user can send them: nil if access ends at or before that.
+    func availableAgainAt(_ allowance: Allowance) -> Instant? {
+        guard allowance.limit != nil, denialReason == nil, !isPast, let resetsAt = allowance.resetsAt,
+            expiresAt.map({ $0 > resetsAt }) ?? true
+        else { return nil }
+        return resetsAt
     }
 
     /// The end of a trial, or of a subscription that is not renewed, as answers show it.
@@ -181,21 +186,52 @@ extension UsageSnapshot {
         state == .gracePeriod && denialReason == nil && !isPast ? expiresAt : nil
     }
 
-    @inlinable
     public var allowances: Allowances {
         Allowances(
-            period: Allowance(used: used, held: held, limit: limit, resetsAt: resetsAt),
-            window: entitlement.window.map {
-                Allowance(used: windowUsed, held: windowHeld, limit: $0.limit, resetsAt: $0.endsAt)
+            period: Allowance(
+                used: used,
+                held: held,
+                limit: limit,
+                renewedLimit: plan.allowance,
+                resetsAt: resetsAt
+            ),
+            entitlement.window.map {
+                Allowance(
+                    .window,
+                    used: windowUsed,
+                    held: windowHeld,
+                    limit: $0.limit,
+                    renewedLimit: $0.limit,
+                    resetsAt: $0.endsAt
+                )
             }
+        )
+    }
+
+    /// The allowances beside the period's, as answers show them.
+    @inlinable public var otherAllowancesShown: [ShownAllowance] {
+        entitlement.hasOtherAllowances ? allowances.dropFirst().compactMap { shown($0) } : []
+    }
+
+    /// An allowance as answers show it: nil without a limit, and after the period. Without access, nothing remains and
+    /// nothing resets.
+    @usableFromInline
+    func shown(_ allowance: Allowance) -> ShownAllowance? {
+        guard let limit = allowance.limit, let remaining = allowance.remaining, !isPast else { return nil }
+        let hasAccess = denialReason == nil
+        return ShownAllowance(
+            name: allowance.name,
+            limit: limit,
+            used: allowance.used,
+            remaining: hasAccess ? remaining : 0,
+            resetsAt: hasAccess ? allowance.resetsAt : nil
         )
     }
 
     public var tier: Tier {
         guard denialReason == nil else { return .blocked }
-        guard entitlement.hasWindow else { return Tier(used: used + held, limit: limit, plan: plan) }
-        let allowances = allowances
-        let tightest = allowances[allowances.tightest]
+        guard entitlement.hasOtherAllowances else { return Tier(used: used + held, limit: limit, plan: plan) }
+        let tightest = allowances.tightest
         return Tier(used: tightest.taken, limit: tightest.limit, plan: plan)
     }
 
@@ -208,22 +244,6 @@ extension UsageSnapshot {
     /// taken.
     public var remaining: Int? {
         denialReason == nil ? allowances.period.remaining : 0
-    }
-
-    /// The window as answers show it: nil if the plan has none, and after the period. Without access, nothing remains
-    /// and nothing resets.
-    public var windowShown: (used: Int, limit: Int, remaining: Int, resetsAt: Instant?)? {
-        guard entitlement.hasWindow, let window = entitlement.window, !isPast else { return nil }
-        let hasAccess = denialReason == nil
-        let remaining = hasAccess ? max(0, window.limit - windowUsed - windowHeld) : 0
-        return (windowUsed, window.limit, remaining, hasAccess ? window.endsAt : nil)
-    }
-
-    /// When the window ends and the user can send again: nil if access ends at or before that, or if none is open.
-    var windowAvailableAt: Instant? {
-        guard denialReason == nil, let endsAt = entitlement.window?.endsAt, expiresAt.map({ $0 > endsAt }) ?? true
-        else { return nil }
-        return endsAt
     }
 
     /// Why the user has no access. It is nil with access, even if the allowance is used up, and for a past period.
@@ -240,44 +260,34 @@ extension UsageSnapshot {
 
     /// The allowance because of which `messages` are refused; nil if they fit into each.
     @inline(__always)
-    func refusing(_ messages: Int) -> Allowances.Name? {
-        guard !entitlement.hasWindow else { return allowances.refusing(messages) }
+    func refusing(_ messages: Int) -> Allowance.Name? {
+        guard !entitlement.hasOtherAllowances else { return allowances.refusing(messages)?.name }
         return Allowance(used: used, held: held, limit: limit).fits(messages) ? nil : .period
     }
 
     /// - Parameter refusing: the allowance into which the messages do not fit, or nil.
-    func refusal(_ refusing: Allowances.Name?) -> DenialReason? {
+    func refusal(_ refusing: Allowance.Name?) -> DenialReason? {
         if let accessDenialReason { return accessDenialReason }
-        guard let refusing, plan.isEnforced else { return nil }
-        switch (refusing, isUsedUp: allowances[refusing].isUsedUp) {
-        case (.window, true): return .windowLimitReached
-        case (.window, false): return .windowExceedsRemaining
-        case (.period, true): return plan.isTrial ? .trialLimitReached : .limitReached
-        case (.period, false): return .exceedsRemaining
-        }
+        guard let refusing, plan.isEnforced, let allowance = allowances[refusing] else { return nil }
+        guard allowance.isUsedUp else { return refusing.exceeded }
+        return refusing == .period && plan.isTrial ? .trialLimitReached : refusing.usedUp
     }
 
     /// Whether more is counted or held than the limit, which the plan does not enforce.
     public var isBeyondUnenforcedLimit: Bool { !plan.isEnforced && refusing(0) != nil }
 
-    public mutating func countInPeriod(_ messages: Int) { used += messages }
-
-    /// Counts `messages` in the window, if the plan has one.
-    public mutating func countInWindow(_ messages: Int) {
-        guard entitlement.hasWindow else { return }
+    /// Adds to the counts of every allowance.
+    mutating func add(used messages: Int = 0, held heldMessages: Int = 0) {
+        used += messages
+        held += heldMessages
+        guard entitlement.hasOtherAllowances else { return }
         windowUsed += messages
+        windowHeld += heldMessages
     }
 
-    /// Holds `messages` in the period, and in the window if the plan has one.
-    mutating func hold(_ messages: Int) {
-        held += messages
-        guard entitlement.hasWindow else { return }
-        windowHeld += messages
-    }
-
-    /// Opens a window if the plan has windows and none is open. It is called before a message is counted or held.
-    mutating func openWindowIfNone() {
-        guard entitlement.hasWindow, let window = entitlement.window, window.openedAt == nil,
+    /// Opens the allowances that begin with a message. It is called before a message is counted or held.
+    mutating func open() {
+        guard entitlement.hasOtherAllowances, let window = entitlement.window, window.openedAt == nil,
             let seconds = plan.window?.seconds
         else { return }
         let endsAt = observedAt.advanced(bySeconds: Int64(seconds))
@@ -290,15 +300,12 @@ extension UsageSnapshot {
     /// a trial, if access ends before, and for more messages than the allowance.
     public func retryAfterSeconds(_ refusal: DenialReason, messages: Int) -> Int64? {
         guard refusal.isAboutAllowance else { return nil }
-        let allowances = allowances
         var end = observedAt
-        if !allowances.period.fits(messages) {
-            guard !plan.isTrial, messages <= plan.allowance ?? messages, let availableAgainAt else { return nil }
-            end = availableAgainAt
-        }
-        if let window = allowances.window, !window.fits(messages) {
-            guard messages <= window.limit ?? messages, let windowAvailableAt else { return nil }
-            end = max(end, windowAvailableAt)
+        for allowance in allowances where !allowance.fits(messages) {
+            guard messages <= allowance.renewedLimit ?? messages, let availableAt = availableAgainAt(allowance) else {
+                return nil
+            }
+            end = max(end, availableAt)
         }
         return end.secondsRoundedUp(since: observedAt)
     }

@@ -169,7 +169,7 @@ extension Answer {
         func text(_ instant: Instant?) -> String? { instant.map { "\($0.number)" } }
         let fields = [
             "tier": snapshot.tier.rawValue,
-            "fullest": "\(snapshot.allowances.tightest)",
+            "fullest": "\(snapshot.allowances.tightest.name)",
             "display": snapshot.display.rawValue,
             "reason": reason?.rawValue,
             "remaining": snapshot.remaining.map(String.init),
@@ -180,8 +180,8 @@ extension Answer {
             "grace_until": text(snapshot.graceUntilShown),
             "next_day": text(snapshot.nextTrialDayAt),
             "day": snapshot.trialDay.map { "\($0.day) of \($0.days)" },
-            "window": snapshot.windowShown.map { "\($0.used) of \($0.limit), \($0.remaining) left" },
-            "window_resets": text(snapshot.windowShown?.resetsAt),
+            "window": snapshot.otherAllowancesShown.first.map { "\($0.used) of \($0.limit), \($0.remaining) left" },
+            "window_resets": text(snapshot.otherAllowancesShown.first?.resetsAt),
         ]
         return fields.compactMapValues { $0 }
     }

@@ -223,7 +223,7 @@ extension UsageSnapshot {
     /// Takes the held messages and the limit from the answer of a key.
     fileprivate mutating func show(_ allowances: Allowances) {
         (held, limit) = (allowances.period.held, allowances.period.limit)
-        windowHeld = allowances.window?.held ?? 0
+        windowHeld = allowances[.window]?.held ?? 0
     }
 
     /// Raises limits so that `messages` fit. They were allowed when they were counted, even if an operator has changed
@@ -231,7 +231,7 @@ extension UsageSnapshot {
     private mutating func allow(_ messages: Int) {
         denialReason = nil
         guard plan.isEnforced else { return }
-        let (periodTaken, windowTaken) = (allowances.period.taken, allowances.window?.taken ?? 0)
+        let (periodTaken, windowTaken) = (allowances.period.taken, allowances[.window]?.taken ?? 0)
         if let limit, limit < periodTaken + messages { self.limit = periodTaken + messages }
         if let window, window.limit < windowTaken + messages { self.window?.limit = windowTaken + messages }
     }

@@ -136,7 +136,7 @@ struct UserTransaction {
         if isRepeated {
             // If the window has ended, the answer keeps its numbers.
             let isOpen = key.windowOpenedAt != nil && key.windowOpenedAt == snapshot.window?.openedAt
-            let window = allowances.window?.limit.map {
+            let window = allowances[.window]?.limit.map {
                 UsageWindow(
                     limit: $0,
                     openedAt: isOpen ? key.windowOpenedAt : nil,
@@ -144,7 +144,7 @@ struct UserTransaction {
                 )
             }
             if shown.window != window { shown.window = window }
-            (shown.windowUsed, shown.windowHeld) = (allowances.window?.used ?? 0, allowances.window?.held ?? 0)
+            (shown.windowUsed, shown.windowHeld) = (allowances[.window]?.used ?? 0, allowances[.window]?.held ?? 0)
         }
         return Answer(user: user, status: status, snapshot: shown, isRepeated: isRepeated)
     }
@@ -167,7 +167,7 @@ struct UserTransaction {
         let messages = messages ?? key.messages
         guard messages <= key.messages else { return SlowPathResult(.commitTooLarge) }
         guard key.period == snapshot.period, hasUsageRow else { return commitInPastPeriod(messages, name, key) }
-        snapshot.countInPeriod(messages)
+        snapshot.used += messages
         held = max(held - key.messages, 0)
         isChanged = true
         changeWindow(of: key, used: messages, held: -key.messages)
@@ -186,7 +186,7 @@ struct UserTransaction {
         changeWindow(of: key, used: messages, held: -key.messages)
         let allowances = Allowances(
             period: Allowance(used: past.used, held: past.heldInRow, limit: past.limit),
-            window: snapshot.allowances.window
+            snapshot.allowances[.window]
         )
         return committed(messages, name, key, allowances, generation: past.generation)
     }

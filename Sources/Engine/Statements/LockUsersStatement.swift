@@ -181,26 +181,18 @@ extension UsedKey {
         func instant(_ name: StaticString) throws(PostgresError) -> Instant? {
             try row.isNull(name) ? nil : try row.instant(name)
         }
-        func allowance(
-            _ used: StaticString,
-            _ held: StaticString,
-            _ limit: StaticString
-        ) throws(PostgresError) -> Allowance {
+        typealias Columns = (used: StaticString, held: StaticString, limit: StaticString)
+        func allowance(_ name: Allowance.Name, _ columns: Columns) throws(PostgresError) -> Allowance {
             Allowance(
-                used: try row.countOrNil(used, of: source("\(used)")) ?? 0,
-                held: try row.countOrNil(held, of: source("\(held)")) ?? 0,
-                limit: try row.countOrNil(limit, of: source("\(limit)"))
+                name,
+                used: try row.countOrNil(columns.used, of: source("\(columns.used)")) ?? 0,
+                held: try row.countOrNil(columns.held, of: source("\(columns.held)")) ?? 0,
+                limit: try row.countOrNil(columns.limit, of: source("\(columns.limit)"))
             )
         }
-        func allowances(
-            _ period: (used: StaticString, held: StaticString, limit: StaticString),
-            _ window: (used: StaticString, held: StaticString, limit: StaticString)
-        ) throws(PostgresError) -> Allowances {
-            let ofWindow = try allowance(window.used, window.held, window.limit)
-            return Allowances(
-                period: try allowance(period.used, period.held, period.limit),
-                window: ofWindow.limit == nil ? nil : ofWindow
-            )
+        func allowances(_ period: Columns, _ window: Columns) throws(PostgresError) -> Allowances {
+            let second = try allowance(.window, window)
+            return Allowances(period: try allowance(.period, period), second.limit == nil ? nil : second)
         }
         guard let verb = Verb(rawValue: try row.text("verb")), let status = Status(rawValue: try row.text("status"))
         else {

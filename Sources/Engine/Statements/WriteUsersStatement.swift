@@ -165,12 +165,12 @@ struct WriteUsersStatement {
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances.period.held) }
         parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances.period.limit) }
         parameters.appendTimestamps(count: count) { keys[$0].row.windowOpenedAt?.microsecondsSince1970 }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.window?.used) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.window?.held) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first.window?.limit) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances.window?.used) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances.window?.held) }
-        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances.window?.limit) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first[.window]?.used) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first[.window]?.held) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.first[.window]?.limit) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances[.window]?.used) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances[.window]?.held) }
+        parameters.appendNullableInt32s(count: count) { int32(keys[$0].row.commit?.allowances[.window]?.limit) }
         return parameters
     }
 }

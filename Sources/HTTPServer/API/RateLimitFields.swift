@@ -14,7 +14,9 @@ struct RateLimitFields {
             (policy, limit) = (nil, nil)
             return
         }
-        let each = [RateLimitFields.period(snapshot), RateLimitFields.window(snapshot)].compactMap(\.self)
+        let each =
+            [RateLimitFields.period(snapshot)].compactMap(\.self)
+            + snapshot.otherAllowancesShown.map { RateLimitFields.items($0, snapshot) }
         policy = each.isEmpty ? nil : each.map(\.policy).joined(separator: ", ")
         limit = each.isEmpty ? nil : each.map(\.limit).joined(separator: ", ")
     }
@@ -33,12 +35,11 @@ struct RateLimitFields {
         return ("\(name);q=\(quota)\(seconds)", "\(name);r=\(remaining)\(reset)")
     }
 
-    private static func window(_ snapshot: UsageSnapshot) -> Items? {
-        guard let window = snapshot.windowShown else { return nil }
-        let name = "\"\(snapshot.plan.name).window\""
+    private static func items(_ allowance: ShownAllowance, _ snapshot: UsageSnapshot) -> Items {
+        let name = "\"\(snapshot.plan.name).\(allowance.name)\""
         let seconds = snapshot.plan.window.map { ";w=\($0.seconds)" } ?? ""
-        let reset = RateLimitFields.reset(window.resetsAt, snapshot)
-        return ("\(name);q=\(window.limit)\(seconds)", "\(name);r=\(window.remaining)\(reset)")
+        let reset = RateLimitFields.reset(allowance.resetsAt, snapshot)
+        return ("\(name);q=\(allowance.limit)\(seconds)", "\(name);r=\(allowance.remaining)\(reset)")
     }
 
     private static func reset(_ instant: Instant?, _ snapshot: UsageSnapshot) -> String {

@@ -51,6 +51,7 @@ enum SQLAnswer {
     /// The fields that `headroom.format_answer` must give for an answer.
     static func fields(of answer: Answer) -> Fields {
         let snapshot = answer.snapshot
+        let window = snapshot.otherAllowancesShown.first
         var status = "OK"
         switch answer.status {
         case .ok: break
@@ -63,9 +64,9 @@ enum SQLAnswer {
             "status": status, "user": "\(answer.user)", "plan": snapshot.plan.name, "state": snapshot.state.rawValue,
             "tier": snapshot.tier.rawValue, "display": snapshot.display.rawValue, "used": text(snapshot.used),
             "held": snapshot.held > 0 ? text(snapshot.held) : nil, "limit": text(snapshot.limit),
-            "remaining": text(snapshot.remaining), "window_limit": text(snapshot.windowShown?.limit),
-            "window_used": text(snapshot.windowShown?.used), "window_remaining": text(snapshot.windowShown?.remaining),
-            "window_resets": snapshot.windowShown?.resetsAt?.text, "period": snapshot.period.label,
+            "remaining": text(snapshot.remaining), "window_limit": text(window?.limit),
+            "window_used": text(window?.used), "window_remaining": text(window?.remaining),
+            "window_resets": window?.resetsAt?.text, "period": snapshot.period.label,
             "resets": snapshot.resetsShown?.text, "expires": snapshot.expiresShown?.text,
             "day": text(snapshot.trialDay?.day), "days": text(snapshot.trialDay?.days),
             "crossed": answer.crossed?.rawValue, "reason": answer.reason?.rawValue,

@@ -63,7 +63,7 @@ struct ActionConfirmation {
             let used = snapshot.map { " from \(NumberText.grouped($0.used))" } ?? ""
             return "Set the count of \(period)\(used) to 0?"
         case .resetWindow:
-            let used = snapshot?.windowShown.map { ", with \(NumberText.count($0.used, "message"))," } ?? ""
+            let used = snapshot?.closableWindow.map { ", with \(NumberText.count($0.used, "message"))," } ?? ""
             return "Close the window\(used) that is open now?"
         case .setPlan(let fields):
             let label = planLabel.map { "\($0.isolated) (\(fields.plan))" } ?? fields.plan
@@ -147,4 +147,9 @@ struct ActionConfirmation {
         case .reset, .resetWindow, .forget: []
         }
     }
+}
+
+extension UsageSnapshot {
+    /// The window that an operator can close; nil if the plan has none. It may not be open.
+    var closableWindow: ShownAllowance? { otherAllowancesShown.first { $0.name == .window } }
 }

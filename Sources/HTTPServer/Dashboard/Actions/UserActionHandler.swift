@@ -72,7 +72,7 @@ struct UserActionHandler: Sendable {
         actions.messagesError = draft?.error("grant", "messages")
         actions.grantReason = reason("grant")
         actions.resetReason = reason("reset")
-        actions.hasWindow = snapshot?.windowShown?.resetsAt != nil
+        actions.hasWindow = snapshot?.closableWindow?.resetsAt != nil
         actions.windowReason = reason("window")
         actions.forgetReason = reason("forget")
         if let plans, !plans.isEmpty {

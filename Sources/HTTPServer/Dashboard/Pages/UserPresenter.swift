@@ -177,13 +177,17 @@ struct UserPresenter {
                 UserPage.Detail(name: "Held", text: NumberText.grouped(snapshot.held), more: "not yet committed")
             )
         }
-        if let window = snapshot.windowShown {
-            let used = "\(NumberText.grouped(window.used)) of \(NumberText.grouped(window.limit))"
+        for allowance in snapshot.otherAllowancesShown {
+            let used = "\(NumberText.grouped(allowance.used)) of \(NumberText.grouped(allowance.limit))"
             details.append(
-                UserPage.Detail(name: "Window", text: used, more: window.resetsAt == nil ? "opens with a message" : nil)
+                UserPage.Detail(
+                    name: allowance.title,
+                    text: used,
+                    more: allowance.resetsAt == nil ? "opens with a message" : nil
+                )
             )
-            if let resetsAt = window.resetsAt {
-                details.append(UserPage.Detail(name: "Window ends", time: TimeText(resetsAt)))
+            if let resetsAt = allowance.resetsAt {
+                details.append(UserPage.Detail(name: "\(allowance.title) ends", time: TimeText(resetsAt)))
             }
         }
         if let denialReason = snapshot.denialReason ?? snapshot.refusal(of: 1) {
@@ -241,4 +245,9 @@ struct UserPresenter {
             isEmpty: snapshot.banner == nil && snapshot.notice == nil
         )
     }
+}
+
+extension ShownAllowance {
+    /// The name as a heading: "Window".
+    fileprivate var title: String { "\(name)".capitalized }
 }
