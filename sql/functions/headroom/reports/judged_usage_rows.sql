@@ -2,13 +2,13 @@
 -- which takes five times as long for one user as a look at the user's subscriptions.
 --
 -- A current row has the period that an answer to its user shows. The values of standing are
--- u, usable: current, the next message would count in the row as it is;
--- e, edited: current, but the plan's numbers have changed since the last message;
--- t, ended trial: current, and the user may not send;
--- o, over: not current;
--- w, without plan: not current, but older clients count in it;
--- d, denied: not current, as w, but users without a plan may not send;
--- ?: only headroom.derived_entitlements can tell.
+-- usable: current, and the next message would count in the row as it is;
+-- edited: current, but the numbers of the plan have changed since the last message;
+-- ended_trial: current, and the user may not send;
+-- over: not current;
+-- without_plan: not current, but older clients count in it;
+-- denied: as without_plan, but users without a plan may not send;
+-- unknown: only headroom.derived_entitlements can tell.
 --
 -- has_ended: whether the columns of the row alone say that it is over.
 --
@@ -89,7 +89,7 @@ select
         when usage.usable_until > (select constants.now from constants)
             and usage.plan_revision = (select constants.revision from constants)
             and usage.updated_at <= (select constants.latest from constants)
-            then 'u'::"char"
+            then 'usable'
         when usage.resets_at <= case
             when usage.renews then (select constants.latest_reset from constants)
             else (select constants.now from constants)
@@ -101,7 +101,7 @@ select
             )
             or split_part(usage.billing_period, '.', 1) <> all((select constants.labels from constants)::text[])
             and (usage.resets_at > (select constants.latest_reset from constants)) is not true
-            then 'o'::"char"
+            then 'over'
         else (
             select case
                 -- Older clients count users without a plan in the calendar month, or in its week or day, until another
@@ -122,11 +122,11 @@ select
                                             > (usage.updated_at, usage.billing_period)
                                     )
                             )
-                            then 'o'::"char"
-                        when (select constants.starts_denied from constants) then 'd'::"char"
-                        else 'w'::"char"
+                            then 'over'
+                        when (select constants.starts_denied from constants) then 'denied'
+                        else 'without_plan'
                     end
-                when count(*) = 0 then '?'::"char"
+                when count(*) = 0 then 'unknown'
                 -- From the anchor day on, this month's period is open. A period that was paid has another day.
                 when usage.billing_period < (select constants.month from constants)
                     and headroom.label_cycle(usage.billing_period) = 'monthly' and (
@@ -135,7 +135,7 @@ select
                     ) <= (select constants.day from constants)
                     and bool_and(subscription.period_started_at is null)
                     and (usage.renews and usage.resets_at > (select constants.latest_reset from constants)) is not true
-                    then 'o'::"char"
+                    then 'over'
                 when plans.cycle = 'trial' and usage.plan = usage.billing_period and not bool_or(
                         subscription.plan = usage.plan
                         and coalesce(subscription.revoked_at > (select constants.now from constants), true)
@@ -151,21 +151,21 @@ select
                                 subscription.plan <> 'free'
                                 and subscription.plan <> all((select constants.trials from constants)::text[])
                             )
-                            then 'o'::"char"
+                            then 'over'
                         when bool_and(
                                 subscription.plan = usage.plan and subscription.revoked_at is null
                                 and subscription.unsubscribed_at is null
                             )
-                            then 't'::"char"
-                        else '?'::"char"
+                            then 'ended_trial'
+                        else 'unknown'
                     end
                 when count(*) = 1 and min(subscription.plan) = usage.plan and plans.cycle = 'monthly'
                     and headroom.label_cycle(usage.billing_period) = 'monthly' and usage.resets_at is not null
                     and usage.usable_until > (select constants.now from constants)
                     and usage.updated_at <= (select constants.latest from constants)
                     and plans.window_seconds is null
-                    then 'e'::"char"
-                else '?'::"char"
+                    then 'edited'
+                else 'unknown'
             end
             from headroom.subscriptions as subscription
             where subscription.bucket = usage.bucket and subscription.user_id = usage.user_id

@@ -16,7 +16,7 @@ select
     usage.billing_period,
     coalesce(derived.plan, usage.plan) as plan,
     -- The row may have the state of an earlier trial, which an operator had ended.
-    case usage.standing when 't' then 'trial' else coalesce(derived.state, usage.state) end as state,
+    case usage.standing when 'ended_trial' then 'trial' else coalesce(derived.state, usage.state) end as state,
     usage.message_count,
     coalesce(derived.used, usage.message_count) as used,
     case usage.held
@@ -26,28 +26,28 @@ select
         )
     end as held,
     case
-        when usage.standing in ('e', 't') then headroom.effective_limit(
+        when usage.standing in ('edited', 'ended_trial') then headroom.effective_limit(
             usage.plan, usage.plan_limit, usage."limit", usage.granted, usage.allowance
         )
         when derived.plan is not null then derived."limit"
         else usage."limit"
     end as "limit",
     case
-        when usage.standing = 'u' and usage.window_limit is not null then headroom.fuller_tier(
+        when usage.standing = 'usable' and usage.window_limit is not null then headroom.fuller_tier(
             usage.message_count::bigint + usage.held, usage."limit", usage.window_taken, usage.window_limit,
             usage.gentle_percent, usage.prominent_percent, usage.enforced
         )
         -- These are nearly all rows. PostgreSQL inlines headroom.tier_of only with such simple arguments, and a call
         -- per row would take most of the time of a report.
-        when (usage.standing = 'u' or usage.standing = 'o') and usage.held = 0 then headroom.tier_of(
+        when (usage.standing = 'usable' or usage.standing = 'over') and usage.held = 0 then headroom.tier_of(
             usage.message_count::bigint, usage."limit", usage.gentle_percent, usage.prominent_percent, usage.enforced
         )
-        when usage.standing in ('t', 'd') or derived.denial_reason is not null then 'blocked'
+        when usage.standing in ('ended_trial', 'denied') or derived.denial_reason is not null then 'blocked'
         when derived.plan is not null then derived.tier
         else headroom.tier_of(
             usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held),
             case usage.standing
-                when 'e' then headroom.effective_limit(
+                when 'edited' then headroom.effective_limit(
                     usage.plan, usage.plan_limit, usage."limit", usage.granted, usage.allowance
                 )
                 else usage."limit"
@@ -62,7 +62,7 @@ select
     end as resets_at,
     case
         when derived.plan is not null then derived.expires_at
-        when usage.standing = 't' then (
+        when usage.standing = 'ended_trial' then (
             -- An edit of the plan's days moves the end.
             select ended.expires_at from headroom.derived_entitlements as ended
             where ended.bucket = usage.bucket and ended.user_id = usage.user_id
@@ -70,22 +70,22 @@ select
         else usage.expires_at
     end as expires_at,
     usage.updated_at,
-    usage.standing in ('u', 'e', 't') or derived.plan is not null as is_current,
+    usage.standing in ('usable', 'edited', 'ended_trial') or derived.plan is not null as is_current,
     case
-        when usage.standing = 'u' then true
-        when usage.standing = 'o' then false
+        when usage.standing = 'usable' then true
+        when usage.standing = 'over' then false
         when derived.plan is not null
             then derived.resets_at is not null or derived.denial_reason is null
-        else usage.standing in ('e', 'w', 'd')
+        else usage.standing in ('edited', 'without_plan', 'denied')
     end as is_open,
     usage.has_ended,
-    usage.standing in ('t', 'd') or coalesce(derived.denial_reason is not null, false) as has_no_access,
+    usage.standing in ('ended_trial', 'denied') or coalesce(derived.denial_reason is not null, false) as has_no_access,
     usage.is_usable,
     usage.ctid
 from headroom.judged_usage_rows as usage
 left join lateral (
     select one.* from headroom.derived_usage as one
-    where usage.standing = '?' and one.bucket = usage.bucket and one.user_id = usage.user_id
+    where usage.standing = 'unknown' and one.bucket = usage.bucket and one.user_id = usage.user_id
         and one.billing_period = usage.billing_period
     -- This keeps the subquery lateral: a join would derive the periods of all users for each range of pages.
     order by null::boolean
