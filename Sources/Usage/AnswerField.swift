@@ -88,31 +88,34 @@ extension Allowance.Name {
     }
 }
 
+/// The value of a field of an answer.
+public enum AnswerValue {
+    case user(UserID)
+    /// The raw value of an enumeration.
+    case name(String)
+    case number(Int)
+    /// Nil is unlimited.
+    case limit(Int?)
+    case instant(Instant)
+    case writtenInstant(WrittenInstant)
+    case flag
+    case text(String)
+}
+
 /// Writes the fields of an answer in some form: as a line, or as a JSON object.
 public protocol AnswerFieldWriter {
-    mutating func write(_ field: AnswerField, user: UserID)
-    /// - Parameter name: the raw value of an enumeration.
-    mutating func write(_ field: AnswerField, name: String)
-    mutating func write(_ field: AnswerField, number: Int)
-    /// A line does not have the field for 0, and JSON does.
-    mutating func write(_ field: AnswerField, unlessZero number: Int)
-    /// - Parameter limit: nil is unlimited.
-    mutating func write(_ field: AnswerField, limit: Int?)
-    mutating func write(_ field: AnswerField, instant: Instant)
-    mutating func write(_ field: AnswerField, instant: WrittenInstant)
-    mutating func write(_ field: AnswerField, text: String)
-    mutating func write(flag field: AnswerField)
+    mutating func write(_ field: AnswerField, _ value: AnswerValue)
 }
 
 extension AnswerFieldWriter {
     @inlinable @inline(__always)
     mutating func write(_ field: AnswerField, ifAny text: String?) {
-        if let text { write(field, text: text) }
+        if let text { write(field, .text(text)) }
     }
 
     @inlinable @inline(__always)
     mutating func write(_ field: AnswerField, ifAny instant: Instant?) {
-        if let instant { write(field, instant: instant) }
+        if let instant { write(field, .instant(instant)) }
     }
 }
 
@@ -152,39 +155,39 @@ extension Answer {
     public func writeFields(_ texts: AnswerTexts, to writer: inout some AnswerFieldWriter) {
         let snapshot = snapshot
         let plan = snapshot.plan
-        writer.write(.user, user: user)
-        writer.write(.plan, text: plan.name)
-        writer.write(.state, name: snapshot.state.rawValue)
-        writer.write(.tier, name: texts.tier.rawValue)
-        writer.write(.display, name: Display(tier: texts.tier, plan: plan, limit: snapshot.limit).rawValue)
-        writer.write(.used, number: snapshot.used)
-        writer.write(.held, unlessZero: snapshot.held)
-        writer.write(.limit, limit: snapshot.limit)
-        writer.write(.remaining, limit: snapshot.remaining)
+        writer.write(.user, .user(user))
+        writer.write(.plan, .text(plan.name))
+        writer.write(.state, .name(snapshot.state.rawValue))
+        writer.write(.tier, .name(texts.tier.rawValue))
+        writer.write(.display, .name(Display(tier: texts.tier, plan: plan, limit: snapshot.limit).rawValue))
+        writer.write(.used, .number(snapshot.used))
+        writer.write(.held, .number(snapshot.held))
+        writer.write(.limit, .limit(snapshot.limit))
+        writer.write(.remaining, .limit(snapshot.remaining))
         for allowance in snapshot.otherAllowancesShown {
             let fields = allowance.name.fields
-            writer.write(fields.limit, number: allowance.limit)
-            writer.write(fields.used, number: allowance.used)
-            writer.write(fields.remaining, number: allowance.remaining)
+            writer.write(fields.limit, .number(allowance.limit))
+            writer.write(fields.used, .number(allowance.used))
+            writer.write(fields.remaining, .number(allowance.remaining))
             writer.write(fields.resets, ifAny: allowance.resetsAt)
         }
-        writer.write(.period, text: snapshot.period.label)
+        writer.write(.period, .text(snapshot.period.label))
         if snapshot.resetsShown != nil, let resetsAt = snapshot.entitlement.writtenResetsAt {
-            writer.write(.resets, instant: resetsAt)
+            writer.write(.resets, .writtenInstant(resetsAt))
         }
         writer.write(.expires, ifAny: snapshot.expiresShown)
         writer.write(.renews, ifAny: renews)
         writer.write(.graceUntil, ifAny: graceUntil)
         if let (day, days) = snapshot.trialDay {
-            writer.write(.day, number: day)
-            writer.write(.days, number: days)
+            writer.write(.day, .number(day))
+            writer.write(.days, .number(days))
         }
-        if let crossed { writer.write(.crossed, name: crossed.rawValue) }
-        if let reason { writer.write(.reason, name: reason.rawValue) }
-        if let retryAfterSeconds { writer.write(.retryAfter, number: Int(clamping: retryAfterSeconds)) }
-        if isShadow { writer.write(flag: .shadow) }
-        if let released { writer.write(.released, number: released) }
-        if isRepeated { writer.write(flag: .replayed) }
+        if let crossed { writer.write(.crossed, .name(crossed.rawValue)) }
+        if let reason { writer.write(.reason, .name(reason.rawValue)) }
+        if let retryAfterSeconds { writer.write(.retryAfter, .number(Int(clamping: retryAfterSeconds))) }
+        if isShadow { writer.write(.shadow, .flag) }
+        if let released { writer.write(.released, .number(released)) }
+        if isRepeated { writer.write(.replayed, .flag) }
         writer.write(.previousPlan, ifAny: snapshot.previousPlan)
         if isDetailed {
             writer.write(.nextPlan, ifAny: nextPlan)

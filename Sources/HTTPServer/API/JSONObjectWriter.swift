@@ -65,34 +65,17 @@ struct JSONObjectWriter {
 }
 
 extension JSONObjectWriter: AnswerFieldWriter {
-    mutating func write(_ field: AnswerField, user: UserID) { write(field, text: user.description) }
-    mutating func write(_ field: AnswerField, name: String) { write(field, text: name) }
-
-    mutating func write(_ field: AnswerField, number: Int) {
+    mutating func write(_ field: AnswerField, _ value: AnswerValue) {
         putName(field)
-        buffer.writeString("\(number)")
-    }
-
-    mutating func write(_ field: AnswerField, unlessZero number: Int) { write(field, number: number) }
-
-    mutating func write(_ field: AnswerField, limit: Int?) {
-        if let limit { return write(field, number: limit) }
-        putName(field)
-        buffer.writeStaticString("null")
-    }
-
-    mutating func write(_ field: AnswerField, instant: Instant) { write(field, text: instant.text) }
-
-    mutating func write(_ field: AnswerField, instant: WrittenInstant) { write(field, text: instant.text) }
-
-    mutating func write(_ field: AnswerField, text: String) {
-        putName(field)
-        putText(text)
-    }
-
-    mutating func write(flag field: AnswerField) {
-        putName(field)
-        buffer.writeStaticString("true")
+        switch value {
+        case .user(let user): putText(user.description)
+        case .name(let text), .text(let text): putText(text)
+        case .number(let number), .limit(let number?): buffer.writeString("\(number)")
+        case .limit(nil): buffer.writeStaticString("null")
+        case .instant(let instant): putText(instant.text)
+        case .writtenInstant(let instant): putText(instant.text)
+        case .flag: buffer.writeStaticString("true")
+        }
     }
 }
 

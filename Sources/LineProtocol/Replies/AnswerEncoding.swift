@@ -31,65 +31,29 @@ extension Answer {
 private struct TextCapacity: AnswerFieldWriter {
     var bytes = 0
 
-    @inline(__always) mutating func write(_ field: AnswerField, user: UserID) {}
-    @inline(__always) mutating func write(_ field: AnswerField, name: String) {}
-    @inline(__always) mutating func write(_ field: AnswerField, number: Int) {}
-    @inline(__always) mutating func write(_ field: AnswerField, unlessZero number: Int) {}
-    @inline(__always) mutating func write(_ field: AnswerField, limit: Int?) {}
-    @inline(__always) mutating func write(_ field: AnswerField, instant: Instant) {}
-    @inline(__always) mutating func write(_ field: AnswerField, instant: WrittenInstant) {}
-    @inline(__always) mutating func write(flag field: AnswerField) {}
-    @inline(__always) mutating func write(_ field: AnswerField, text: String) {
-        bytes += LineWriter.valueBytesMaximum(text)
+    @inline(__always)
+    mutating func write(_ field: AnswerField, _ value: AnswerValue) {
+        if case .text(let text) = value { bytes += LineWriter.valueBytesMaximum(text) }
     }
 }
 
 extension LineWriter: AnswerFieldWriter {
+    /// It is inlined, so that nothing is left of the value's case, which each call has as a constant.
     @inline(__always)
-    mutating func write(_ field: AnswerField, user: UserID) {
+    mutating func write(_ field: AnswerField, _ value: AnswerValue) {
+        // A line has the field only if messages are held.
+        if field == .held, case .number(0) = value { return }
         putLiteral(field.token)
-        put(user)
-    }
-
-    @inline(__always)
-    mutating func write(_ field: AnswerField, name: String) {
-        putLiteral(field.token)
-        putName(name)
-    }
-
-    @inline(__always)
-    mutating func write(_ field: AnswerField, number: Int) {
-        putLiteral(field.token)
-        put(number)
-    }
-
-    @inline(__always)
-    mutating func write(_ field: AnswerField, unlessZero number: Int) {
-        if number != 0 { write(field, number: number) }
-    }
-
-    @inline(__always)
-    mutating func write(_ field: AnswerField, limit: Int?) { putLimit(field.token, limit) }
-
-    @inline(__always)
-    mutating func write(_ field: AnswerField, instant: Instant) {
-        putLiteral(field.token)
-        put(instant)
-    }
-
-    @inline(__always)
-    mutating func write(_ field: AnswerField, instant: WrittenInstant) {
-        putLiteral(field.token)
-        put(instant)
-    }
-
-    @inline(__always)
-    mutating func write(_ field: AnswerField, text: String) { putField(field.token, text) }
-
-    @inline(__always)
-    mutating func write(flag field: AnswerField) {
-        putLiteral(field.token)
-        putLiteral("1")
+        switch value {
+        case .user(let user): put(user)
+        case .name(let name): putName(name)
+        case .number(let number), .limit(let number?): put(number)
+        case .limit(nil): putLiteral("unlimited")
+        case .instant(let instant): put(instant)
+        case .writtenInstant(let instant): put(instant)
+        case .flag: putLiteral("1")
+        case .text(let text): putValue(text)
+        }
     }
 
     /// The most bytes that a value of this kind takes; 0 for a text, whose length is not known.
