@@ -3,8 +3,6 @@
 -- The table may already exist (0001_adopted_table.sql), because client apps read it before Headroom wrote it. Its five
 -- columns keep their names and meaning. Headroom adds its own columns.
 
-create schema if not exists headroom;
-
 -- A valid instant. public.message_usage has a check constraint instead, because PostgreSQL would rewrite an existing
 -- table for a column of this type.
 create domain headroom.instant as timestamptz constraint instants_are_in_the_years_2000_to_9999 check (
@@ -91,8 +89,15 @@ alter table public.message_usage
     add column entitlement_version bigint,
     add column granted integer,
     add column renews boolean,
-    -- Evaluated for each counted message, and read by PostgreSQL in each statement: few constants, and no function
-    -- calls.
+    -- From here on columns can be null, so that rows of plans that do not use them are not wider.
+    add column enforced boolean,
+    add column window_opened_at timestamptz,
+    add column window_ends_at timestamptz,
+    add column window_count integer,
+    add column window_held integer,
+    add column window_limit integer,
+    -- PostgreSQL reads the constraints in each statement and evaluates them for each counted message: few constants,
+    -- and no function calls. The instants of the window are checked when they are read.
     add constraint numbers_are_not_negative check (
         least(message_count, held, released, granted, "limit", plan_limit, plan_revision) >= 0
         and least(generation, entitlement_version) >= 0
@@ -100,7 +105,8 @@ alter table public.message_usage
     add constraint instants_are_in_the_years_2000_to_9999 check (
         least(updated_at, started_at, resets_at, expires_at) >= '2000-01-01T00:00:00Z'
         and greatest(updated_at, started_at, resets_at, expires_at) < '10000-01-01T00:00:00Z'
-    );
+    ),
+    add constraint window_numbers_are_not_negative check (least(window_count, window_held, window_limit) >= 0);
 
 -- Set after the columns were added, because a default that calls a function would rewrite an existing table. Existing
 -- rows share generation 0 and have no entitlement_version until they change.
@@ -124,76 +130,20 @@ comment on column public.message_usage.granted is
     'Messages granted in this period beyond the plan''s allowance; "limit" includes them. Null is none.';
 comment on column public.message_usage.renews is
     'Whether a store renews the subscription at expires_at. Null if it does not come from a store.';
+comment on column public.message_usage.enforced is
+    'False if messages beyond "limit" are counted too, because the plan''s limit is not enforced. Null is true.';
+comment on column public.message_usage.window_opened_at is
+    'When the window opened that the user''s messages count in. Null without one. It may have ended.';
+comment on column public.message_usage.window_ends_at is 'When that window ends; the next message then opens another.';
+comment on column public.message_usage.window_count is 'Messages counted in that window.';
+comment on column public.message_usage.window_held is
+    'Messages reserved in that window and not committed yet; they count as used.';
+comment on column public.message_usage.window_limit is
+    'Messages allowed in a window, a copy of the plan''s. Null if the plan has none: an open window is then kept, and '
+    'nothing counts in it.';
 
 -- Counting changes message_count and updated_at, which are not indexed: with free space on the page, each update is
 -- heap-only, and the next access prunes the old version. Frequent vacuums keep the free space near.
 alter table public.message_usage set (
     fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.2
 );
-
--- Existing rights
--- ---------------------------------------------------------------------------------------------------------
-
--- An existing table keeps its grants and policies. If it had no row level security, roles with grants still see all
--- rows. PUBLIC loses its rights, and clients of PostgREST see their own rows.
-do $$
-declare
-    v_grantee name;
-    v_sequence regclass;
-begin
-    for v_grantee in
-        select distinct role.rolname
-        from pg_catalog.pg_class as class
-        cross join lateral (
-            select grantee from pg_catalog.aclexplode(class.relacl)
-            union all
-            select column_grant.grantee
-            from pg_catalog.pg_attribute as attribute
-            cross join lateral pg_catalog.aclexplode(attribute.attacl) as column_grant
-            where attribute.attrelid = class.oid
-        ) as grants
-        join pg_catalog.pg_roles as role on role.oid = grants.grantee
-        where class.oid = 'public.message_usage'::regclass and not class.relrowsecurity
-            and role.oid <> class.relowner and not role.rolsuper and not role.rolbypassrls
-            and role.rolname not in (
-                'anon', 'authenticated', 'headroom_owner', 'headroom_service', 'headroom_operator',
-                'headroom_dashboard', 'headroom_user'
-            )
-    loop
-        execute format(
-            'create policy %I on public.message_usage to %I using (true) with check (true)',
-            'kept for ' || v_grantee, v_grantee
-        );
-        -- An INSERT uses the sequences of the defaults.
-        if pg_catalog.has_any_column_privilege(v_grantee, 'public.message_usage', 'INSERT') then
-            execute format('grant usage on sequence headroom.generations, headroom.entitlement_versions to %I',
-                v_grantee);
-        end if;
-    end loop;
-    -- The table may use sequences of its own.
-    for v_sequence in
-        select distinct class.oid::regclass
-        from pg_catalog.pg_attrdef as defaults
-        join pg_catalog.pg_depend as dependency
-            on dependency.classid = 'pg_catalog.pg_attrdef'::regclass and dependency.objid = defaults.oid
-                and dependency.refclassid = 'pg_catalog.pg_class'::regclass
-        join pg_catalog.pg_class as class on class.oid = dependency.refobjid and class.relkind = 'S'
-        where defaults.adrelid = 'public.message_usage'::regclass and class.relnamespace <> 'headroom'::regnamespace
-    loop
-        execute format('grant usage on sequence %s to headroom_service, headroom_operator', v_sequence);
-    end loop;
-    if exists (
-        select from pg_catalog.pg_class as class
-        cross join lateral pg_catalog.aclexplode(class.relacl) as grants
-        where class.oid = 'public.message_usage'::regclass and grants.grantee = 0
-    ) then
-        raise warning 'message_usage was open to PUBLIC and is not any more; grant headroom_dashboard to its readers';
-        revoke all on public.message_usage from public;
-    end if;
-end
-$$;
--- rights_on_message_usage.sql creates the policies and enables row level security. They stay when a schema headroom is
--- dropped.
-drop policy if exists headroom_service on public.message_usage;
-drop policy if exists headroom_operator on public.message_usage;
-drop policy if exists headroom_user on public.message_usage;

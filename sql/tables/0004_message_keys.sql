@@ -24,12 +24,24 @@ create table headroom.message_keys (
     status "char" not null,
     billing_period text not null,
     key text not null,
+    -- The window in which the messages were counted or held, and its numbers as above. Null without one.
+    window_opened_at headroom.instant,
+    window_used integer,
+    window_held integer,
+    window_limit integer,
+    committed_window_used integer,
+    committed_window_held integer,
+    committed_window_limit integer,
     constraint verb_is_consume_or_reserve check (verb in ('c', 'r')),
     constraint status_is_counted_held_or_released check (status in ('c', 'h', 'r')),
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
     constraint committed_messages_are_0_to_messages check (committed_messages between 0 and messages),
     constraint counts_are_not_negative check (
-        least(used, held, "limit", committed_used, committed_held, committed_limit) >= 0 and generation >= 0
+        least(
+            used, held, "limit", committed_used, committed_held, committed_limit, window_used, window_held,
+            window_limit, committed_window_used, committed_window_held, committed_window_limit
+        ) >= 0
+        and generation >= 0
     ),
     -- Null for CONSUME. -infinity: the hold ended early, because its usage row was deleted.
     constraint expires_at_is_never_or_in_the_years_2000_to_9999 check (

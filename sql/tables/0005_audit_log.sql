@@ -1,4 +1,4 @@
--- The audit log, granted messages, and trials of forgotten users.
+-- The audit log, granted messages, and what forgotten users have spent.
 
 -- One row per reset, grant, change of plan or state, forgotten user, and manual change. Counting writes none.
 create table headroom.audit_log (
@@ -14,7 +14,7 @@ create table headroom.audit_log (
     event_id text,
     actor text not null,
     constraint action_is_known check (action in (
-        'reset', 'reset_period', 'grant', 'plan', 'store_event', 'forget', 'insert', 'update', 'delete'
+        'reset', 'reset_period', 'grant', 'plan', 'store_event', 'forget', 'insert', 'update', 'delete', 'import'
     )),
     primary key (bucket, id)
 );
@@ -43,7 +43,8 @@ create table headroom.grants (
 );
 comment on column headroom.grants.key is 'The caller''s key: a repeated key grants nothing.';
 
--- The trial of a forgotten user, under a keyed hash instead of the id. A user that returns continues the same trial.
+-- What a forgotten user has spent and never gets again, under a keyed hash instead of the id. A user that returns
+-- continues the same trial, and keeps what it used of plans that never reset.
 create table headroom.spent_trials (
     digest bytea not null,
     bucket smallint not null default 0,
@@ -55,7 +56,10 @@ create table headroom.spent_trials (
     constraint messages_are_not_negative check (messages >= 0),
     primary key (bucket, digest, plan)
 );
+comment on table headroom.spent_trials is
+    'What forgotten users have spent and never get again: trials, and messages of plans that never reset.';
 comment on column headroom.spent_trials.digest is 'HMAC-SHA256 of the user id under the secret in headroom.secrets.';
+comment on column headroom.spent_trials.messages is 'Messages counted in the only period of the plan.';
 
 -- The keys of that hash in the form that HMAC uses: its secret combined with the inner and the outer padding by
 -- exclusive or. Without it, user ids cannot be tested against the digests. A backup must include it: with another key,

@@ -1,4 +1,4 @@
--- Messages per day for dashboards, and the sentences for users.
+-- Messages per day for dashboards.
 
 create table headroom.daily_activity (
     day date not null,
@@ -18,14 +18,3 @@ comment on column headroom.daily_activity.messages is
 comment on column headroom.daily_activity.blocked is 'CONSUME and RESERVE requests that were answered BLOCKED.';
 grant select, insert, update on headroom.daily_activity to headroom_service;
 grant select on headroom.daily_activity to headroom_dashboard, headroom_operator;
-
--- The sentences for users, written by `headroom migrate`.
-create table headroom.words (
-    word text primary key,
-    one text,
-    other text not null
-);
-comment on column headroom.words.word is 'The name of the sentence in the service, such as blocked_monthly.';
-comment on column headroom.words.one is
-    'The sentence for the number 1; null if it is the same as for other numbers.';
-grant select on headroom.words to headroom_service, headroom_operator;

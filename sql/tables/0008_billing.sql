@@ -73,17 +73,23 @@ create table headroom.store_products (
     trial_plan text not null default 'trial' references headroom.plans on update cascade,
     intro_plan text references headroom.plans on update cascade,
     messages integer,
+    days integer,
     primary key (source, product),
     constraint source_is_a_name check (source ~ '^[a-z][a-z0-9_]{0,31}$'),
     constraint product_is_one_short_line check (product ~ '^[^[:cntrl:]]{1,255}$'),
     constraint product_is_for_something check (plan is not null or messages is not null),
-    constraint messages_are_0_to_1000000 check (messages between 0 and 1000000)
+    constraint messages_are_0_to_1000000 check (messages between 0 and 1000000),
+    -- A pass, or another product that is bought once and is for a plan. Some stores name no end of it.
+    constraint days_are_1_to_36500 check (days between 1 and 36500),
+    constraint days_are_of_a_plan check (days is null or plan is not null)
 );
 comment on table headroom.store_products is 'The plan of each product of a store. Edit freely; later events follow.';
 comment on column headroom.store_products.trial_plan is 'The plan during a trial of the product.';
 comment on column headroom.store_products.intro_plan is 'The plan during an introductory offer; null is plan.';
 comment on column headroom.store_products.messages is
     'Messages granted for each purchase of a one-time product; 0 grants none.';
+comment on column headroom.store_products.days is
+    'How long the plan of a product that is bought once lasts; null is as long as the store says, or for good.';
 
 create table headroom.store_entitlements (
     source text not null,
@@ -123,7 +129,8 @@ comment on column headroom.message_purchases.billing_period is 'The billing peri
 create index message_purchases_user on headroom.message_purchases (user_id);
 
 -- A transfer of a subscription raises the receiver's counts to the giver's, once for each event, if it gives the
--- receiver access. Otherwise users could reset their counts by transferring the subscription to a new account.
+-- receiver access; the receiver gets the giver's open window too. Otherwise users could reset their counts by
+-- transferring the subscription to a new account.
 create table headroom.usage_transfers (
     source text not null,
     event_id text not null,
@@ -131,12 +138,16 @@ create table headroom.usage_transfers (
     receiver uuid not null,
     made_at headroom.instant not null,
     raised jsonb not null default '{}',
+    raised_window jsonb,
     primary key (source, event_id, giver, receiver)
 );
 comment on table headroom.usage_transfers is
     'Transfers that may raise the receiver''s counts, once each; raised has what they added.';
 comment on column headroom.usage_transfers.raised is
     'For each billing period that was raised: the messages that were added, and the generation of the usage row.';
+comment on column headroom.usage_transfers.raised_window is
+    'If the receiver''s window was raised: when it opened, the messages that were added, and when the receiver''s own '
+    'ends that was open.';
 create index usage_transfers_giver on headroom.usage_transfers (giver);
 create index usage_transfers_receiver on headroom.usage_transfers (receiver);
 

@@ -20,7 +20,22 @@ create type headroom.entitlement as (
     plan_revision integer,
     -- Messages that count in this period and are not in its row: those in the spent trial of a forgotten user without a
     -- new subscriber, and those that were counted in later months while the clock was ahead. Else null.
-    spent_messages integer
+    spent_messages integer,
+    enforced boolean,
+    window_messages integer,
+    window_seconds integer
+);
+
+-- A user's open window.
+create type headroom.usage_window as (
+    -- Of the usage row that contains the window. It may be that of an earlier period or plan.
+    billing_period text,
+    opened_at timestamptz,
+    ends_at timestamptz,
+    used integer,
+    held integer,
+    -- When the first hold of the window ends; null without holds.
+    holds_end_at timestamptz
 );
 
 -- A user's usage at one instant. "messages": what the request counted that the snapshot answers, else 0.
@@ -39,7 +54,13 @@ create type headroom.usage_snapshot as (
     renews boolean,
     observed_at timestamptz,
     plan_revision integer,
-    messages bigint
+    messages bigint,
+    -- The two instants are null if no window is open, and the limit if the plan has no window.
+    window_opened_at timestamptz,
+    window_ends_at timestamptz,
+    window_used integer,
+    window_held integer,
+    window_limit integer
 );
 
 -- A user that is locked for the slow path of counting.
@@ -56,11 +77,14 @@ create type headroom.locked_user as (
     -- Of the usage row, or of the row to insert. Null if creating the subscriber will restore the row of a spent trial.
     generation bigint,
     -- Whether the usage row differs from the entitlement, so that it is written even if nothing is counted.
-    is_outdated boolean
+    is_outdated boolean,
+    -- Of the usage row that contains the open window; null without one.
+    window_period text
 );
 
--- The fields of an answer line that SQL functions return, in the order of the protocol. They are all but renews,
--- grace_until, released, replayed and next_plan. "limit" and remaining are null if unlimited.
+-- The fields of an answer line, in the order of the protocol. They are all but renews, grace_until, released, replayed,
+-- next_plan and the sentences. "limit" and remaining are null if unlimited. Instants are texts, so that JSON of an
+-- answer has them as HTTP does: 2026-11-24T09:30:00Z.
 create type headroom.answer as (
     status text,
     "user" uuid,
@@ -72,24 +96,24 @@ create type headroom.answer as (
     held integer,
     "limit" integer,
     remaining integer,
+    window_limit integer,
+    window_used integer,
+    window_remaining integer,
+    window_resets text,
     period text,
-    resets timestamptz,
-    expires timestamptz,
+    resets text,
+    expires text,
     day integer,
     days integer,
     crossed text,
     reason text,
     retry_after bigint,
+    -- The messages were counted, and the plan's limit would have refused them if it were enforced. Else null.
+    shadow boolean,
     previous_plan text,
-    label text,
-    state_label text,
-    accessible text,
     price text,
     currency text,
-    manage text,
-    steps text,
-    notice text,
-    banner text
+    manage text
 );
 
 -- A row of headroom.count_batch or count_keyed_batch: the first row has all counts, each other row the snapshot of a
@@ -115,7 +139,14 @@ create type headroom.count_batch_row as (
     renews boolean,
     observed_at timestamptz,
     plan_revision integer,
-    messages bigint
+    messages bigint,
+    window_opened_at timestamptz,
+    window_ends_at timestamptz,
+    window_used integer,
+    window_held integer,
+    window_limit integer,
+    -- Other instances read the words again when it has changed.
+    words_revision integer
 );
 
 -- A key of a request that was counted: headroom.write_counted_keys.
@@ -130,5 +161,9 @@ create type headroom.counted_key as (
     "limit" integer,
     generation bigint,
     billing_period text,
-    hold_seconds integer
+    hold_seconds integer,
+    window_opened_at timestamptz,
+    window_used integer,
+    window_held integer,
+    window_limit integer
 );

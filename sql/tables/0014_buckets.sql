@@ -19,12 +19,3 @@ comment on column headroom.bucket_map.moved is
     'Users of parts below this number have moved to their buckets, the others are still in bucket 0; 4096 is all.';
 insert into headroom.bucket_map (buckets, moved) values ('{0}', 4096);
 grant select on headroom.bucket_map to headroom_service, headroom_operator;
-
--- Beside the other revisions, because every batch reads this row.
-alter table headroom.plan_revision
-    add column buckets_revision integer not null default 0,
-    add constraint buckets_revision_is_not_negative check (buckets_revision >= 0);
-
--- headroom.divide_users changes the bucket of a subscriber and of its subscriptions in two statements.
-alter table headroom.subscriptions
-    alter constraint subscriptions_bucket_user_id_fkey deferrable initially immediate;

@@ -1,8 +1,5 @@
 -- The sentences for users in any number of languages, as rows that operators edit.
 
--- Functions and views of the answers depend on it; they are created again after the migrations.
-drop table headroom.words cascade;
-
 create table headroom.words (
     lang text not null,
     word text not null,
@@ -47,10 +44,3 @@ comment on column headroom.word_blanks.blanks is 'The blanks that its templates 
 comment on column headroom.word_blanks.number is
     'The blank whose number chooses among the forms; null if the word has one form.';
 grant select on headroom.word_blanks to headroom_service, headroom_operator;
-
--- Beside the revision of the plans, because a batch reads that row already. Other instances read the words again when
--- it has changed.
-alter table headroom.plan_revision
-    add column words_revision integer not null default 0,
-    add constraint words_revision_is_not_negative check (words_revision >= 0);
-alter type headroom.count_batch_row add attribute words_revision integer;

@@ -53,9 +53,3 @@ create type headroom.import_row as (
     -- Null is unlimited.
     "limit" integer
 );
-
--- With the action of imported counts.
-alter table headroom.audit_log drop constraint action_is_known;
-alter table headroom.audit_log add constraint action_is_known check (action in (
-    'reset', 'reset_period', 'grant', 'plan', 'store_event', 'forget', 'insert', 'update', 'delete', 'import'
-));
