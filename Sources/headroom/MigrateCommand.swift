@@ -106,7 +106,7 @@ extension MigrationStatus {
         if case .pending = state { true } else { false }
     }
 
-    /// `applied 2026-11-21T09:30:00Z  tables/0001_message_usage.sql`; the file comes last, so that columns are aligned.
+    /// `applied 2026-11-21T09:30:00Z  tables/0002_message_usage.sql`; the file comes last, so that columns are aligned.
     fileprivate var line: String {
         func columns(_ word: String, _ microseconds: Int64?, _ remark: String = "") -> String {
             let word = word + String(repeating: " ", count: "applied".count - word.count)

@@ -81,8 +81,8 @@ final class SteppedProgress: Sendable {
         step.withLock { $0 = Step(number: ($0?.number ?? 0) + 1, name: name, begun: .now) }
     }
 
-    /// Shows the present step while `work` runs: `step 3: applying tables/0016_buckets.sql, 0:12`. The time is that of
-    /// the step.
+    /// Shows the present step while `work` runs: `step 7: applying tables/0002_message_usage.sql, 0:12`. The time is
+    /// that of the step.
     func show<Value: Sendable>(during work: () async throws -> Value) async throws -> Value {
         let display = Task { [self] in
             var display = ProgressDisplay(total: nil, firstAfter: .seconds(1))
