@@ -10,11 +10,11 @@ public struct Allowance: Sendable, Equatable {
     public var name: Name
     /// Messages counted.
     public var used: Int
-    /// Messages reserved and not committed or released yet; they count as used.
+    /// Messages reserved and not committed or released yet; they count towards the limit, as those that are used.
     public var held: Int
     /// The most messages that may be taken; nil means no limit.
     public var limit: Int?
-    /// The limit after the reset. More messages than this never fit at once.
+    /// The limit after the reset: from then on, no more messages than this fit at once. Nil means no limit.
     public var renewedLimit: Int?
     /// When the messages come back. Nil means never; for a window, nil means that none is open.
     public var resetsAt: Instant?
@@ -87,8 +87,9 @@ public struct Allowances: RandomAccessCollection, Sendable, Equatable {
     /// Returns nil if the plan has no such allowance.
     public subscript(name: Allowance.Name) -> Allowance? { first { $0.name == name } }
 
-    /// The fullest allowance, and of equally full ones the first. It decides tier, display and banner.
-    public var tightest: Allowance {
+    /// The fullest allowance, and of equally full ones the first. It decides tier, display and banner of a user with
+    /// access.
+    public var fullest: Allowance {
         dropFirst().reduce(period) { $1.isFuller(than: $0) ? $1 : $0 }
     }
 

@@ -1,7 +1,8 @@
 /// A field of an answer about a user, in the order of the line protocol. docs/reference/fields.md explains each.
 ///
-/// This is the only list of the fields. The encoders write what `Answer.writeFields` hands to them, the client decodes
-/// these names, and tests compare openapi.json and the page with it.
+/// This is the only list of the fields. The encoders write what `Answer.writeFields` gives them, the client decodes
+/// these names, and tests compare openapi.json and the page with it. `degraded` stands only in replies without an
+/// answer: messages were let through uncounted (`UncountedAnswer`).
 public enum AnswerField: CaseIterable, Sendable {
     case user, plan, state, tier, display, used, held, limit, remaining
     case windowLimit, windowUsed, windowRemaining, windowResets
@@ -25,16 +26,16 @@ public enum AnswerField: CaseIterable, Sendable {
     }
 
     /// The name as a line has it, with the space before it and the equals sign behind it.
-    @inlinable @inline(__always) public var token: StaticString { definition.token }
+    @inlinable @inline(__always) public var lineName: StaticString { definition.lineName }
     public var kind: Kind { definition.kind }
     /// Whether of the verbs only `USAGE` answers with the field.
     public var isOnlyOfUsage: Bool { definition.isOnlyOfUsage }
 
     /// The name without the space and the equals sign.
-    public var name: String { String("\(token)".dropFirst().dropLast()) }
+    public var name: String { String("\(lineName)".dropFirst().dropLast()) }
 
     @inlinable @inline(__always)
-    var definition: (token: StaticString, kind: Kind, isOnlyOfUsage: Bool) {
+    var definition: (lineName: StaticString, kind: Kind, isOnlyOfUsage: Bool) {
         switch self {
         case .user: (" user=", .user, false)
         case .plan: (" plan=", .text, false)
@@ -119,8 +120,8 @@ extension AnswerFieldWriter {
     }
 }
 
-/// The sentences of an answer, in the language and the time zone of its request. They are made once, because an encoder
-/// first needs their length.
+/// The sentences of an answer, in the language and the time zone of its request. They are made once, because the
+/// encoder of lines needs their length before it writes.
 public struct AnswerTexts: Sendable {
     public let tier: Tier
     public let notice: String?
@@ -148,9 +149,10 @@ public struct AnswerTexts: Sendable {
 }
 
 extension Answer {
-    /// Hands the fields that apply to `writer`, in the order of `AnswerField`.
+    /// Gives `writer` the fields that apply to this answer, in the order of `AnswerField`.
     ///
-    /// It is inlinable, so that it is compiled for each writer: lines are written without a call for each field.
+    /// It is inlinable, because the writers are in other modules: each gets a compiled copy of its own, and lines are
+    /// written without a call for each field.
     @inlinable
     public func writeFields(_ texts: AnswerTexts, to writer: inout some AnswerFieldWriter) {
         let snapshot = snapshot

@@ -80,6 +80,14 @@ public final class Plan: Sendable {
         self.prominentPercent = prominentPercent
     }
 
+    /// How long an allowance lasts from the message on that opens it; nil for one that does not begin with a message.
+    public func seconds(of allowance: Allowance.Name) -> Int? {
+        switch allowance {
+        case .period: nil
+        case .window: window?.seconds
+        }
+    }
+
     public var isTrial: Bool {
         if case .trial = cycle { true } else { false }
     }

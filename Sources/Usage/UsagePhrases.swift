@@ -18,7 +18,7 @@ extension UsageSnapshot {
         if tier == .silent {
             return plan.isTrial ? trialPhrase(in: zone) : hasLifetimeLimit ? phrase(.lifetime) : nil
         }
-        let allowance = denialReason == nil ? allowances.tightest : allowances.period
+        let allowance = denialReason == nil ? allowances.fullest : allowances.period
         if tier == .blocked, allowance.name == .period, let sentence = blockedSentence {
             return naming(phrase(sentence, date: expiresAt, in: zone))
         }
@@ -191,7 +191,7 @@ extension Answer {
         guard case .blocked(let reason) = status else {
             return snapshot.isSilent(at: tier) ? nil : snapshot.banner(at: tier, in: zone)
         }
-        if let name = reason.exceeded { return snapshot.refusalPhrase(of: requested, name, in: zone) }
+        if let name = reason.exceededAllowance { return snapshot.refusalPhrase(of: requested, name, in: zone) }
         return snapshot.messagesPhrase(at: tier, in: zone)
     }
 

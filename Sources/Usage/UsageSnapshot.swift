@@ -231,8 +231,8 @@ extension UsageSnapshot {
     public var tier: Tier {
         guard denialReason == nil else { return .blocked }
         guard entitlement.hasOtherAllowances else { return Tier(used: used + held, limit: limit, plan: plan) }
-        let tightest = allowances.tightest
-        return Tier(used: tightest.taken, limit: tightest.limit, plan: plan)
+        let fullest = allowances.fullest
+        return Tier(used: fullest.taken, limit: fullest.limit, plan: plan)
     }
 
     public var display: Display { Display(tier: tier, plan: plan, limit: limit) }
@@ -269,8 +269,8 @@ extension UsageSnapshot {
     func refusal(_ refusing: Allowance.Name?) -> DenialReason? {
         if let accessDenialReason { return accessDenialReason }
         guard let refusing, plan.isEnforced, let allowance = allowances[refusing] else { return nil }
-        guard allowance.isUsedUp else { return refusing.exceeded }
-        return refusing == .period && plan.isTrial ? .trialLimitReached : refusing.usedUp
+        guard allowance.isUsedUp else { return refusing.exceededReason }
+        return refusing == .period && plan.isTrial ? .trialLimitReached : refusing.usedUpReason
     }
 
     /// Whether more is counted or held than the limit, which the plan does not enforce.

@@ -169,7 +169,7 @@ extension Answer {
         func text(_ instant: Instant?) -> String? { instant.map { "\($0.number)" } }
         let fields = [
             "tier": snapshot.tier.rawValue,
-            "fullest": "\(snapshot.allowances.tightest.name)",
+            "fullest": "\(snapshot.allowances.fullest.name)",
             "display": snapshot.display.rawValue,
             "reason": reason?.rawValue,
             "remaining": snapshot.remaining.map(String.init),

@@ -38,7 +38,7 @@ struct WindowTests {
     )
     func fuller(used: Int, window: Int, isWindow: Bool, tier: Tier) {
         let snapshot = snapshot(used: used, windowUsed: window)
-        #expect(snapshot.allowances.tightest.name == (isWindow ? .window : .period))
+        #expect(snapshot.allowances.fullest.name == (isWindow ? .window : .period))
         #expect(snapshot.tier == tier)
         if tier != .silent {
             let isAboutWindow = [.window, .blockedWindow].contains(snapshot.banner?.sentence)

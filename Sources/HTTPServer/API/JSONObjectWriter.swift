@@ -46,7 +46,7 @@ struct JSONObjectWriter {
 
     private mutating func putName(_ field: AnswerField) {
         // Without the space and the equals sign of lines.
-        putName(UnsafeBufferPointer(rebasing: field.token.utf8.dropFirst().dropLast()))
+        putName(UnsafeBufferPointer(rebasing: field.lineName.utf8.dropFirst().dropLast()))
     }
 
     private mutating func putEscaped(_ byte: UInt8) {

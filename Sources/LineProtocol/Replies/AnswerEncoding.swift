@@ -4,7 +4,7 @@ import Usage
 extension Answer {
     /// The most bytes of the fields without their texts: their names, and the values that are not texts.
     private static let fixedBytesMaximum = AnswerField.allCases.reduce(16) { bytes, field in
-        bytes + field.token.utf8CodeUnitCount + LineWriter.bytesMaximum(field.kind)
+        bytes + field.lineName.utf8CodeUnitCount + LineWriter.bytesMaximum(field.kind)
     }
 
     /// Writes the line. The fields have a fixed order, so that lines can be compared as text. A field that does not
@@ -43,7 +43,7 @@ extension LineWriter: AnswerFieldWriter {
     mutating func write(_ field: AnswerField, _ value: AnswerValue) {
         // A line has the field only if messages are held.
         if field == .held, case .number(0) = value { return }
-        putLiteral(field.token)
+        putLiteral(field.lineName)
         switch value {
         case .user(let user): put(user)
         case .name(let name): putName(name)
