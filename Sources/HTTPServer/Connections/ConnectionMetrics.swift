@@ -39,20 +39,6 @@ final class ConnectionMetrics: Sendable {
     func count(_ reason: RejectionReason) {
         state.withLock { $0.rejections[reason, default: 0] += 1 }
     }
-
-    func write(to encoder: inout PrometheusEncoder) {
-        let snapshot = snapshot
-        encoder.write(
-            .httpConnections,
-            [
-                (["waiting"], .init(snapshot.idle)), (["busy"], .init(snapshot.busy)),
-            ]
-        )
-        encoder.write(
-            .httpRejections,
-            RejectionReason.allCases.map { ([$0.rawValue], .init(snapshot.rejections[$0] ?? 0)) }
-        )
-    }
 }
 
 /// Decides when the rejections since the last log line are logged: one second after the first, so that a burst is one

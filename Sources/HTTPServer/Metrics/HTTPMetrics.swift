@@ -34,13 +34,7 @@ final class HTTPMetrics: Sendable {
         }
     }
 
-    func write(to encoder: inout PrometheusEncoder) {
-        let snapshot = state.withLock { $0 }
-        let requests = snapshot.requests.sorted { $0.key < $1.key }
-        encoder.write(.httpRequests, requests.map { ([$0.key.route, $0.key.method, $0.key.status], .init($0.value)) })
-        let durations = snapshot.durations.sorted { $0.key < $1.key }
-        encoder.write(.httpDuration, .microseconds, durations.map { ([$0.key], $0.value.counts) })
-    }
+    var snapshot: Snapshot { state.withLock { $0 } }
 }
 
 /// Counts each request with its status. The outermost middleware, so that it sees the responses of all others.

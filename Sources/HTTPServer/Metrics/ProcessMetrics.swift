@@ -46,14 +46,4 @@ struct ProcessMetrics {
     private static func read(_ path: String) -> String? {
         try? String(contentsOfFile: path, encoding: .utf8)
     }
-
-    func write(to encoder: inout PrometheusEncoder) {
-        encoder.write(.cpuSeconds, .init(microseconds: cpuMicroseconds))
-        encoder.write(.residentMemory, .init(residentBytes))
-        encoder.write(.virtualMemory, .init(virtualBytes))
-        encoder.write(.openDescriptors, .init(openDescriptors))
-        if let descriptorsMaximum { encoder.write(.descriptorsMaximum, .init(descriptorsMaximum)) }
-        encoder.write(.threads, .init(threads))
-        encoder.write(.startTime, .init(startedAtSeconds))
-    }
 }

@@ -7,20 +7,15 @@ import Testing
 
 @Suite("The Prometheus encoder")
 struct PrometheusEncoderTests {
-    private let plain = Metric("headroom_things", .gauge, [], "Things\\that \"are\".\nReally.")
-    private let labelled = Metric("headroom_things_total", .counter, ["kind", "name"], "Things.")
-    private let times = Metric("headroom_time_seconds", .histogram, ["kind"], "Times.")
+    private let plain = Metric("headroom_things", .gauge, "Things\\that \"are\".\nReally.") { _ in nil }
+    private let labelled = Metric("headroom_things_total", .counter, ["kind", "name"], "Things.") { _ in [] }
+    private let times = Metric("headroom_time_seconds", .histogram, ["kind"], "Times.") { _ in [] }
 
     @Test("a family has its help, type and samples, escaped")
     func families() {
         var encoder = PrometheusEncoder()
-        encoder.write(plain, 3)
-        encoder.write(
-            labelled,
-            [(["a", "b\\\"\n"], 1), (["", "é{},"], 18_446_744_073_709_551_615 as UInt64)].map {
-                ($0.0, PrometheusEncoder.Value($0.1))
-            }
-        )
+        encoder.write(plain, [([], 3)])
+        encoder.write(labelled, [(["a", "b\\\"\n"], 1), (["", "é{},"], UInt64.max)])
         #expect(
             encoder.text == """
                 # HELP headroom_things Things\\\\that "are".\\nReally.
@@ -39,7 +34,7 @@ struct PrometheusEncoderTests {
     func empty() {
         var encoder = PrometheusEncoder()
         encoder.write(labelled, [])
-        encoder.write(times, .microseconds, [])
+        encoder.write(times, [])
         #expect(encoder.text.isEmpty)
     }
 
@@ -51,7 +46,7 @@ struct PrometheusEncoderTests {
         ]
         for (microseconds, seconds) in expected {
             var encoder = PrometheusEncoder()
-            encoder.write(plain, .init(microseconds: microseconds))
+            encoder.write(plain, [([], Seconds(microseconds: microseconds))])
             #expect(encoder.text.hasSuffix("headroom_things \(seconds)\n"))
         }
     }
@@ -68,7 +63,7 @@ struct PrometheusEncoderTests {
         }
         for value in values { histogram.record(value) }
         var encoder = PrometheusEncoder()
-        encoder.write(times, .microseconds, [(["x"], histogram.counts)])
+        encoder.write(times, [(["x"], Histogram(.microseconds, histogram.counts))])
         var bounds: [String: Int] = [:]
         for line in encoder.text.split(separator: "\n") {
             guard let match = line.firstMatch(of: /_bucket\{kind="x",le="([^"]+)"\} (\d+)$/) else { continue }
