@@ -5,92 +5,140 @@ import Usage
 
 /// The lines of `INFO`.
 package struct ServerInfo: Sendable {
-    package let version: String
-    private let startedAt = NIODeadline.now()
-    private let engine: BatchingEngine
-    private let monitor: DatabaseMonitor
-    private let serverWatch: ServerWatch
-    private let access: AccessControl
-    private let connectionCounter: ConnectionCounter
-    private let metrics: ServiceMetrics
-    private let tls: TLSContexts?
+    private let service: ServiceDependencies
 
-    init(
-        version: String,
-        engine: BatchingEngine,
-        monitor: DatabaseMonitor,
-        serverWatch: ServerWatch,
-        access: AccessControl,
-        connectionCounter: ConnectionCounter,
-        metrics: ServiceMetrics,
-        tls: TLSContexts?
-    ) {
-        self.version = version
-        self.engine = engine
-        self.monitor = monitor
-        self.serverWatch = serverWatch
-        self.access = access
-        self.connectionCounter = connectionCounter
-        self.metrics = metrics
-        self.tls = tls
+    init(_ service: ServiceDependencies) {
+        self.service = service
     }
 
-    /// Names of the lines, for the documentation. `verb_…` and `errors_…` stand for one line for each verb and code
-    /// that has occurred, `token_…` for one for each token name with open connections, `node_…` for one for
-    /// each server of a distributed database.
-    static let names =
-        serviceNames + transportNames + databaseNames + trafficNames
-        + LoopMetrics.Status.allCases.map(answersName) + ["answers_shadow"]
-        + Tier.allCases.map(tierName) + ["errors", "verb_…", "errors_…"] + accessNames + ["token_…"]
-        + nodeNames + ["node_…"]
+    package var version: String { HeadroomVersion.current }
 
-    private static let serviceNames = [
-        "version", "uptime_s", "connections", "connections_total", "connections_refused", "database", "lanes",
-        "lanes_connected", "queue_depth", "batches", "requests", "reconnects",
-    ]
-    private static let transportNames = ["tls", "tls_handshakes_failed"]
-    private static let databaseNames = [
-        "database_version", "schema_version", "primary", "timeline", "superseded_primaries", "replication",
-        "replication_lag_s", "durability",
-    ]
-    private static let trafficNames = ["answers_per_second", "latency_p50_us", "latency_p99_us"]
-
-    private static let accessNames = [
-        "authentication", "authenticated", "authentication_failures", "tokens_age_s", "tokens_refused",
-    ]
     /// Token names that are listed, in alphabetical order: the answer must be bounded.
     package static let tokenNamesMaximum = 64
 
-    /// Of a distributed database.
-    private static let nodeNames = ["nodes", "buckets"]
+    /// The sources of all lines, read once for each answer.
+    private struct Snapshot {
+        let service: ServiceDependencies
+        let now: NIODeadline
+        let engine: BatchingEngine.Snapshot
+        let connections: ConnectionCounter.Snapshot
+        let database: DatabaseMonitor.Status
+        let traffic: ServiceMetrics.Snapshot
 
-    private static func answersName(_ status: LoopMetrics.Status) -> String { "answers_\(status)" }
-    private static func tierName(_ tier: Tier) -> String { "tier_\(tier.rawValue)" }
+        init(_ service: ServiceDependencies) {
+            self.service = service
+            now = .now()
+            engine = service.engine.snapshot
+            connections = service.connectionCounter.snapshot
+            database = service.monitor.status
+            traffic = service.metrics.snapshot(at: now)
+        }
+
+        /// Ten times the answers per second of the last seconds.
+        var tenthsPerSecond: Int64 {
+            // The window begins with a whole second, or with the start of the service.
+            let window = min(
+                Int64(now.uptimeNanoseconds % 1_000_000_000) + Int64(LatencyRecorder.windowSeconds) * 1_000_000_000,
+                max(1, (now - service.startedAt).nanoseconds)
+            )
+            return Int64((Double(traffic.recentLatencies.reduce(0, &+)) * 1e10 / Double(window)).rounded())
+        }
+    }
+
+    /// A line, or with a name such as `verb_…` a line for each name that begins so. Lines without a value are left out.
+    private struct Line: Sendable {
+        typealias NamedValue = (name: String, value: (any CustomStringConvertible)?)
+
+        let name: String
+        let values: @Sendable (Snapshot) -> [NamedValue]
+
+        init(_ name: String, value: @escaping @Sendable (Snapshot) -> (any CustomStringConvertible)?) {
+            self.name = name
+            values = { [(name, value($0))] }
+        }
+
+        init(each prefix: String, values: @escaping @Sendable (Snapshot) -> [NamedValue]) {
+            name = prefix + "…"
+            self.values = { values($0).map { (prefix + $0.name, $0.value) } }
+        }
+    }
+
+    private static let all = serviceLines + databaseLines + trafficLines + accessLines
+
+    /// Names of the lines, for the documentation.
+    static let names = all.map(\.name)
 
     package func lines() -> [String] {
-        let now = NIODeadline.now()
-        let snapshot = metrics.snapshot(at: now)
-        let groups = [
-            zip(ServerInfo.serviceNames, serviceValues(now)).map { ($0, $1) },
-            zip(ServerInfo.transportNames, [tls == nil ? "off" : "on", tls.map { "\($0.handshakesFailed)" }])
-                .map { ($0, $1) },
-            zip(ServerInfo.databaseNames, databaseValues).map { ($0, $1) },
-            zip(ServerInfo.trafficNames, trafficValues(snapshot, now)).map { ($0, $1) },
-            LoopMetrics.Status.allCases.map { (ServerInfo.answersName($0), "\(snapshot.answers($0))") },
-            [("answers_shadow", ServerInfo.unlessNone(snapshot.shadows))],
-            Tier.allCases.map { (ServerInfo.tierName($0), "\(snapshot.answers($0))") },
-            [("errors", "\(snapshot.errorsTotal)")],
-            Verb.allCases.map { ("verb_\($0.rawValue.lowercased())", ServerInfo.unlessNone(snapshot.requests($0))) },
-            ReplyError.Code.allCases.map {
-                ("errors_\($0.rawValue.lowercased())", ServerInfo.unlessNone(snapshot.errors($0)))
-            },
-            zip(ServerInfo.accessNames, accessValues).map { ($0, $1) },
-            access.connectionCounter.connectionsByName.sorted { $0.key < $1.key }.prefix(ServerInfo.tokenNamesMaximum)
-                .map { ("token_\($0.key)", "\($0.value)") },
-            nodes,
-        ]
-        return groups.joined().compactMap { name, value in value.map { "\(name)=\($0)" } }
+        let snapshot = Snapshot(service)
+        return ServerInfo.all.flatMap { $0.values(snapshot) }
+            .compactMap { name, value in value.map { "\(name)=\($0)" } }
     }
+
+    private static let serviceLines: [Line] = [
+        Line("version") { _ in HeadroomVersion.current },
+        Line("uptime_s") { ($0.now - $0.service.startedAt).nanoseconds / 1_000_000_000 },
+        Line("connections") { $0.connections.current },
+        Line("connections_total") { $0.connections.total },
+        Line("connections_refused") { $0.connections.refused },
+        Line("database") {
+            $0.engine.lanesConnected == $0.engine.lanes ? "up" : $0.engine.lanesConnected == 0 ? "down" : "degraded"
+        },
+        Line("lanes") { $0.engine.lanes },
+        Line("lanes_connected") { $0.engine.lanesConnected },
+        Line("queue_depth") { $0.engine.queueDepth },
+        Line("batches") { $0.engine.batches },
+        Line("requests") { $0.engine.requests },
+        Line("reconnects") { $0.engine.reconnects },
+        Line("tls") { $0.service.tls == nil ? "off" : "on" },
+        Line("tls_handshakes_failed") { $0.service.tls?.handshakesFailed },
+    ]
+
+    private static let databaseLines: [Line] = [
+        Line("database_version") { $0.database.serverVersion },
+        Line("schema_version") { $0.database.schemaVersion },
+        Line("primary") { $0.database.primary },
+        Line("timeline") { $0.database.timeline },
+        Line("superseded_primaries") { unlessNone(UInt64($0.service.serverWatch.supersededPrimaries)) },
+        Line("replication") { $0.database.replication?.rawValue },
+        Line("replication_lag_s") { $0.database.replicationLagMilliseconds.map { decimal($0, places: 3) } },
+        Line("durability") { $0.database.durabilityRisks.map { $0.isEmpty ? "full" : $0.joined(separator: ",") } },
+    ]
+
+    private static let trafficLines: [Line] =
+        [
+            Line("answers_per_second") { decimal($0.tenthsPerSecond, places: 1) },
+            Line("latency_p50_us") { LatencyBuckets.percentile(50, of: $0.traffic.recentLatencies) },
+            Line("latency_p99_us") { LatencyBuckets.percentile(99, of: $0.traffic.recentLatencies) },
+        ]
+        + LoopMetrics.Status.allCases.map { status in Line("answers_\(status)") { $0.traffic.answers(status) } }
+        + [Line("answers_shadow") { unlessNone($0.traffic.shadows) }]
+        + Tier.allCases.map { tier in Line("tier_\(tier.rawValue)") { $0.traffic.answers(tier) } }
+        + [
+            Line("errors") { $0.traffic.errorsTotal },
+            Line(each: "verb_") { snapshot in
+                Verb.allCases.map { ($0.rawValue.lowercased(), unlessNone(snapshot.traffic.requests($0))) }
+            },
+            Line(each: "errors_") { snapshot in
+                ReplyError.Code.allCases.map { ($0.rawValue.lowercased(), unlessNone(snapshot.traffic.errors($0))) }
+            },
+        ]
+
+    private static let accessLines: [Line] = [
+        Line("authentication") { $0.service.access.isRequired ? "required" : "off" },
+        Line("authenticated") { $0.service.access.authenticated },
+        Line("authentication_failures") { $0.service.access.authenticationFailures },
+        Line("tokens_age_s") { $0.service.access.tokensAge.components.seconds },
+        Line("tokens_refused") { $0.service.access.tokensRefused },
+        Line(each: "token_") {
+            $0.service.access.connectionsByName.sorted { $0.key < $1.key }.prefix(tokenNamesMaximum)
+                .map { ($0.key, $0.value) }
+        },
+        Line("nodes") { unlessNone(UInt64($0.engine.nodes.count)) },
+        Line("buckets") { $0.engine.nodes.isEmpty ? nil : $0.engine.nodes.reduce(0) { $0 + $1.buckets } },
+        Line(each: "node_") {
+            $0.engine.nodes.map { ($0.address, "buckets:\($0.buckets),lanes_connected:\($0.lanesConnected)") }
+        },
+    ]
 
     /// The lines as clients of Redis parse them, with those that some look for when they connect. HELLO has the same
     /// values.
@@ -102,58 +150,7 @@ package struct ServerInfo: Sendable {
         return (["# Server", "redis_mode:standalone", "role:master"] + own).map { $0 + "\r\n" }.joined()
     }
 
-    private static func unlessNone(_ count: UInt64) -> String? { count == 0 ? nil : "\(count)" }
-
-    private func serviceValues(_ now: NIODeadline) -> [String?] {
-        let engine = engine.snapshot
-        let connections = connectionCounter.snapshot
-        let database = engine.lanesConnected == engine.lanes ? "up" : engine.lanesConnected == 0 ? "down" : "degraded"
-        return [
-            version, "\((now - startedAt).nanoseconds / 1_000_000_000)", "\(connections.current)",
-            "\(connections.total)", "\(connections.refused)", database, "\(engine.lanes)",
-            "\(engine.lanesConnected)", "\(engine.queueDepth)", "\(engine.batches)", "\(engine.requests)",
-            "\(engine.reconnects)",
-        ]
-    }
-
-    private var nodes: [(String, String?)] {
-        let nodes = engine.snapshot.nodes
-        guard !nodes.isEmpty else { return [] }
-        return zip(ServerInfo.nodeNames, [nodes.count, nodes.reduce(0) { $0 + $1.buckets }]).map { ($0, "\($1)") }
-            + nodes.map { ("node_\($0.address)", "buckets:\($0.buckets),lanes_connected:\($0.lanesConnected)") }
-    }
-
-    private var accessValues: [String?] {
-        [
-            access.isRequired ? "required" : "off", "\(access.authenticated)", "\(access.authenticationFailures)",
-            "\(access.tokensAge.components.seconds)", "\(access.tokensRefused)",
-        ]
-    }
-
-    private var databaseValues: [String?] {
-        let status = monitor.status
-        return [
-            status.serverVersion, status.schemaVersion.map { "\($0)" }, status.primary,
-            status.timeline.map { "\($0)" }, ServerInfo.unlessNone(UInt64(serverWatch.supersededPrimaries)),
-            status.replication?.rawValue,
-            status.replicationLagMilliseconds.map { ServerInfo.decimal($0, places: 3) },
-            status.durabilityRisks.map { $0.isEmpty ? "full" : $0.joined(separator: ",") },
-        ]
-    }
-
-    private func trafficValues(_ snapshot: ServiceMetrics.Snapshot, _ now: NIODeadline) -> [String?] {
-        let recent = snapshot.recentLatencies
-        func percentile(_ percent: Double) -> String? {
-            LatencyBuckets.percentile(percent, of: recent).map { "\($0)" }
-        }
-        // The window begins with a whole second, or with the start of the service.
-        let window = min(
-            Int64(now.uptimeNanoseconds % 1_000_000_000) + Int64(LatencyRecorder.windowSeconds) * 1_000_000_000,
-            max(1, (now - startedAt).nanoseconds)
-        )
-        let tenths = Double(recent.reduce(0, &+)) * 1e10 / Double(window)
-        return [ServerInfo.decimal(Int64(tenths.rounded()), places: 1), percentile(50), percentile(99)]
-    }
+    private static func unlessNone(_ count: UInt64) -> UInt64? { count == 0 ? nil : count }
 
     /// A number of tenths or thousandths, without Foundation's locale.
     private static func decimal(_ number: Int64, places: Int) -> String {

@@ -1,11 +1,13 @@
 import Engine
 import LineProtocol
 import Logging
+import NIOCore
 import Postgres
 import Synchronization
 
 /// What the parts of the service share: the engine, access control, counters.
 package struct ServiceDependencies: Sendable {
+    let startedAt = NIODeadline.now()
     package let configuration: ServerConfiguration
     package let database: DatabaseTopology
     package let engine: BatchingEngine
@@ -16,7 +18,6 @@ package struct ServiceDependencies: Sendable {
     package let metrics: ServiceMetrics
     /// nil: no notifications are sent.
     package let notificationMetrics: NotificationMetrics?
-    package let info: ServerInfo
     /// nil: in plain text.
     package let tls: TLSContexts?
     /// nil: nothing is traced.
@@ -62,17 +63,9 @@ package struct ServiceDependencies: Sendable {
         connectionCounter = ConnectionCounter()
         metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
         notificationMetrics = configuration.notifications.map { _ in NotificationMetrics() }
-        info = ServerInfo(
-            version: HeadroomVersion.current,
-            engine: engine,
-            monitor: monitor,
-            serverWatch: serverWatch,
-            access: access,
-            connectionCounter: connectionCounter,
-            metrics: metrics,
-            tls: tls
-        )
     }
+
+    package var info: ServerInfo { ServerInfo(self) }
 }
 
 /// Set when shutdown begins, before any request is refused: load balancers see it at `/readyz` and stop sending.
