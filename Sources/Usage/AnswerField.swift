@@ -89,34 +89,70 @@ extension Allowance.Name {
     }
 }
 
-/// The value of a field of an answer.
-public enum AnswerValue {
-    case user(UserID)
-    /// The raw value of an enumeration.
-    case name(String)
-    case number(Int)
-    /// Nil is unlimited.
-    case limit(Int?)
-    case instant(Instant)
-    case writtenInstant(WrittenInstant)
-    case flag
-    case text(String)
-}
-
-/// Writes the fields of an answer in some form: as a line, or as a JSON object.
+/// Writes the fields of an answer in some form, as a line or as a JSON object: for each one its name, then its value.
+///
+/// The requirements are small, and know no field: the compiler then inlines them into `Answer.writeFields`, where the
+/// names are constants. A requirement with the field as its parameter costs twice as many instructions.
 public protocol AnswerFieldWriter {
-    mutating func write(_ field: AnswerField, _ value: AnswerValue)
+    /// Whether `held` is also written if it is 0.
+    static var writesHeldOfZero: Bool { get }
+
+    /// - Parameter lineName: `AnswerField.lineName`.
+    mutating func putName(_ lineName: StaticString)
+    mutating func put(_ user: UserID)
+    /// - Parameter name: the raw value of an enumeration.
+    mutating func putName(_ name: String)
+    mutating func put(_ number: Int)
+    mutating func putUnlimited()
+    mutating func put(_ instant: Instant)
+    mutating func put(_ instant: WrittenInstant)
+    mutating func putFlag()
+    mutating func putText(_ text: String)
 }
 
 extension AnswerFieldWriter {
     @inlinable @inline(__always)
-    mutating func write(_ field: AnswerField, ifAny text: String?) {
-        if let text { write(field, .text(text)) }
+    mutating func write(_ field: AnswerField, user: UserID) {
+        putName(field.lineName)
+        put(user)
+    }
+
+    @inlinable @inline(__always)
+    mutating func write(_ field: AnswerField, name: String) {
+        putName(field.lineName)
+        putName(name)
+    }
+
+    @inlinable @inline(__always)
+    mutating func write(_ field: AnswerField, number: Int) {
+        putName(field.lineName)
+        put(number)
+    }
+
+    @inlinable @inline(__always)
+    mutating func write(_ field: AnswerField, limit: Int?) {
+        putName(field.lineName)
+        if let limit { put(limit) } else { putUnlimited() }
     }
 
     @inlinable @inline(__always)
     mutating func write(_ field: AnswerField, ifAny instant: Instant?) {
-        if let instant { write(field, .instant(instant)) }
+        guard let instant else { return }
+        putName(field.lineName)
+        put(instant)
+    }
+
+    @inlinable @inline(__always)
+    mutating func write(_ field: AnswerField, ifAny text: String?) {
+        guard let text else { return }
+        putName(field.lineName)
+        putText(text)
+    }
+
+    @inlinable @inline(__always)
+    mutating func write(flag field: AnswerField) {
+        putName(field.lineName)
+        putFlag()
     }
 }
 
@@ -132,64 +168,65 @@ public struct AnswerTexts: Sendable {
     public let accessible: String?
     public let steps: String?
 
-    public init(_ answer: Answer, in vocabulary: Vocabulary) {
-        let snapshot = answer.snapshot
-        tier = snapshot.tier
-        notice = snapshot.notice(in: vocabulary)
-        banner = answer.banner(at: tier, in: vocabulary)
-        guard answer.isDetailed else {
-            (label, stateLabel, accessible, steps) = (nil, nil, nil, nil)
-            return
-        }
-        label = snapshot.label(in: vocabulary)
-        stateLabel = snapshot.stateLabel.text(in: vocabulary)
-        accessible = snapshot.accessible(in: vocabulary)
-        steps = snapshot.steps?.text(in: vocabulary)
-    }
 }
 
 extension Answer {
+    /// The texts in the language and the time zone of a request.
+    public func texts(in vocabulary: Vocabulary) -> AnswerTexts {
+        let tier = snapshot.tier
+        return AnswerTexts(
+            tier: tier,
+            notice: snapshot.notice(in: vocabulary),
+            banner: banner(at: tier, in: vocabulary),
+            label: isDetailed ? snapshot.label(in: vocabulary) : nil,
+            stateLabel: isDetailed ? snapshot.stateLabel.text(in: vocabulary) : nil,
+            accessible: isDetailed ? snapshot.accessible(in: vocabulary) : nil,
+            steps: isDetailed ? snapshot.steps?.text(in: vocabulary) : nil
+        )
+    }
+
     /// Gives `writer` the fields that apply to this answer, in the order of `AnswerField`.
     ///
     /// It is inlinable, because the writers are in other modules: each gets a compiled copy of its own, and lines are
     /// written without a call for each field.
     @inlinable
-    public func writeFields(_ texts: AnswerTexts, to writer: inout some AnswerFieldWriter) {
+    public func writeFields<Writer: AnswerFieldWriter>(_ texts: AnswerTexts, to writer: inout Writer) {
         let snapshot = snapshot
         let plan = snapshot.plan
-        writer.write(.user, .user(user))
-        writer.write(.plan, .text(plan.name))
-        writer.write(.state, .name(snapshot.state.rawValue))
-        writer.write(.tier, .name(texts.tier.rawValue))
-        writer.write(.display, .name(Display(tier: texts.tier, plan: plan, limit: snapshot.limit).rawValue))
-        writer.write(.used, .number(snapshot.used))
-        writer.write(.held, .number(snapshot.held))
-        writer.write(.limit, .limit(snapshot.limit))
-        writer.write(.remaining, .limit(snapshot.remaining))
+        writer.write(.user, user: user)
+        writer.write(.plan, ifAny: plan.name)
+        writer.write(.state, name: snapshot.state.rawValue)
+        writer.write(.tier, name: texts.tier.rawValue)
+        writer.write(.display, name: Display(tier: texts.tier, plan: plan, limit: snapshot.limit).rawValue)
+        writer.write(.used, number: snapshot.used)
+        if snapshot.held > 0 || Writer.writesHeldOfZero { writer.write(.held, number: snapshot.held) }
+        writer.write(.limit, limit: snapshot.limit)
+        writer.write(.remaining, limit: snapshot.remaining)
         for allowance in snapshot.otherAllowancesShown {
             let fields = allowance.name.fields
-            writer.write(fields.limit, .number(allowance.limit))
-            writer.write(fields.used, .number(allowance.used))
-            writer.write(fields.remaining, .number(allowance.remaining))
+            writer.write(fields.limit, number: allowance.limit)
+            writer.write(fields.used, number: allowance.used)
+            writer.write(fields.remaining, number: allowance.remaining)
             writer.write(fields.resets, ifAny: allowance.resetsAt)
         }
-        writer.write(.period, .text(snapshot.period.label))
+        writer.write(.period, ifAny: snapshot.period.label)
         if snapshot.resetsShown != nil, let resetsAt = snapshot.entitlement.writtenResetsAt {
-            writer.write(.resets, .writtenInstant(resetsAt))
+            writer.putName(AnswerField.resets.lineName)
+            writer.put(resetsAt)
         }
         writer.write(.expires, ifAny: snapshot.expiresShown)
         writer.write(.renews, ifAny: renews)
         writer.write(.graceUntil, ifAny: graceUntil)
         if let (day, days) = snapshot.trialDay {
-            writer.write(.day, .number(day))
-            writer.write(.days, .number(days))
+            writer.write(.day, number: day)
+            writer.write(.days, number: days)
         }
-        if let crossed { writer.write(.crossed, .name(crossed.rawValue)) }
-        if let reason { writer.write(.reason, .name(reason.rawValue)) }
-        if let retryAfterSeconds { writer.write(.retryAfter, .number(Int(clamping: retryAfterSeconds))) }
-        if isShadow { writer.write(.shadow, .flag) }
-        if let released { writer.write(.released, .number(released)) }
-        if isRepeated { writer.write(.replayed, .flag) }
+        if let crossed { writer.write(.crossed, name: crossed.rawValue) }
+        if let reason { writer.write(.reason, name: reason.rawValue) }
+        if let retryAfterSeconds { writer.write(.retryAfter, number: Int(clamping: retryAfterSeconds)) }
+        if isShadow { writer.write(flag: .shadow) }
+        if let released { writer.write(.released, number: released) }
+        if isRepeated { writer.write(flag: .replayed) }
         writer.write(.previousPlan, ifAny: snapshot.previousPlan)
         if isDetailed {
             writer.write(.nextPlan, ifAny: nextPlan)

@@ -209,28 +209,39 @@ extension UsageSnapshot {
     }
 
     /// The allowances beside the period's, as answers show them.
-    @inlinable public var otherAllowancesShown: [ShownAllowance] {
-        entitlement.hasOtherAllowances ? allowances.dropFirst().compactMap { shown($0) } : []
+    @inlinable @inline(__always)
+    public var otherAllowancesShown: [ShownAllowance] {
+        entitlement.hasOtherAllowances ? allOtherAllowancesShown : []
+    }
+
+    @usableFromInline var allOtherAllowancesShown: [ShownAllowance] {
+        allowances.dropFirst().compactMap { shown($0) }
     }
 
     /// An allowance as answers show it: nil without a limit, and after the period. Without access, nothing remains and
     /// nothing resets.
-    @usableFromInline
-    func shown(_ allowance: Allowance) -> ShownAllowance? {
-        guard let limit = allowance.limit, let remaining = allowance.remaining, !isPast else { return nil }
-        let hasAccess = denialReason == nil
+    private func shown(_ allowance: Allowance) -> ShownAllowance? {
+        guard let limit = allowance.limit, !isPast else { return nil }
+        guard denialReason == nil else {
+            return ShownAllowance(name: allowance.name, limit: limit, used: allowance.used, remaining: 0)
+        }
         return ShownAllowance(
             name: allowance.name,
             limit: limit,
             used: allowance.used,
-            remaining: hasAccess ? remaining : 0,
-            resetsAt: hasAccess ? allowance.resetsAt : nil
+            remaining: max(0, limit - allowance.taken),
+            resetsAt: allowance.resetsAt
         )
     }
 
     public var tier: Tier {
         guard denialReason == nil else { return .blocked }
         guard entitlement.hasOtherAllowances else { return Tier(used: used + held, limit: limit, plan: plan) }
+        return tierOfFullest
+    }
+
+    /// It is not inlined, because most users have one allowance, and the others would cost them.
+    @inline(never) private var tierOfFullest: Tier {
         let fullest = allowances.fullest
         return Tier(used: fullest.taken, limit: fullest.limit, plan: plan)
     }
@@ -243,7 +254,7 @@ extension UsageSnapshot {
     /// Messages that may still be sent in this period; nil is unlimited. 0 without access, or if more than the limit is
     /// taken.
     public var remaining: Int? {
-        denialReason == nil ? allowances.period.remaining : 0
+        denialReason == nil ? limit.map { max(0, $0 - used - held) } : 0
     }
 
     /// Why the user has no access. It is nil with access, even if the allowance is used up, and for a past period.
@@ -260,23 +271,25 @@ extension UsageSnapshot {
 
     /// The allowance because of which `messages` are refused; nil if they fit into each.
     @inline(__always)
-    func refusing(_ messages: Int) -> Allowance.Name? {
-        guard !entitlement.hasOtherAllowances else { return allowances.refusing(messages)?.name }
-        return Allowance(used: used, held: held, limit: limit).fits(messages) ? nil : .period
+    func refusing(_ messages: Int) -> Allowance? {
+        guard !entitlement.hasOtherAllowances else { return allowances.refusing(messages) }
+        let period = Allowance(used: used, held: held, limit: limit)
+        return period.fits(messages) ? nil : period
     }
 
     /// - Parameter refusing: the allowance into which the messages do not fit, or nil.
-    func refusal(_ refusing: Allowance.Name?) -> DenialReason? {
+    func refusal(_ refusing: Allowance?) -> DenialReason? {
         if let accessDenialReason { return accessDenialReason }
-        guard let refusing, plan.isEnforced, let allowance = allowances[refusing] else { return nil }
-        guard allowance.isUsedUp else { return refusing.exceededReason }
-        return refusing == .period && plan.isTrial ? .trialLimitReached : refusing.usedUpReason
+        guard let refusing, plan.isEnforced else { return nil }
+        guard refusing.isUsedUp else { return refusing.name.exceededReason }
+        return refusing.name == .period && plan.isTrial ? .trialLimitReached : refusing.name.usedUpReason
     }
 
     /// Whether more is counted or held than the limit, which the plan does not enforce.
     public var isBeyondUnenforcedLimit: Bool { !plan.isEnforced && refusing(0) != nil }
 
     /// Adds to the counts of every allowance.
+    @inline(__always)
     mutating func add(used messages: Int = 0, held heldMessages: Int = 0) {
         used += messages
         held += heldMessages
@@ -286,8 +299,15 @@ extension UsageSnapshot {
     }
 
     /// Opens the allowances that begin with a message. It is called before a message is counted or held.
+    @inline(__always)
     mutating func open() {
-        guard entitlement.hasOtherAllowances, let window = entitlement.window, window.openedAt == nil,
+        guard entitlement.hasOtherAllowances else { return }
+        openWindow()
+    }
+
+    @inline(never)
+    private mutating func openWindow() {
+        guard let window = entitlement.window, window.openedAt == nil,
             let seconds = plan.window?.seconds
         else { return }
         let endsAt = observedAt.advanced(bySeconds: Int64(seconds))

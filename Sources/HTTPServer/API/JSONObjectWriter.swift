@@ -26,29 +26,6 @@ struct JSONObjectWriter {
         return buffer
     }
 
-    private mutating func putText(_ text: String) {
-        buffer.writeStaticString("\"")
-        if text.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
-            buffer.writeString(text)
-        } else {
-            for byte in text.utf8 { putEscaped(byte) }
-        }
-        buffer.writeStaticString("\"")
-    }
-
-    private mutating func putName(_ name: UnsafeBufferPointer<UInt8>) {
-        if !isEmpty { buffer.writeStaticString(",") }
-        isEmpty = false
-        buffer.writeStaticString("\"")
-        buffer.writeBytes(name)
-        buffer.writeStaticString("\":")
-    }
-
-    private mutating func putName(_ field: AnswerField) {
-        // Without the space and the equals sign of lines.
-        putName(UnsafeBufferPointer(rebasing: field.lineName.utf8.dropFirst().dropLast()))
-    }
-
     private mutating func putEscaped(_ byte: UInt8) {
         switch byte {
         case UInt8(ascii: "\""): buffer.writeStaticString("\\\"")
@@ -65,17 +42,37 @@ struct JSONObjectWriter {
 }
 
 extension JSONObjectWriter: AnswerFieldWriter {
-    mutating func write(_ field: AnswerField, _ value: AnswerValue) {
-        putName(field)
-        switch value {
-        case .user(let user): putText(user.description)
-        case .name(let text), .text(let text): putText(text)
-        case .number(let number), .limit(let number?): buffer.writeString("\(number)")
-        case .limit(nil): buffer.writeStaticString("null")
-        case .instant(let instant): putText(instant.text)
-        case .writtenInstant(let instant): putText(instant.text)
-        case .flag: buffer.writeStaticString("true")
+    static var writesHeldOfZero: Bool { true }
+
+    mutating func putName(_ lineName: StaticString) {
+        // JSON has neither the space before the name nor the equals sign behind it.
+        putName(UnsafeBufferPointer(rebasing: lineName.utf8.dropFirst().dropLast()))
+    }
+
+    mutating func put(_ user: UserID) { putText(user.description) }
+    mutating func putName(_ name: String) { putText(name) }
+    mutating func put(_ number: Int) { buffer.writeString("\(number)") }
+    mutating func putUnlimited() { buffer.writeStaticString("null") }
+    mutating func put(_ instant: Instant) { putText(instant.text) }
+    mutating func put(_ instant: WrittenInstant) { putText(instant.text) }
+    mutating func putFlag() { buffer.writeStaticString("true") }
+
+    mutating func putText(_ text: String) {
+        buffer.writeStaticString("\"")
+        if text.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+            buffer.writeString(text)
+        } else {
+            for byte in text.utf8 { putEscaped(byte) }
         }
+        buffer.writeStaticString("\"")
+    }
+
+    private mutating func putName(_ name: UnsafeBufferPointer<UInt8>) {
+        if !isEmpty { buffer.writeStaticString(",") }
+        isEmpty = false
+        buffer.writeStaticString("\"")
+        buffer.writeBytes(name)
+        buffer.writeStaticString("\":")
     }
 }
 

@@ -12,7 +12,7 @@ extension Answer {
         var object = JSONObjectWriter()
         object.put("allowed", isAllowed)
         object.put("unlimited", snapshot.limit == nil)
-        writeFields(AnswerTexts(self, in: vocabulary), to: &object)
+        writeFields(texts(in: vocabulary), to: &object)
         return object.finish()
     }
 

@@ -12,10 +12,8 @@ extension Answer {
     ///
     /// - Parameter vocabulary: the vocabulary of the request's language and time zone.
     public func encode(into buffer: inout ByteBuffer, in vocabulary: Vocabulary = Words.shipped.standard) {
-        let texts = AnswerTexts(self, in: vocabulary)
-        var capacity = TextCapacity()
-        writeFields(texts, to: &capacity)
-        buffer.writeLine(capacityBytes: Answer.fixedBytesMaximum + capacity.bytes) { line in
+        let texts = texts(in: vocabulary)
+        buffer.writeLine(capacityBytes: Answer.fixedBytesMaximum + bytesMaximum(texts)) { line in
             switch status {
             case .allowed: line.putLiteral("+ALLOWED")
             case .blocked: line.putLiteral("+BLOCKED")
@@ -25,36 +23,36 @@ extension Answer {
             writeFields(texts, to: &line)
         }
     }
-}
 
-/// Adds up how many bytes the texts of an answer may take.
-private struct TextCapacity: AnswerFieldWriter {
-    var bytes = 0
-
-    @inline(__always)
-    mutating func write(_ field: AnswerField, _ value: AnswerValue) {
-        if case .text(let text) = value { bytes += LineWriter.valueBytesMaximum(text) }
+    /// The most bytes that the texts of the line take. A test encodes the longest answer: a text that is missing here
+    /// ends the program.
+    private func bytesMaximum(_ texts: AnswerTexts) -> Int {
+        let bytes =
+            LineWriter.valueBytesMaximum(snapshot.plan.name) + LineWriter.valueBytesMaximum(snapshot.period.label)
+            + LineWriter.valueBytesMaximum(snapshot.previousPlan) + LineWriter.valueBytesMaximum(texts.notice)
+            + LineWriter.valueBytesMaximum(texts.banner)
+        guard isDetailed else { return bytes }
+        return [
+            nextPlan, texts.label, texts.stateLabel, texts.accessible, details?.price, details?.currency,
+            details?.manage, texts.steps,
+        ].reduce(bytes) { $0 + LineWriter.valueBytesMaximum($1) }
     }
 }
 
 extension LineWriter: AnswerFieldWriter {
-    /// It is inlined, so that nothing is left of the value's case, which each call has as a constant.
+    static var writesHeldOfZero: Bool { false }
+
     @inline(__always)
-    mutating func write(_ field: AnswerField, _ value: AnswerValue) {
-        // A line has the field only if messages are held.
-        if field == .held, case .number(0) = value { return }
-        putLiteral(field.lineName)
-        switch value {
-        case .user(let user): put(user)
-        case .name(let name): putName(name)
-        case .number(let number), .limit(let number?): put(number)
-        case .limit(nil): putLiteral("unlimited")
-        case .instant(let instant): put(instant)
-        case .writtenInstant(let instant): put(instant)
-        case .flag: putLiteral("1")
-        case .text(let text): putValue(text)
-        }
-    }
+    mutating func putName(_ lineName: StaticString) { putLiteral(lineName) }
+
+    @inline(__always)
+    mutating func putUnlimited() { putLiteral("unlimited") }
+
+    @inline(__always)
+    mutating func putFlag() { putLiteral("1") }
+
+    @inline(__always)
+    mutating func putText(_ text: String) { putValue(text) }
 
     /// The most bytes that a value of this kind takes; 0 for a text, whose length is not known.
     fileprivate static func bytesMaximum(_ kind: AnswerField.Kind) -> Int {
