@@ -153,6 +153,19 @@ extension UsageSnapshot {
     }
 }
 
+/// What a refusal needs of the allowance into which messages do not fit. It has two bytes, because it is made for each
+/// message.
+struct RefusingAllowance {
+    let name: Allowance.Name
+    let isUsedUp: Bool
+
+    @inline(__always)
+    init?(_ allowance: Allowance?) {
+        guard let allowance else { return nil }
+        (name, isUsedUp) = (allowance.name, allowance.isUsedUp)
+    }
+}
+
 extension UsageSnapshot {
     /// Whether the period is over.
     public var isPast: Bool {
@@ -271,14 +284,14 @@ extension UsageSnapshot {
 
     /// The allowance because of which `messages` are refused; nil if they fit into each.
     @inline(__always)
-    func refusing(_ messages: Int) -> Allowance? {
-        guard !entitlement.hasOtherAllowances else { return allowances.refusing(messages) }
+    func refusing(_ messages: Int) -> RefusingAllowance? {
+        guard !entitlement.hasOtherAllowances else { return RefusingAllowance(allowances.refusing(messages)) }
         let period = Allowance(used: used, held: held, limit: limit)
-        return period.fits(messages) ? nil : period
+        return period.fits(messages) ? nil : RefusingAllowance(period)
     }
 
     /// - Parameter refusing: the allowance into which the messages do not fit, or nil.
-    func refusal(_ refusing: Allowance?) -> DenialReason? {
+    func refusal(_ refusing: RefusingAllowance?) -> DenialReason? {
         if let accessDenialReason { return accessDenialReason }
         guard let refusing, plan.isEnforced else { return nil }
         guard refusing.isUsedUp else { return refusing.name.exceededReason }

@@ -100,7 +100,7 @@ struct DocumentationTests {
         let page = try page("docs/reference/fields.md")
         let table = page.prefix(upTo: try #require(page.range(of: "\n## ")).lowerBound)
         let named = table.split(separator: "\n").filter { $0.hasPrefix("| `") }.flatMap { row in
-            row.split(separator: "|")[1].matches(of: /`(\w+)`/).map { String($0.1) }
+            row.split(separator: "|")[0].matches(of: /`(\w+)`/).map { String($0.1) }
         }
         #expect(named == AnswerField.allCases.map(\.name))
         let sentence = try #require(page.firstMatch(of: /only `USAGE` has ([^.]+)\./)).1

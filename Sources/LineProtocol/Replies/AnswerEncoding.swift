@@ -2,8 +2,9 @@ import NIOCore
 import Usage
 
 extension Answer {
-    /// The most bytes of the fields without their texts: their names, and the values that are not texts.
-    private static let fixedBytesMaximum = AnswerField.allCases.reduce(16) { bytes, field in
+    /// The most bytes of the fields without their texts: their names, and the values that are not texts. The hundred
+    /// bytes more let a new buffer begin with 2,048 bytes, in which several answers fit.
+    private static let fixedBytesMaximum = AnswerField.allCases.reduce(128) { bytes, field in
         bytes + field.lineName.utf8CodeUnitCount + LineWriter.bytesMaximum(field.kind)
     }
 
@@ -31,10 +32,10 @@ extension Answer {
             LineWriter.valueBytesMaximum(snapshot.plan.name) + LineWriter.valueBytesMaximum(snapshot.period.label)
             + LineWriter.valueBytesMaximum(snapshot.previousPlan) + LineWriter.valueBytesMaximum(texts.notice)
             + LineWriter.valueBytesMaximum(texts.banner)
-        guard isDetailed else { return bytes }
+        guard let usage = texts.usage else { return bytes }
         return [
-            nextPlan, texts.label, texts.stateLabel, texts.accessible, details?.price, details?.currency,
-            details?.manage, texts.steps,
+            nextPlan, usage.label, usage.stateLabel, usage.accessible, details?.price, details?.currency,
+            details?.manage, usage.steps,
         ].reduce(bytes) { $0 + LineWriter.valueBytesMaximum($1) }
     }
 }
