@@ -11,10 +11,7 @@ extension Answer {
     /// Writes the line. The fields have a fixed order, so that lines can be compared as text. A field that does not
     /// apply is absent.
     ///
-    /// It is inlined into the encoding of a reply, which would copy the answer to call it.
-    ///
     /// - Parameter vocabulary: the vocabulary of the request's language and time zone.
-    @inline(__always)
     public func encode(into buffer: inout ByteBuffer, in vocabulary: Vocabulary = Words.shipped.standard) {
         let texts = texts(in: vocabulary)
         buffer.writeLine(capacityBytes: Answer.fixedBytesMaximum + bytesMaximum(texts)) { line in
@@ -30,20 +27,16 @@ extension Answer {
 
     /// The most bytes that the texts of the line take. A test encodes the longest answer: a text that is missing here
     /// ends the program.
-    @inline(__always)
     private func bytesMaximum(_ texts: AnswerTexts) -> Int {
         let bytes =
             LineWriter.valueBytesMaximum(snapshot.plan.name) + LineWriter.valueBytesMaximum(snapshot.period.label)
             + LineWriter.valueBytesMaximum(snapshot.previousPlan) + LineWriter.valueBytesMaximum(texts.notice)
             + LineWriter.valueBytesMaximum(texts.banner)
-        return texts.usage.map { bytes + bytesMaximum($0) } ?? bytes
-    }
-
-    private func bytesMaximum(_ usage: UsageTexts) -> Int {
-        [
+        guard let usage = texts.usage else { return bytes }
+        return [
             nextPlan, usage.label, usage.stateLabel, usage.accessible, details?.price, details?.currency,
             details?.manage, usage.steps,
-        ].reduce(0) { $0 + LineWriter.valueBytesMaximum($1) }
+        ].reduce(bytes) { $0 + LineWriter.valueBytesMaximum($1) }
     }
 }
 
