@@ -162,23 +162,11 @@ public struct AnswerTexts: Sendable {
     public let tier: Tier
     public let notice: String?
     public let banner: String?
-    /// Only `USAGE` answers with these. It is a reference, so that counted messages pay for one word.
-    public let usage: UsageTexts?
-}
-
-/// The texts that only `USAGE` answers with.
-public final class UsageTexts: Sendable {
-    public let label: String
-    public let stateLabel: String
-    public let accessible: String
+    // Only USAGE answers with the others. Counted messages must not pay for them.
+    public let label: String?
+    public let stateLabel: String?
+    public let accessible: String?
     public let steps: String?
-
-    init(_ snapshot: UsageSnapshot, in vocabulary: Vocabulary) {
-        label = snapshot.label(in: vocabulary)
-        stateLabel = snapshot.stateLabel.text(in: vocabulary)
-        accessible = snapshot.accessible(in: vocabulary)
-        steps = snapshot.steps?.text(in: vocabulary)
-    }
 }
 
 extension Answer {
@@ -189,7 +177,10 @@ extension Answer {
             tier: tier,
             notice: snapshot.notice(in: vocabulary),
             banner: banner(at: tier, in: vocabulary),
-            usage: isDetailed ? UsageTexts(snapshot, in: vocabulary) : nil
+            label: isDetailed ? snapshot.label(in: vocabulary) : nil,
+            stateLabel: isDetailed ? snapshot.stateLabel.text(in: vocabulary) : nil,
+            accessible: isDetailed ? snapshot.accessible(in: vocabulary) : nil,
+            steps: isDetailed ? snapshot.steps?.text(in: vocabulary) : nil
         )
     }
 
@@ -236,15 +227,15 @@ extension Answer {
         if let released { writer.write(.released, number: released) }
         if isRepeated { writer.write(flag: .replayed) }
         writer.write(.previousPlan, ifAny: snapshot.previousPlan)
-        if let usage = texts.usage {
+        if isDetailed {
             writer.write(.nextPlan, ifAny: nextPlan)
-            writer.write(.label, ifAny: usage.label)
-            writer.write(.stateLabel, ifAny: usage.stateLabel)
-            writer.write(.accessible, ifAny: usage.accessible)
+            writer.write(.label, ifAny: texts.label)
+            writer.write(.stateLabel, ifAny: texts.stateLabel)
+            writer.write(.accessible, ifAny: texts.accessible)
             writer.write(.price, ifAny: details?.price)
             writer.write(.currency, ifAny: details?.currency)
             writer.write(.manage, ifAny: details?.manage)
-            writer.write(.steps, ifAny: usage.steps)
+            writer.write(.steps, ifAny: texts.steps)
         }
         writer.write(.notice, ifAny: texts.notice)
         writer.write(.banner, ifAny: texts.banner)

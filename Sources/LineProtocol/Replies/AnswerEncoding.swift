@@ -32,10 +32,10 @@ extension Answer {
             LineWriter.valueBytesMaximum(snapshot.plan.name) + LineWriter.valueBytesMaximum(snapshot.period.label)
             + LineWriter.valueBytesMaximum(snapshot.previousPlan) + LineWriter.valueBytesMaximum(texts.notice)
             + LineWriter.valueBytesMaximum(texts.banner)
-        guard let usage = texts.usage else { return bytes }
+        guard isDetailed else { return bytes }
         return [
-            nextPlan, usage.label, usage.stateLabel, usage.accessible, details?.price, details?.currency,
-            details?.manage, usage.steps,
+            nextPlan, texts.label, texts.stateLabel, texts.accessible, details?.price, details?.currency,
+            details?.manage, texts.steps,
         ].reduce(bytes) { $0 + LineWriter.valueBytesMaximum($1) }
     }
 }
