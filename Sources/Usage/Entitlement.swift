@@ -9,8 +9,8 @@ public final class Entitlement: Sendable {
     public let limit: Int?
     /// The user's window; nil if the plan has none.
     public let window: UsageWindow?
-    /// Whether there are allowances beside the period's. It is a flag because each message reads it, and most plans have
-    /// none.
+    /// Whether there are allowances beside the period's. It is a flag, because each message reads it and most plans
+    /// have none.
     @usableFromInline let hasOtherAllowances: Bool
     /// When the trial or the period began.
     public let startedAt: Instant

@@ -124,8 +124,8 @@ extension CountingModel.Reply {
         return access ?? (isNothing ? "no_subscription" : nil)
     }
 
-    /// Messages must fit into all allowances. If some refuse them, one that is used up gives the reason, else the first,
-    /// and the wait lasts until each of them is renewed, if that helps.
+    /// Messages must fit into all allowances. If some refuse them, one that is used up gives the reason, else the
+    /// first, and the wait lasts until each of them is renewed, if that helps.
     func decision(_ messages: Int) -> CountingModel.Reply {
         var reply = self
         let refusing = allowances.filter { $0.left < messages }

@@ -60,11 +60,15 @@ inputs as (
         subscription.period_ends_at, subscription.period_day,
         coalesce(
             least(subscriber.trial_started_at, subscriber.store_trial_started_at),
-            min(spent.trial_started_at) filter (where (select constants.starting_plan from constants) = 'trial') over same_user
+            min(spent.trial_started_at) filter (
+                where (select constants.starting_plan from constants) = 'trial'
+            ) over same_user
         ) as trial_started_at,
         coalesce(
             subscriber.trial_ends_at,
-            min(spent.trial_ends_at) filter (where (select constants.starting_plan from constants) = 'trial') over same_user
+            min(spent.trial_ends_at) filter (
+                where (select constants.starting_plan from constants) = 'trial'
+            ) over same_user
         ) as trial_ends_at
     from users
     left join headroom.subscribers as subscriber
