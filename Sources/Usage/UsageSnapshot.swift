@@ -153,8 +153,8 @@ extension UsageSnapshot {
     }
 }
 
-/// What a refusal needs of the allowance into which messages do not fit. It has two bytes, because it is made for each
-/// message.
+/// What a refusal needs of the allowance into which messages do not fit. It is this small because each message asks
+/// for it, and mostly gets nil.
 struct RefusingAllowance {
     let name: Allowance.Name
     let isUsedUp: Bool

@@ -28,7 +28,7 @@ create type headroom.entitlement as (
 
 -- A user's open window.
 create type headroom.usage_window as (
-    -- Of the usage row that contains the window. It may be that of an earlier period or plan.
+    -- The usage row of this period contains the window. It may be a row of an earlier period or plan.
     billing_period text,
     opened_at timestamptz,
     ends_at timestamptz,
@@ -78,7 +78,7 @@ create type headroom.locked_user as (
     generation bigint,
     -- Whether the usage row differs from the entitlement, so that it is written even if nothing is counted.
     is_outdated boolean,
-    -- Of the usage row that contains the open window; null without one.
+    -- The usage row of this period contains the open window; null without one.
     window_period text
 );
 

@@ -42,6 +42,6 @@ struct Metric: Sendable {
         self.init(name, kind, [], meaning) { snapshot in value(snapshot).map { [([], $0)] } ?? [] }
     }
 
-    /// In the order of `/metrics`.
+    /// `/metrics` has the families in this order.
     static let all = service + lineProtocol + engine + database + http + notifications + tracing + process
 }

@@ -3,7 +3,7 @@ import ServiceCore
 
 /// The sources of all metrics, read once for each answer, so that samples of one source agree.
 struct MetricsSnapshot {
-    /// For what a single sample reads.
+    /// A value that only one sample needs is read here, when the sample is written.
     let service: ServiceDependencies
     let connections: ConnectionCounter.Snapshot
     let traffic: ServiceMetrics.Snapshot
