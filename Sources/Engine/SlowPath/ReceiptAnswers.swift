@@ -2,55 +2,25 @@ import Usage
 
 /// The results of a batch on the slow path as text, for the lane's receipt: if the reply to the commit is lost, the
 /// batch is answered from it.
+///
+/// A result consists of `name=value` fields; one without a value is left out. Foundation's encoders would make the whole
+/// batch a tenth slower.
 enum ReceiptAnswers {
     // No name of a plan or a period contains these characters.
-    private static let field: Character = "\u{1F}"
-    private static let request: Character = "\u{1E}"
-    private static let fieldsOfAnswer = 28
-    private static let failures: [String: EngineError] = [
-        "conflict": .keyConflict, "released": .keyReleased, "expired": .holdExpired, "unknown": .noSuchKey,
-        "too large": .commitTooLarge,
-    ]
+    fileprivate static let fieldSeparator: Character = "\u{1F}"
+    private static let resultSeparator: Character = "\u{1E}"
 
     static func text(_ results: [SlowPathResult]) -> String {
         var text = ""
-        text.reserveCapacity(results.count * 128)
+        text.reserveCapacity(results.count * 256)
         for result in results {
-            if !text.isEmpty { text.append(request) }
-            var isFirst = true
-            for value in fields(result) {
-                if !isFirst { text.append(field) }
-                isFirst = false
-                text += value
-            }
+            var fields = ReceiptFields()
+            // Writing fields does not fail.
+            _ = try? fields.code(result, of: result.answer?.user) { _ in result.answer?.snapshot.plan }
+            if !text.isEmpty { text.append(resultSeparator) }
+            text += fields.text
         }
         return text
-    }
-
-    private static func fields(_ result: SlowPathResult) -> [String] {
-        guard let answer = result.answer else {
-            return [failures.first { result.outcome == .failure($0.value) }?.key ?? ""]
-        }
-        let snapshot = answer.snapshot
-        func text(_ value: (some CustomStringConvertible)?) -> String { value.map { "\($0)" } ?? "" }
-        func text(_ instant: Instant?) -> String { text(instant?.microsecondsSince1970) }
-        let status =
-            switch answer.status {
-            case .allowed: "allowed"
-            case .held: "held"
-            case .ok: "ok"
-            case .blocked: "blocked"
-            }
-        return [
-            status, text(answer.reason?.rawValue), text(result.messagesCounted), text(answer.crossed?.rawValue),
-            text(answer.retryAfterSeconds), text(answer.released), text(answer.isRepeated), text(answer.isDetailed),
-            snapshot.plan.name, snapshot.state.rawValue, text(snapshot.denialReason?.rawValue), snapshot.period.label,
-            text(snapshot.used), text(snapshot.held), text(snapshot.limit), text(snapshot.startedAt),
-            text(snapshot.resetsAt), text(snapshot.expiresAt), text(snapshot.previousPlan), text(snapshot.renews),
-            text(snapshot.observedAt), text(answer.isShadow),
-            text(snapshot.window?.limit), text(snapshot.window?.openedAt), text(snapshot.window?.endsAt),
-            text(snapshot.windowUsed), text(snapshot.windowHeld), text(answer.requested),
-        ]
     }
 
     /// Decodes the results; nil if the text is not one that `text(_:)` returns, because the receipt was edited.
@@ -58,85 +28,157 @@ enum ReceiptAnswers {
     /// - Parameters:
     ///   - users: the users of the requests, in their order.
     ///   - plan: finds the plan with this name.
-    static func results(
-        _ text: String,
-        of users: [UserID],
-        plan: (String) -> Plan?
-    ) -> [SlowPathResult]? {
-        let records = text.split(separator: request, omittingEmptySubsequences: false)
+    static func results(_ text: String, of users: [UserID], plan: (String) -> Plan?) -> [SlowPathResult]? {
+        let records = text.split(separator: resultSeparator, omittingEmptySubsequences: false)
         guard records.count == users.count else { return nil }
-        var results: [SlowPathResult] = []
-        for (record, user) in zip(records, users) {
-            let values = record.split(separator: field, omittingEmptySubsequences: false).map { String($0) }
-            if let failure = failures[values[0]], values.count == 1 {
-                results.append(SlowPathResult(failure))
-            } else if values.count == fieldsOfAnswer, let result = SlowPathResult(values, of: user, plan) {
-                results.append(result)
-            } else {
-                return nil
-            }
+        return try? zip(records, users).map { record, user in
+            var fields = ReceiptFields(reading: record)
+            return try fields.code(nil, of: user, plan)
         }
-        return results
     }
 }
 
-extension SlowPathResult {
-    fileprivate init?(_ values: [String], of user: UserID, _ plan: (String) -> Plan?) {
-        func instant(_ text: String) -> Instant? { Int64(text).map { Instant(microsecondsSince1970: $0) } }
-        guard let status = Answer.Status(values[0], reason: values[1]), let messagesCounted = Int(values[2]),
-            let isRepeated = Bool(values[6]), let isDetailed = Bool(values[7]), let plan = plan(values[8]),
-            let state = SubscriptionState(rawValue: values[9]), let used = Int(values[12]), let held = Int(values[13]),
-            let startedAt = instant(values[15]), let observedAt = instant(values[20]), let isShadow = Bool(values[21]),
-            let windowUsed = Int(values[25]), let windowHeld = Int(values[26]), let requested = Int(values[27])
-        else { return nil }
-        let snapshot = UsageSnapshot(
-            plan: plan,
-            state: state,
-            period: BillingPeriod(storedLabel: values[11]),
-            used: used,
-            held: held,
-            limit: Int(values[14]),
-            window: Int(values[22]).map {
-                UsageWindow(limit: $0, openedAt: instant(values[23]), endsAt: instant(values[24]))
-            },
-            windowUsed: windowUsed,
-            windowHeld: windowHeld,
-            denialReason: DenialReason(rawValue: values[10]),
-            startedAt: startedAt,
-            resetsAt: instant(values[16]),
-            expiresAt: instant(values[17]),
-            previousPlan: values[18].isEmpty ? nil : values[18],
-            renews: Bool(values[19]),
-            observedAt: observedAt
-        )
-        self.init(
+/// The fields of one result. The same code writes them and reads them, so that each stands once.
+private struct ReceiptFields {
+    struct Unreadable: Error {}
+
+    private static let failures: [String: EngineError] = [
+        "conflict": .keyConflict, "released": .keyReleased, "expired": .holdExpired, "unknown": .noSuchKey,
+        "too large": .commitTooLarge,
+    ]
+
+    /// The fields that were written.
+    private(set) var text = ""
+    /// The fields to read; nil if fields are written.
+    private var values: [Substring: Substring]?
+
+    init() {}
+
+    init(reading record: Substring) {
+        var values: [Substring: Substring] = [:]
+        for field in record.split(separator: ReceiptAnswers.fieldSeparator) {
+            let end = field.firstIndex(of: "=") ?? field.endIndex
+            values[field[..<end]] = field[end...].dropFirst()
+        }
+        self.values = values
+    }
+
+    /// Writes a value, or reads it if `value` is nil because fields are read.
+    mutating func optional<Value: LosslessStringConvertible>(
+        _ name: String,
+        _ value: Value?
+    ) throws(Unreadable) -> Value? {
+        guard let values else {
+            guard let value else { return nil }
+            if !text.isEmpty { text.append(ReceiptAnswers.fieldSeparator) }
+            text += name
+            text.append("=")
+            text += value.description
+            return value
+        }
+        guard let text = values[name[...]] else { return nil }
+        guard let value = Value(String(text)) else { throw Unreadable() }
+        return value
+    }
+
+    mutating func optional<Word: RawRepresentable<String>>(_ name: String, _ word: Word?) throws(Unreadable) -> Word? {
+        guard let text = try optional(name, word?.rawValue) else { return nil }
+        guard let word = Word(rawValue: text) else { throw Unreadable() }
+        return word
+    }
+
+    mutating func optional(_ name: String, _ instant: Instant?) throws(Unreadable) -> Instant? {
+        try optional(name, instant?.microsecondsSince1970).map { Instant(microsecondsSince1970: $0) }
+    }
+
+    func required<Value>(_ value: Value?) throws(Unreadable) -> Value {
+        guard let value else { throw Unreadable() }
+        return value
+    }
+
+    /// - Parameters:
+    ///   - result: the result to write; nil to read one.
+    ///   - user: the user of the request; nil for a failure that is written.
+    mutating func code(
+        _ result: SlowPathResult?,
+        of user: UserID?,
+        _ plan: (String) -> Plan?
+    ) throws(Unreadable) -> SlowPathResult {
+        let answer = result?.answer
+        let failure = ReceiptFields.failures.first { result?.outcome == .failure($0.value) }?.key
+        if let failure = try optional("failure", failure) {
+            return SlowPathResult(try required(ReceiptFields.failures[failure]))
+        }
+        return SlowPathResult(
             Answer(
-                user: user,
-                status: status,
-                snapshot: snapshot,
-                crossed: Tier(rawValue: values[3]),
-                retryAfterSeconds: Int64(values[4]),
-                released: Int(values[5]),
-                requested: requested,
-                isShadow: isShadow,
-                isRepeated: isRepeated,
-                isDetailed: isDetailed
+                user: try required(user),
+                status: try required(Answer.Status(word: required(optional("status", answer?.status.word)))),
+                snapshot: try code(answer?.snapshot, plan),
+                crossed: try optional("crossed", answer?.crossed),
+                retryAfterSeconds: try optional("retry_after", answer?.retryAfterSeconds),
+                released: try optional("released", answer?.released),
+                requested: try required(optional("requested", answer?.requested)),
+                isShadow: try required(optional("is_shadow", answer?.isShadow)),
+                isRepeated: try required(optional("is_repeated", answer?.isRepeated)),
+                isDetailed: try required(optional("is_detailed", answer?.isDetailed))
             ),
-            messagesCounted: messagesCounted
+            messagesCounted: try required(optional("messages_counted", result?.messagesCounted))
+        )
+    }
+
+    private mutating func code(
+        _ snapshot: UsageSnapshot?,
+        _ plan: (String) -> Plan?
+    ) throws(Unreadable) -> UsageSnapshot {
+        UsageSnapshot(
+            plan: try required(plan(required(optional("plan", snapshot?.plan.name)))),
+            state: try required(optional("state", snapshot?.state)),
+            period: BillingPeriod(storedLabel: try required(optional("period", snapshot?.period.label))),
+            used: try required(optional("used", snapshot?.used)),
+            held: try required(optional("held", snapshot?.held)),
+            limit: try optional("limit", snapshot?.limit),
+            window: try code(snapshot?.window),
+            windowUsed: try required(optional("window_used", snapshot?.windowUsed)),
+            windowHeld: try required(optional("window_held", snapshot?.windowHeld)),
+            denialReason: try optional("denial_reason", snapshot?.denialReason),
+            startedAt: try required(optional("started_at", snapshot?.startedAt)),
+            resetsAt: try optional("resets_at", snapshot?.resetsAt),
+            expiresAt: try optional("expires_at", snapshot?.expiresAt),
+            previousPlan: try optional("previous_plan", snapshot?.previousPlan),
+            renews: try optional("renews", snapshot?.renews),
+            observedAt: try required(optional("observed_at", snapshot?.observedAt))
+        )
+    }
+
+    private mutating func code(_ window: UsageWindow?) throws(Unreadable) -> UsageWindow? {
+        guard let limit = try optional("window_limit", window?.limit) else { return nil }
+        return UsageWindow(
+            limit: limit,
+            openedAt: try optional("window_opened_at", window?.openedAt),
+            endsAt: try optional("window_ends_at", window?.endsAt)
         )
     }
 }
 
 extension Answer.Status {
-    fileprivate init?(_ name: String, reason: String) {
-        switch name {
+    fileprivate init?(word: String) {
+        switch word {
         case "allowed": self = .allowed
         case "held": self = .held
         case "ok": self = .ok
-        case "blocked":
-            guard let reason = DenialReason(rawValue: reason) else { return nil }
+        default:
+            guard let reason = DenialReason(rawValue: word) else { return nil }
             self = .blocked(reason)
-        default: return nil
+        }
+    }
+
+    /// A refusal is written as its reason.
+    fileprivate var word: String {
+        switch self {
+        case .allowed: "allowed"
+        case .held: "held"
+        case .ok: "ok"
+        case .blocked(let reason): reason.rawValue
         }
     }
 }
