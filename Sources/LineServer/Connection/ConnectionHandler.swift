@@ -99,7 +99,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.context = nil
         if let identity = machine.identity { group.access.release(identity) }
         if let connectionID {
-            if hasSubscribed { group.unsubscribeAll(connection: connectionID) }
+            if hasSubscribed { group.requests.unsubscribeAll(connection: connectionID) }
             group.disconnect(connectionID, from: network)
         } else if input.isDiscarding {
             group.connectionCounter.endRefusal()
@@ -130,10 +130,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
             received?.writeBuffer(&buffer)
         }
         guard action == .decode else { return }
-        if group.iterationIsFull {
+        if group.turns.isFull {
             waitForTurn(hadTurn: false)
         } else {
-            group.countInIteration(decode(atMost: .max))
+            group.turns.count(decode(atMost: .max))
         }
     }
 
@@ -203,14 +203,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
             switch machine.receive(request, group.dependencies, wasArray: decoder.wasArray) {
             case .replied: break
             case .submit(let user, let operation, let slot):
-                group.stage(user, operation, connection: connectionID, slot: slot)
+                group.requests.stage(user, operation, connection: connectionID, slot: slot)
             case .read(let query, let slot):
-                group.read(query, connection: connectionID, slot: slot)
+                group.requests.read(query, connection: connectionID, slot: slot)
             case .subscribe(let users, let slot):
                 hasSubscribed = true
-                group.subscribe(users, connection: connectionID, slot: slot)
+                group.requests.subscribe(users, connection: connectionID, slot: slot)
             case .unsubscribe(let users):
-                group.unsubscribe(users, connection: connectionID)
+                group.requests.unsubscribe(users, connection: connectionID)
             case .authenticate(let credentials, let hello):
                 let result = group.access.authenticate(
                     credentials,
@@ -322,7 +322,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// connections, would otherwise keep the event loop busy for many milliseconds.
     private func waitForTurn(hadTurn: Bool) {
         input.waitForTurn()
-        group.waitForTurn(self, hadTurn: hadTurn)
+        group.turns.wait(self, hadTurn: hadTurn)
     }
 
     /// So few that a thousand connections can have their turns in some milliseconds.

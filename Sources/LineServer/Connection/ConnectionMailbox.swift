@@ -1,0 +1,102 @@
+import Engine
+import NIOCore
+import ServiceCore
+
+/// Receives the outcomes and publications for the connections of one event loop.
+///
+/// @unchecked Sendable: only `deliveries`, which has its own lock, is used outside the event loop.
+final class ConnectionMailbox: Mailbox, @unchecked Sendable {
+    /// One queue for both, so that a message about a user never overtakes the reply to the subscription.
+    private enum Delivery {
+        case completions([Completion])
+        case publications([Publication])
+    }
+
+    /// The index under which the engine knows this mailbox.
+    private(set) var index = 0
+    var connections = ConnectionTable<ConnectionHandler>()
+    private let eventLoop: any EventLoop
+    private let metrics: LoopMetrics
+    private let deliveries = EventLoopQueue<Delivery>()
+
+    init(of engine: BatchingEngine, _ metrics: LoopMetrics, _ eventLoop: any EventLoop) {
+        self.metrics = metrics
+        self.eventLoop = eventLoop
+        index = engine.register(self)
+    }
+
+    /// Drops outcomes from now on: those of connections that were closed with requests in flight. From any thread,
+    /// before the event loop ends.
+    func close() {
+        deliveries.close()
+    }
+
+    func deliver(_ completions: [Completion]) {
+        enqueue(.completions(completions))
+    }
+
+    func publish(_ publications: [Publication]) {
+        enqueue(.publications(publications))
+    }
+
+    private func enqueue(_ delivery: Delivery) {
+        deliveries.append(delivery) { eventLoop.execute { self.processDeliveries() } }
+    }
+
+    private func processDeliveries() {
+        for delivery in deliveries.removeAll() {
+            switch delivery {
+            case .completions(let completions): deliverOnLoop(completions)
+            case .publications(let publications): publishOnLoop(publications)
+            }
+        }
+    }
+
+    private func publishOnLoop(_ publications: [Publication]) {
+        var changed: [ConnectionHandler] = []
+        for publication in publications {
+            guard let connection = connections[publication.subscriber.connection] else { continue }
+            connection.push(publication.answer)
+            scheduleFlush(connection, &changed)
+        }
+        flush(changed)
+    }
+
+    /// Delivers outcomes at once, on the event loop.
+    func deliverOnLoop(_ completions: [Completion]) {
+        var changed: [ConnectionHandler] = []
+        let now = NIODeadline.now()
+        let nowMicroseconds = LoopMetrics.microseconds(now)
+        var latencySum: UInt64 = 0
+        metrics.latencies.begin(second: LoopMetrics.second(now))
+        for completion in completions {
+            metrics.count(completion.outcome)
+            let receivedAt = completion.returnAddress.receivedAtMicroseconds
+            if receivedAt != 0 {
+                metrics.latencies.record(microseconds: nowMicroseconds &- receivedAt)
+                latencySum &+= UInt64(nowMicroseconds &- receivedAt)
+            }
+            // Without its connection an outcome is dropped. The message stays counted; a retry with its key counts no
+            // more.
+            guard let connection = connections[completion.returnAddress.connection] else { continue }
+            connection.complete(slot: completion.returnAddress.slot, completion.outcome)
+            scheduleFlush(connection, &changed)
+        }
+        metrics.latencies.addToTotal(microseconds: latencySum)
+        flush(changed)
+    }
+
+    @inline(__always)
+    private func scheduleFlush(_ connection: ConnectionHandler, _ changed: inout [ConnectionHandler]) {
+        guard !connection.flushIsScheduled else { return }
+        connection.flushIsScheduled = true
+        changed.append(connection)
+    }
+
+    private func flush(_ changed: [ConnectionHandler]) {
+        for connection in changed {
+            connection.flushIsScheduled = false
+            connection.flush()
+        }
+    }
+}
