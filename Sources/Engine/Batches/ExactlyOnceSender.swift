@@ -64,10 +64,6 @@ struct ExactlyOnceSender {
         case rejected(PostgresError)
     }
 
-    /// The most times that a statement is sent again after a rollback. Usually another session was first, which happens
-    /// once or twice, but a trigger of an application may raise the same errors for a user always.
-    private static let rollbacksMaximum = 20
-
     let laneConnection: LaneConnection
     let delivery: OutcomeDelivery
     let logger: Logger
@@ -93,15 +89,13 @@ struct ExactlyOnceSender {
         guard !requests.someExpired else { return .someExpired }
         var receipt: ReceiptID?
         var number: Int64 = 0
-        var losses = 0
+        var retries = StatementRetries(isChange: true)
         // Whether an attempt whose connection was lost may be committed. From then on no request may be answered
         // "nothing was counted", and none is left out.
         var mayBeCommitted = false
-        var rollbacks = 0
-        var hasRenewedSession = false
         while true {
             guard let connection = awaitConnection(requests, bucket, wasSent: mayBeCommitted) else {
-                if losses > 0 {
+                if retries.hasLost {
                     // The receipt is abandoned even if nothing was committed: the lost session may still hold its lock,
                     // and a new session gets ready only with that lock.
                     laneConnection.abandon(in: bucket)
@@ -162,24 +156,17 @@ struct ExactlyOnceSender {
                 }
             } catch {
                 rollBack(connection)
-                switch StatementFailure(of: error) {
-                case .unknown:
-                    losses += 1
+                switch retries.step(after: error) {
+                case .sendAgainAfterLoss:
                     mayBeCommitted = mayBeCommitted || current.canCommit
                     laneConnection.drop(error)
-                case .unavailableServer:
+                case .reconnect:
                     laneConnection.drop(error)
-                case .outdatedSession where !hasRenewedSession:
-                    hasRenewedSession = true
-                    laneConnection.drop(error)
-                case .receiptLost:
+                case .replaceReceipt:
                     laneConnection.loseReceipt(in: bucket)
-                case .rolledBack where rollbacks < ExactlyOnceSender.rollbacksMaximum || losses > 0,
-                    .refused where losses > 0, .outdatedSession where losses > 0:
-                    rollbacks += 1
-                    // The next attempt uses the same number. A refusal after a loss most likely means that the lost
-                    // transaction still holds the receipt. Until that transaction ends, each attempt fails.
-                    if losses > 0 { pause(.milliseconds(50), requests) }
+                case .sendAgain:
+                    // The next attempt uses the same number.
+                    if retries.hasLost { pause(.milliseconds(50), requests) }
                     logger.debug("statement rolled back, sent again", metadata: ["error": "\(error)"])
                     guard delivery.expire(requests, current.lateError) != nil else {
                         if mayBeCommitted {
@@ -189,7 +176,7 @@ struct ExactlyOnceSender {
                         }
                         return .allExpired
                     }
-                case .rolledBack, .refused, .outdatedSession, .outdatedBuckets:
+                case .reject:
                     laneConnection.takeBack(number, in: bucket)
                     return .rejected(error)
                 }
@@ -227,7 +214,7 @@ struct ExactlyOnceSender {
         attempt: (Connection) throws(PostgresError) -> Value?
     ) -> ReadReply<Value> {
         let receipt = laneConnection.receipt(in: bucket)
-        var hasRenewedSession = false
+        var retries = StatementRetries(isChange: false)
         while true {
             guard let connection = awaitConnection(requests, bucket, wasSent: afterEffect) else { return .allExpired }
             if afterEffect, laneConnection.receipt(in: bucket) != receipt { return .effectLost }
@@ -240,14 +227,11 @@ struct ExactlyOnceSender {
                 laneConnection.drop(PostgresError(.timedOut, "a read took longer than its deadline"))
                 return .allExpired
             } catch {
-                switch StatementFailure(of: error) {
-                case .unknown, .unavailableServer, .receiptLost: laneConnection.drop(error)
-                case .outdatedSession where !hasRenewedSession:
-                    hasRenewedSession = true
-                    laneConnection.drop(error)
-                case .rolledBack:
+                switch retries.step(after: error) {
+                case .sendAgainAfterLoss, .reconnect, .replaceReceipt: laneConnection.drop(error)
+                case .sendAgain:
                     guard delivery.expire(requests, afterEffect ? .unknown : .late) != nil else { return .allExpired }
-                case .refused, .outdatedSession, .outdatedBuckets: return .rejected(error)
+                case .reject: return .rejected(error)
                 }
             }
         }

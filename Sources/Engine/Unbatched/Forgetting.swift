@@ -13,8 +13,6 @@ final class Forgetting: Sendable {
         case refused(PostgresError)
     }
 
-    private static let attemptsMaximum = 20
-
     private let result = Mutex<Outcome?>(nil)
     private let deadline: ContinuousClock.Instant
 
@@ -50,23 +48,22 @@ final class Forgetting: Sendable {
             return .failed(EngineError(withoutSession: error))
         }
         defer { connection.close() }
-        var attempts = 0
+        var retries = StatementRetries(isChange: true)
         while true {
             var canBeCommitted = false
-            attempts += 1
             do throws(PostgresError) {
                 let commit = try statement.executeWithoutReceipt(over: connection, deadline: deadline) {
                     canBeCommitted = true
                 }
                 return commit.isUnreplicated ? .failed(.unknown) : .made
             } catch {
-                switch StatementFailure(of: error) {
-                case .unknown: return .failed(canBeCommitted ? .unknown : EngineError(withoutSession: error))
-                case .unavailableServer: return .failed(EngineError(withoutSession: error))
-                case .rolledBack where attempts < Forgetting.attemptsMaximum && ContinuousClock.now < deadline:
+                switch retries.step(after: error) {
+                case .sendAgainAfterLoss: return .failed(canBeCommitted ? .unknown : EngineError(withoutSession: error))
+                case .reconnect: return .failed(EngineError(withoutSession: error))
+                case .sendAgain where ContinuousClock.now < deadline:
                     // If the rollback fails, the next statement fails too.
                     try? connection.rollBack(deadline: deadline)
-                case .rolledBack, .outdatedSession, .receiptLost, .outdatedBuckets, .refused: return .refused(error)
+                case .sendAgain, .replaceReceipt, .reject: return .refused(error)
                 }
             }
         }
