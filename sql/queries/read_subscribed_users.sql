@@ -6,10 +6,7 @@
 -- changes_at: when time alone changes the snapshot, at the end of the period, window, trial, grace, access or a hold.
 -- The caller adds the days of a trial. The fingerprint comes from the same statement, so that no change is missed.
 select
-    request.ordinal::integer, snapshot.*,
-    details.renews_at, details.next_plan, details.price, details.currency,
-    headroom.manage_address(details.store) as manage,
-    present.fingerprint
+    request.ordinal::integer, snapshot.*, details.*, present.fingerprint
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
 cross join lateral (
     select (usage.snapshot).*, least(usage.usable_until, (usage.snapshot).window_ends_at) as changes_at -- noqa: AL03
@@ -31,7 +28,7 @@ cross join lateral (
     cross join lateral headroom.read_open_usage(entitlement) as open_usage
     limit 1
 ) as snapshot
-left join lateral headroom.subscription_details(
+cross join lateral headroom.subscription_details(
     request.user_id, snapshot.state, snapshot.plan, snapshot.expires_at, snapshot.renews
-) as details on true
+) as details
 cross join lateral headroom.fingerprint(request.user_id) as present;

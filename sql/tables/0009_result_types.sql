@@ -63,6 +63,19 @@ create type headroom.usage_snapshot as (
     window_limit integer
 );
 
+-- What only an answer to USAGE shows. All but "manage" are null if the plan does not come from a store.
+create type headroom.subscription_details as (
+    -- When the store renews the subscription; null if it does not.
+    renews_at timestamptz,
+    -- The plan after the renewal; null if it stays.
+    next_plan text,
+    -- The last payment.
+    price text,
+    currency text,
+    -- The address where the user changes the subscription.
+    manage text
+);
+
 -- A user that is locked for the slow path of counting.
 create type headroom.locked_user as (
     -- Before the user's requests.

@@ -32,7 +32,7 @@ declare
     -- access ends before that.
     v_available_at timestamptz;
     v_window_available_at timestamptz;
-    v_store text;
+    v_details headroom.subscription_details;
 begin
     select plans.* into v_plan from headroom.plans as plans where plans.plan = p_snapshot.plan;
     if not found then
@@ -129,14 +129,12 @@ begin
     end if;
 
     v_answer.previous_plan := p_snapshot.previous_plan;
-    if p_snapshot.renews is not null then
-        select subscription.price, subscription.currency, subscription.store
-        into v_answer.price, v_answer.currency, v_store
-        from headroom.subscription_details(
-            p_user_id, p_snapshot.state, p_snapshot.plan, p_snapshot.expires_at, p_snapshot.renews
-        ) as subscription;
-    end if;
-    v_answer.manage := headroom.manage_address(v_store);
+    v_details := headroom.subscription_details(
+        p_user_id, p_snapshot.state, p_snapshot.plan, p_snapshot.expires_at, p_snapshot.renews
+    );
+    v_answer.price := v_details.price;
+    v_answer.currency := v_details.currency;
+    v_answer.manage := v_details.manage;
     return v_answer;
 end
 $$;

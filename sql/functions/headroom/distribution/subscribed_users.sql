@@ -3,8 +3,8 @@
 -- happens meanwhile.
 create or replace function headroom.subscribed_users(p_users uuid[], p_periods text[], p_unknown_users_policy text)
     returns table (
-        ordinal integer, snapshot headroom.usage_snapshot, changes_at timestamptz, renews_at timestamptz,
-        next_plan text, price text, currency text, manage text, fingerprint text
+        ordinal integer, snapshot headroom.usage_snapshot, details headroom.subscription_details,
+        changes_at timestamptz, fingerprint text
     )
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -14,7 +14,6 @@ declare
     v_bucket smallint;
     v_revision integer;
     v_entitlement headroom.entitlement;
-    v_store text;
 begin
     select revised.revision into v_revision from headroom.plan_revision as revised;
     for v_ordinal in 1..cardinality(p_users) loop
@@ -41,12 +40,9 @@ begin
                 from headroom.active_holds(v_user, snapshot.billing_period, headroom.now()) as holds
             ));
         end if;
-        select details.renews_at, details.next_plan, details.price, details.currency, details.store
-        into renews_at, next_plan, price, currency, v_store
-        from headroom.subscription_details(
+        details := headroom.subscription_details(
             v_user, snapshot.state, snapshot.plan, snapshot.expires_at, snapshot.renews
-        ) as details;
-        manage := headroom.manage_address(v_store);
+        );
         return next;
     end loop;
 end
