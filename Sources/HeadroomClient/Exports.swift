@@ -1,4 +1,6 @@
 // The types of answers, so that callers need not import the module that the library shares with the service.
+@_exported import struct LineProtocol.UsageStatus
+@_exported import struct LineProtocol.WindowStatus
 @_exported import struct Usage.BillingPeriod
 @_exported import struct Usage.CivilTimeZone
 @_exported import enum Usage.DenialReason
@@ -12,7 +14,5 @@
 @_exported import struct Usage.PlanChange
 @_exported import enum Usage.SubscriptionState
 @_exported import enum Usage.Tier
-@_exported import struct Usage.UsageStatus
 @_exported import struct Usage.UserID
 @_exported import struct Usage.UserNamespace
-@_exported import struct Usage.WindowStatus

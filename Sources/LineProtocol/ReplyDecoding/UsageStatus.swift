@@ -1,3 +1,5 @@
+import Usage
+
 /// A limit of messages in a time that begins with a message, such as 80 in three hours.
 public struct WindowStatus: Sendable, Hashable {
     /// Messages allowed in a window.
@@ -31,7 +33,7 @@ public struct UsageStatus: Sendable, Hashable {
     /// Messages counted in this period.
     public var used: Int
     /// Messages reserved and not committed yet; they count as used.
-    public var held: Int
+    public var held = 0
     /// Messages allowed in this period. It is nil without a limit (`isUnlimited`), or if it is unknown (`isDegraded`).
     public var limit: Int?
     /// Messages that may still be sent; nil if `limit` is nil. 0 without access.
@@ -83,13 +85,13 @@ public struct UsageStatus: Sendable, Hashable {
     /// A text for the user about the messages that are left.
     public var banner: String?
     /// Whether the message was allowed beyond a limit that the plan does not enforce.
-    public var isShadow: Bool
+    public var isShadow = false
     /// Whether an earlier call has used the key. This is that call's outcome, and nothing was counted now.
-    public var isRepeated: Bool
+    public var isRepeated = false
     /// Whether the message was allowed without being counted, because the database or the service did not answer.
     /// `banner` has a sentence about it. The other fields have no limit, no texts, a hidden counter, and empty names of
     /// plan and period.
-    public var isDegraded: Bool
+    public var isDegraded = false
 
     public init(
         user: UserID,
@@ -108,13 +110,9 @@ public struct UsageStatus: Sendable, Hashable {
         self.tier = tier
         self.display = display
         self.used = used
-        held = 0
         self.limit = limit
         self.remaining = remaining
         self.period = period
-        isShadow = false
-        isRepeated = false
-        isDegraded = false
     }
 
     /// Whether the plan has no limit. It is false if the service did not answer.
@@ -141,5 +139,81 @@ public struct UsageStatus: Sendable, Hashable {
         status.banner = banner
         status.isDegraded = true
         return status
+    }
+}
+
+extension UsageStatus {
+    /// Sets a decoded field.
+    ///
+    /// - Returns: false for an invalid value.
+    mutating func set(_ field: AnswerField, _ value: FieldText) -> Bool {
+        switch field {
+        case .user: assign(UserID(value.bytes), to: &user)
+        case .plan: assign(value.text, to: &plan)
+        case .state: assign(SubscriptionState(rawValue: value.text), to: &state)
+        case .tier: assign(Tier(rawValue: value.text), to: &tier)
+        case .display: assign(Display(rawValue: value.text), to: &display)
+        case .used: assign(value.bytes.plainNumber, to: &used)
+        case .held: assign(value.bytes.plainNumber, to: &held)
+        case .limit: assign(value.allowance, to: &limit)
+        case .remaining: assign(value.allowance, to: &remaining)
+        case .windowLimit: assign(value.bytes.plainNumber, to: &decodedWindow.limit)
+        case .windowUsed: assign(value.bytes.plainNumber, to: &decodedWindow.used)
+        case .windowRemaining: assign(value.bytes.plainNumber, to: &decodedWindow.remaining)
+        case .windowResets: assign(Instant(value.bytes), to: &decodedWindow.resets)
+        case .period: assign(BillingPeriod(storedLabel: value.text), to: &period)
+        case .resets: assign(Instant(value.bytes), to: &resets)
+        case .expires: assign(Instant(value.bytes), to: &expires)
+        case .renews: assign(Instant(value.bytes), to: &renews)
+        case .graceUntil: assign(Instant(value.bytes), to: &graceUntil)
+        case .day: assign(value.bytes.plainNumber, to: &day)
+        case .days: assign(value.bytes.plainNumber, to: &days)
+        case .crossed: assign(Tier(rawValue: value.text), to: &crossed)
+        case .reason: assign(DenialReason(rawValue: value.text), to: &reason)
+        case .retryAfter: assign(value.bytes.plainNumber.map { .seconds($0) }, to: &retryAfter)
+        case .shadow: assign(value.flag, to: &isShadow)
+        // It is a field of `ReceivedAnswer`.
+        case .released: true
+        case .replayed: assign(value.flag, to: &isRepeated)
+        case .degraded: assign(value.flag, to: &isDegraded)
+        case .previousPlan: assign(value.text, to: &previousPlan)
+        case .nextPlan: assign(value.text, to: &nextPlan)
+        case .label: assign(value.text, to: &label)
+        case .stateLabel: assign(value.text, to: &stateLabel)
+        case .accessible: assign(value.text, to: &accessible)
+        case .price: assign(value.text, to: &price)
+        case .currency: assign(value.text, to: &currency)
+        case .manage: assign(value.text, to: &manage)
+        case .steps: assign(value.text, to: &steps)
+        case .notice: assign(value.text, to: &notice)
+        case .banner: assign(value.text, to: &banner)
+        }
+    }
+
+    private var decodedWindow: WindowStatus {
+        get { window ?? WindowStatus(limit: 0, used: 0, remaining: 0) }
+        set { window = newValue }
+    }
+}
+
+private func assign<Value>(_ value: Value?, to target: inout Value) -> Bool {
+    guard let value else { return false }
+    target = value
+    return true
+}
+
+private func assign<Value>(_ value: Value?, to target: inout Value?) -> Bool {
+    target = value
+    return value != nil
+}
+
+extension FieldText {
+    /// The value of a flag, which is true for 1. A field that does not apply is absent, so any other value is invalid.
+    fileprivate var flag: Bool? { bytes.plainNumber == 1 ? true : nil }
+
+    /// The value of `limit` or `remaining`. `unlimited` is `.some(nil)`; an invalid value is nil.
+    fileprivate var allowance: Int?? {
+        if bytes.isWord("UNLIMITED") { return .some(nil) }
+        return bytes.plainNumber.map { .some($0) }
     }
 }
