@@ -1,5 +1,5 @@
--- Returns what only an answer to USAGE shows, of the store's subscription that gives p_plan until p_expires_at. p_renews
--- is null if the plan comes from set_plan or from a first message.
+-- Returns what only an answer to USAGE shows, of the store's subscription that gives p_plan until p_expires_at.
+-- p_renews is null if the plan comes from set_plan or from a first message.
 --
 -- If several subscriptions have the plan, the one with that end is shown. LIMIT keeps this an index scan of one user:
 -- for a join without it the planner may read the whole table.
