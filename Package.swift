@@ -29,11 +29,11 @@ func dependency(_ repository: String, _ version: Version) -> Package.Dependency 
 
 // What reads bytes that come from outside, and what answers them.
 let fuzzedModules: [Target.Dependency] = [
-    "Billing", "Engine", "LineProtocol", "LineServer", "ServiceCore", "StoreEvents", "Usage", nioCore,
+    "Billing", "Engine", "JSON", "LineProtocol", "LineServer", "ServiceCore", "StoreEvents", "Usage", nioCore,
 ]
 
 // Arrows run down only: headroom → {LineServer, HTTPServer, Notifications, TraceExport} → ServiceCore → {LineProtocol,
-// Engine} → Usage, and Engine → {Postgres → CLibPQ, Billing → Usage}, HTTPServer → StoreEvents → Billing,
+// Engine} → Usage, and Engine → {Postgres → CLibPQ, Billing → {JSON, Usage}}, HTTPServer → StoreEvents → Billing,
 // {Notifications, TraceExport} → OutgoingHTTP. LineClient, LoadGenerator and OutgoingHTTP stand upon TransportSecurity,
 // OperatorConsole upon LineProtocol.
 // docs/contributors/architecture.md says what lives where and why.
@@ -97,7 +97,7 @@ let package = Package(
         .target(
             name: "Engine",
             dependencies: [
-                "Billing", "Postgres", "Usage", dequeModule, logging, tracing,
+                "Billing", "JSON", "Postgres", "Usage", dequeModule, logging, tracing,
             ],
             plugins: ["EmbedSQL"]
         ),
@@ -143,13 +143,15 @@ let package = Package(
                 nioCore, nioPosix, serviceLifecycle,
             ]
         ),
-        .target(name: "Billing", dependencies: ["Usage"]),
+        // JSON of any sender, parsed within limits.
+        .target(name: "JSON"),
+        .target(name: "Billing", dependencies: ["JSON", "Usage"]),
         // Billing events as stores send them: their signatures, and their translation.
-        .target(name: "StoreEvents", dependencies: ["Billing", "Usage", crypto, asn1, x509]),
+        .target(name: "StoreEvents", dependencies: ["Billing", "JSON", "Usage", crypto, asn1, x509]),
         .target(
             name: "HTTPServer",
             dependencies: [
-                "Billing", "Engine", "LineProtocol", "Postgres", "ServiceCore", "StoreEvents", "Usage", crypto,
+                "Billing", "Engine", "JSON", "LineProtocol", "Postgres", "ServiceCore", "StoreEvents", "Usage", crypto,
                 httpTypes, hummingbird,
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 logging,
@@ -198,7 +200,7 @@ let package = Package(
         .executableTarget(
             name: "headroom",
             dependencies: [
-                "Billing", "CBuild", "Engine", "HTTPServer", "LineClient", "LineProtocol", "LineServer",
+                "Billing", "CBuild", "Engine", "HTTPServer", "JSON", "LineClient", "LineProtocol", "LineServer",
                 "LoadGenerator", "Notifications", "OperatorConsole", "Postgres", "ServiceCore", "StoreEvents",
                 "TraceExport", "TransportSecurity", "Usage",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -239,8 +241,8 @@ let package = Package(
         .testTarget(
             name: "EngineTests",
             dependencies: [
-                "Billing", "Engine", "Postgres", "StoreEvents", "TestSupport", "Usage", inMemoryTracing, logging,
-                tracing,
+                "Billing", "Engine", "JSON", "Postgres", "StoreEvents", "TestSupport", "Usage", inMemoryTracing,
+                logging, tracing,
             ]
         ),
         .testTarget(
@@ -282,10 +284,11 @@ let package = Package(
             ],
             sources: ["Targets", "Tests"]
         ),
+        .testTarget(name: "JSONTests", dependencies: ["JSON", "TestSupport"]),
         .testTarget(
             name: "BillingTests",
             dependencies: [
-                "Billing", "StoreEvents", "TestSupport", "Usage", crypto, asn1, x509,
+                "Billing", "JSON", "StoreEvents", "TestSupport", "Usage", crypto, asn1, x509,
             ]
         ),
         .testTarget(
@@ -387,7 +390,7 @@ if flavour == "fuzzing" {
     let instrumented: [SwiftSetting] = [
         .unsafeFlags([sanitizers, "-enable-testing", "-assert-config", "Debug"], .when(configuration: .release))
     ]
-    let names: Set = ["Billing", "LineProtocol", "LineServer", "ServiceCore", "StoreEvents", "Usage"]
+    let names: Set = ["Billing", "JSON", "LineProtocol", "LineServer", "ServiceCore", "StoreEvents", "Usage"]
     for target in package.targets where names.contains(target.name) {
         target.swiftSettings? += instrumented
     }

@@ -1,3 +1,4 @@
+import JSON
 import Usage
 
 @testable import Billing
@@ -74,7 +75,7 @@ enum BillingTarget {
         _ source: BillingEvent.Source,
         keptAs kept: JSONValue
     ) throws(Violation) {
-        let text = Array(kept.text.utf8)
+        let text = Array(kept.jsonText.utf8)
         let replayed = attempt { () throws(BillingError) in
             try BillingEvent(source: source.rawValue, payload: text)
         }
@@ -95,10 +96,10 @@ enum BillingTarget {
         let texts = input.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false).map(Array.init)
         var parts: [String: PayloadFields] = [:]
         for (name, text) in zip(["signedTransactionInfo", "signedRenewalInfo"], texts.dropFirst()) where !text.isEmpty {
-            parts[name] = try PayloadFields(try JSONValue(parsing: text), path: "data.\(name)")
+            parts[name] = try PayloadFields(try JSONValue(received: text), path: "data.\(name)")
         }
         return try AppStoreNotification.stored(
-            of: try PayloadFields(try JSONValue(parsing: texts[0]), path: "signedPayload"),
+            of: try PayloadFields(try JSONValue(received: texts[0]), path: "signedPayload"),
             parts: parts,
             app: AppStoreVerifier.App(bundleID: "com.example.chat", appleID: nil, environments: .any)
         )
@@ -109,12 +110,12 @@ enum BillingTarget {
     /// Checks what `JSONTarget` does, and that a parsed value, written and parsed again, is the same.
     private static func checkJSON(_ text: [UInt8]) throws(Violation) {
         try JSONTarget.check(text)
-        let read = attempt { () throws(BillingError) in try JSONValue(parsing: text) }
+        let read = attempt { () throws(JSONError) in try JSONValue(parsing: text) }
         switch read {
         case .failure(let error):
             try require(!error.description.contains(secret), "an error repeats input: \(error)")
         case .success(let value):
-            let again = attempt { () throws(BillingError) in try JSONValue(parsing: Array(value.text.utf8)) }
+            let again = attempt { () throws(JSONError) in try JSONValue(parsing: Array(value.jsonText.utf8)) }
             try requireEqual(again, read, "JSON, written and parsed again")
         }
     }
@@ -134,8 +135,8 @@ enum BillingTarget {
 
     // MARK: Refusals
 
-    static func attempt<Value>(_ read: () throws(BillingError) -> Value) -> Result<Value, BillingError> {
-        do throws(BillingError) {
+    static func attempt<Value, Failure>(_ read: () throws(Failure) -> Value) -> Result<Value, Failure> {
+        do throws(Failure) {
             return .success(try read())
         } catch {
             return .failure(error)
@@ -143,7 +144,7 @@ enum BillingTarget {
     }
 
     /// The sender gets the error, and the log.
-    static func checkRefusal(_ error: BillingError) throws(Violation) {
+    static func checkRefusal(_ error: some Error & CustomStringConvertible) throws(Violation) {
         try require(
             (1...errorBytesMaximum).contains(error.description.utf8.count),
             "an error of \(error.description.utf8.count) bytes"

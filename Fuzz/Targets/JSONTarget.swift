@@ -1,4 +1,4 @@
-@testable import Billing
+import JSON
 
 /// A text is parsed to a value within the limits, or refused, and only UTF-8 is accepted. Compares no values, unlike
 /// `billing`, and so tests several times as many inputs per second.
@@ -8,7 +8,7 @@ enum JSONTarget {
     @Sendable
     static func check(_ text: [UInt8]) throws(Violation) {
         let isUTF8 = !text.contains(0) && String(validating: text, as: UTF8.self) != nil
-        switch BillingTarget.attempt({ () throws(BillingError) in try JSONValue(parsing: text) }) {
+        switch BillingTarget.attempt({ () throws(JSONError) in try JSONValue(parsing: text) }) {
         case .failure(let error):
             try BillingTarget.checkRefusal(error)
             try require((error.kind == .encoding) == !isUTF8, "\(error) of bytes that are UTF-8: \(isUTF8)")

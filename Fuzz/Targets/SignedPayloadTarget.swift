@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 
 @testable import Billing
 @testable import StoreEvents
@@ -21,7 +22,7 @@ enum SignedPayloadTarget {
         try requireEqual(payload.signedBytes, Array(signed.utf8), "the signed bytes")
         try requireEqual(payload.certificates.count, CertificateChain.length, "certificates")
         let actual = BillingTarget.attempt { () throws(BillingError) in try payload.payload() }
-        let expected = BillingTarget.attempt { () throws(BillingError) in try JSONValue(parsing: parts[1]) }
+        let expected = BillingTarget.attempt { () throws(JSONError) in try JSONValue(parsing: parts[1]) }
         switch (actual, expected) {
         case (.success(let actual), .success(let expected)): try requireEqual(actual, expected, "the payload")
         case (.success, .failure(let error)):

@@ -1,4 +1,5 @@
 import Billing
+import JSON
 
 /// A store's events: its name, the types it documents, and the translation of stored payloads. Each store has a folder;
 /// `Stores.all` lists the adapters.
@@ -24,7 +25,7 @@ extension StoreAdapter {
     }
 
     public static func translate(payload: some Sequence<UInt8>) throws(BillingError) -> BillingEvent {
-        try translate(payload: try JSONValue(parsing: Array(payload)))
+        try translate(payload: try JSONValue(received: Array(payload)))
     }
 }
 

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Billing
 import Engine
+import JSON
 import OperatorConsole
 import ServiceCore
 import StoreEvents
@@ -58,20 +58,17 @@ struct CustomerLinkCommand: AsyncParsableCommand {
     }
 
     private func report(_ answer: JSONValue) -> CustomerLinkReport {
-        func text(_ name: String) -> String? {
-            if case .string(let text)? = answer[name] { text } else { nil }
-        }
         var events: [String: Int] = [:]
         if case .object(let counts)? = answer["events"] {
             for (outcome, count) in counts { if case .integer(let count) = count { events[outcome] = Int(count) } }
         }
         return CustomerLinkReport(
             user: user.text,
-            isNew: text("outcome") != "duplicate",
+            isNew: answer["outcome"]?.string != "duplicate",
             events: events,
-            plan: text("plan"),
-            state: text("state"),
-            expires: text("expires")
+            plan: answer["plan"]?.string,
+            state: answer["state"]?.string,
+            expires: answer["expires"]?.string
         )
     }
 }

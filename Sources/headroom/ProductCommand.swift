@@ -1,5 +1,4 @@
 import ArgumentParser
-import Billing
 import Engine
 import OperatorConsole
 import Postgres

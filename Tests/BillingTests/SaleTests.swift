@@ -1,3 +1,4 @@
+import JSON
 import TestSupport
 import Testing
 import Usage
@@ -10,7 +11,7 @@ struct SaleTests {
     private func sale(_ event: BillingEvent) throws -> BillingEffect.Sale? {
         #expect(event.problem == nil)
         // Stored and read again, as a later reduction does.
-        let replayed = try BillingEvent(source: event.source.rawValue, payload: Array(event.payload.text.utf8))
+        let replayed = try BillingEvent(source: event.source.rawValue, payload: Array(event.payload.jsonText.utf8))
         #expect(replayed == event)
         return try #require(event.effects.first).sale
     }

@@ -1,3 +1,4 @@
+import JSON
 import Usage
 
 /// An event of a store or of another billing system, in Headroom's own form.

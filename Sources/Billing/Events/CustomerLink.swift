@@ -1,3 +1,4 @@
+import JSON
 import Usage
 
 /// An operator says to which user a transaction, or a customer of a store, belongs.
@@ -26,9 +27,7 @@ public struct CustomerLink: Sendable, Equatable {
     /// - Parameter payload: of an event as it is stored.
     /// - Returns: nil if the event is no link.
     public init?(source: String, payload: JSONValue) {
-        func text(_ name: String) -> String? {
-            if case .string(let text)? = payload["link"]?[name] { text } else { nil }
-        }
+        func text(_ name: String) -> String? { payload["link"]?[name]?.string }
         guard let id = text("id"), let at = text("at").flatMap({ Instant($0) }), let user = text("user") else {
             return nil
         }
@@ -43,7 +42,7 @@ public struct CustomerLink: Sendable, Equatable {
             return nil
         }
         if case .array(let digests)? = payload["link"]?["digests"] {
-            self.digests = digests.compactMap { if case .string(let digest) = $0 { digest } else { nil } }
+            self.digests = digests.compactMap(\.string)
         }
     }
 

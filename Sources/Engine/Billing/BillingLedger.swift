@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import Postgres
 import Usage
 
@@ -71,7 +72,7 @@ package struct BillingLedger {
         if let answer = customer.answer {
             // An earlier delivery may have been committed without a standby, and answered with an error.
             try requireReplicated(try connection.query("commit", deadline: deadline))
-            return (answer.text, false)
+            return (answer.jsonText, false)
         }
         let change = try change(by: event, customer)
         // A replay must not turn an event that succeeded into a failed one.

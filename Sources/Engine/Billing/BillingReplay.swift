@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import Postgres
 import Usage
 
@@ -42,18 +43,15 @@ extension BillingEventLog.ReplayResult {
 
     fileprivate init(_ result: CustomerLinkResult) {
         switch result {
-        case .done(let answer): self.init(answer: answer.text)
+        case .done(let answer): self.init(answer: answer.jsonText)
         case .notFound(let problem), .invalid(let problem), .refused(let problem): self = .failed(problem)
         }
     }
 
     /// - Parameter answer: the JSON that `headroom.write_customer` returns.
     fileprivate init(answer: String) {
-        let fields = (try? JSONValue(parsing: Array(answer.utf8))) ?? .null
-        func text(_ name: String) -> String? {
-            if case .string(let text)? = fields[name] { text } else { nil }
-        }
-        self.init(outcome: text("outcome") ?? "failed", problem: text("problem"))
+        let answer = try? JSONValue(parsing: Array(answer.utf8))
+        self.init(outcome: answer?["outcome"]?.string ?? "failed", problem: answer?["problem"]?.string)
     }
 }
 

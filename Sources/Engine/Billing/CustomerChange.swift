@@ -1,5 +1,5 @@
 import Billing
-import Foundation
+import JSON
 import Usage
 
 /// The input of `headroom.write_customer`: the differences between the reduced state and the tables.
@@ -194,18 +194,6 @@ struct CustomerChange: Encodable {
         return reverted.isEmpty ? nil : reverted
     }
 
-    /// The parameter of `headroom.write_customer`.
-    var jsonText: String { CustomerChange.jsonText(of: self) }
-
-    static func jsonText(of value: some Encodable) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        do {
-            return String(decoding: try encoder.encode(value), as: UTF8.self)
-        } catch {
-            preconditionFailure("texts, numbers and instants can be encoded: \(error)")
-        }
-    }
 }
 
 extension CustomerChange.Result {

@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import Postgres
 import Usage
 

@@ -1,5 +1,6 @@
 import Billing
 import Foundation
+import JSON
 import Postgres
 import Usage
 

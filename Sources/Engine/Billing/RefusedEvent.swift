@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import Postgres
 import Usage
 
@@ -36,7 +37,7 @@ extension BillingLedger {
     ) throws(PostgresError) -> String? {
         let names = event.customerNames
         var parameters = Parameters()
-        parameters.append(text: CustomerChange.jsonText(of: CustomerChange.Event(event, problem: error.problem)))
+        parameters.append(text: CustomerChange.Event(event, problem: error.problem).jsonText)
         parameters.appendTexts(count: names.count) { names[$0] }
         parameters.append(bool: isReplay)
         try begin()

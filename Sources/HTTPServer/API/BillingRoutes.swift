@@ -2,6 +2,7 @@ import Billing
 import Engine
 import HTTPTypes
 import Hummingbird
+import JSON
 import LineProtocol
 import NIOCore
 import Postgres
@@ -90,7 +91,7 @@ struct BillingRoutes: RouteProvider {
             throw Problem(error)
         }
         switch result {
-        case .done(let answer): return answer.text
+        case .done(let answer): return answer.jsonText
         case .notFound(let problem): throw Problem(ReplyError(code: .notFound, text: problem))
         case .invalid(let problem): throw Problem.badArgument(problem)
         case .refused(let problem): throw Problem(ReplyError(code: .conflict, text: problem))

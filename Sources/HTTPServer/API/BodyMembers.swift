@@ -1,4 +1,4 @@
-import Billing
+import JSON
 import NIOCore
 
 extension JSONValue {
@@ -19,5 +19,15 @@ extension JSONValue {
             throw .badArgument("unknown member in the body; this path takes \(known)")
         }
         return members
+    }
+}
+
+extension Problem {
+    fileprivate init(_ error: JSONError) {
+        switch error.kind {
+        case .malformed: self.init(.badRequest, code: "BADREQUEST", "the body \(error)")
+        case .encoding: self.init(.unsupportedMediaType, code: "BADENCODING", "the body \(error)")
+        case .tooLarge: self.init(.contentTooLarge, code: "TOOLONG", "the body \(error)")
+        }
     }
 }

@@ -1,6 +1,6 @@
-import Billing
 import HTTPTypes
 import Hummingbird
+import JSON
 import LineProtocol
 import NIOCore
 import ServiceCore

@@ -67,12 +67,12 @@ struct CommandRoutes: RouteProvider {
             RateLimitFields(answer.snapshot).write(to: &response.headers)
             if let seconds = answer.retryAfterSeconds { response.headers[.retryAfter] = "\(max(1, seconds))" }
             return response
-        case .done: return CommandRoutes.response(JSON.encode([String: String]()))
+        case .done: return CommandRoutes.response(ByteBuffer(string: "{}"))
         case .failure(let error):
             switch fallback.answer(to: error, allowsWhenUnavailable: allowsWhenUnavailable, in: vocabulary) {
             case .success(let answer):
                 metrics.count(ReplyError(error).code)
-                var response = CommandRoutes.response(JSON.encode(UncountedBody(answer)))
+                var response = CommandRoutes.response(ByteBuffer(json: UncountedBody(answer)))
                 vocabulary.writeFields(to: &response)
                 return response
             case .failure(let reply):

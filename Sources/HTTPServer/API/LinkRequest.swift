@@ -1,4 +1,4 @@
-import Billing
+import JSON
 import NIOCore
 import StoreEvents
 

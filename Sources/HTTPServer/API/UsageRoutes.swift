@@ -60,7 +60,7 @@ struct UsageRoutes: RouteProvider {
         )
         let outcome = await engine.perform(.history(months), for: user)
         guard case .periodUsages(let periods) = outcome else { throw Problem(outcome) }
-        return TaggedBody(json: JSON.encode(HistoryBody(user, periods))).response(to: request)
+        return TaggedBody(json: ByteBuffer(json: HistoryBody(user, periods))).response(to: request)
     }
 
     @Sendable
@@ -69,7 +69,7 @@ struct UsageRoutes: RouteProvider {
         _ = try QueryParameters(request)
         let outcome = await engine.report(.report(try period(context)), within: requestTimeout)
         guard case .report(let report) = outcome else { throw Problem(outcome) }
-        return TaggedBody(json: JSON.encode(ReportBody(report))).response(to: request)
+        return TaggedBody(json: ByteBuffer(json: ReportBody(report))).response(to: request)
     }
 
     /// All open periods if the path has no period.

@@ -58,7 +58,7 @@ struct HealthResponder: Sendable {
         case .readiness:
             let readiness = readiness()
             let status: HTTPResponse.Status = readiness.ready ? .ok : .serviceUnavailable
-            return reply(status, "application/json", JSON.encode(readiness))
+            return reply(status, "application/json", ByteBuffer(json: readiness))
         }
     }
 

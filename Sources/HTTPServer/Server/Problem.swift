@@ -105,6 +105,6 @@ extension Problem: HTTPResponseError {
         var headers = headers
         headers[.contentType] = "application/problem+json"
         headers[.cacheControl] = "no-store"
-        return (headers, JSON.encode(body))
+        return (headers, ByteBuffer(json: body))
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
+import JSON
 import Usage
 
 /// A body with its entity tag. A client that has the body already gets 304 without it.
@@ -42,13 +43,7 @@ struct TaggedBody: Sendable {
     }
 }
 
-enum JSON {
-    /// Sorts keys, so that equal values have equal entity tags.
-    ///
-    /// - Parameter value: of texts, integers, booleans and finite numbers, for which encoding cannot fail.
-    static func encode(_ value: some Encodable) -> ByteBuffer {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return ByteBuffer(bytes: (try? encoder.encode(value)) ?? Data())
-    }
+extension ByteBuffer {
+    /// - Parameter json: of texts, integers, booleans and finite numbers.
+    init(json value: some Encodable) { self.init(string: value.jsonText) }
 }

@@ -1,5 +1,5 @@
 import Billing
-import Foundation
+import JSON
 import Logging
 import StoreEvents
 import Synchronization
@@ -9,10 +9,6 @@ import Synchronization
 final class WebhookRecorder: Sendable {
     /// Limits the log, because anyone that reaches the port can cause rejections.
     private static let rejectionInterval = Duration.seconds(60)
-
-    private struct Answer: Decodable {
-        var outcome: String
-    }
 
     private let counters: WebhookCounters
     private let logger: Logger
@@ -25,7 +21,7 @@ final class WebhookRecorder: Sendable {
 
     /// - Parameter answer: the database's, as JSON.
     func stored(_ event: BillingEvent, answer: String) {
-        let outcome = (try? JSONDecoder().decode(Answer.self, from: Data(answer.utf8)))?.outcome ?? "failed"
+        let outcome = (try? JSONValue(parsing: Array(answer.utf8)))?["outcome"]?.string ?? "failed"
         counters.count(event.source, type: event.typeClass, outcome: outcome)
         logger.log(
             // An operator has to fix its cause, which headroom events list --failed names.

@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import Usage
 
 /// App Store Server Notifications V2 (https://developer.apple.com/documentation/appstoreservernotifications), as they
@@ -108,8 +109,8 @@ public enum AppStoreNotification: StoreAdapter {
 
     /// The JWS in the body, unverified.
     static func signedPayload(of body: [UInt8]) throws(BillingError) -> String {
-        let posted = try PayloadFields(try JSONValue(parsing: body), path: "")
-        guard case .string(let compact)? = posted.members["signedPayload"] else {
+        let posted = try PayloadFields(try JSONValue(received: body), path: "")
+        guard let compact = posted.members["signedPayload"]?.string else {
             throw .malformed("signedPayload is missing, or not a text: it must be a JWS")
         }
         return compact
@@ -117,7 +118,7 @@ public enum AppStoreNotification: StoreAdapter {
 
     private static func signedText(_ name: String, of data: PayloadFields) throws(BillingError) -> String? {
         guard let value = data.members[name], value != .null else { return nil }
-        if case .string(let compact) = value { return compact }
+        if let compact = value.string { return compact }
         guard data.isLenient else { throw .malformed("data.\(name) must be a text") }
         return nil
     }

@@ -1,4 +1,3 @@
-import Billing
 import Crypto
 import SwiftASN1
 @_spi(FixedExpiryValidationTime) import X509

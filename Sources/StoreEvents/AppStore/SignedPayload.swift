@@ -1,4 +1,5 @@
 import Billing
+import JSON
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -37,7 +38,7 @@ struct SignedPayload {
         guard header["crit"] == nil else {
             throw BillingError(.unverified, "\(name)'s header requires an extension (crit) that is not supported")
         }
-        if case .string(let algorithm)? = header["alg"] { self.algorithm = algorithm } else { algorithm = nil }
+        algorithm = header["alg"]?.string
         certificates = try SignedPayload.certificates(header["x5c"], name)
     }
 
@@ -56,7 +57,7 @@ struct SignedPayload {
         }
         var certificates: [[UInt8]] = []
         for element in elements {
-            guard case .string(let text) = element, let bytes = Data(base64Encoded: text) else {
+            guard let bytes = element.string.flatMap({ Data(base64Encoded: $0) }) else {
                 throw .malformed("\(name)'s certificates (x5c) are not base64")
             }
             certificates.append(Array(bytes))
@@ -66,12 +67,7 @@ struct SignedPayload {
 
     private static func object(_ part: Substring.UTF8View, _ what: String) throws(BillingError) -> JSONValue {
         guard let bytes = decode(urlSafe: part) else { throw .malformed("\(what) is not base64url") }
-        let value: JSONValue
-        do {
-            value = try JSONValue(parsing: bytes)
-        } catch {
-            throw BillingError(error.kind, error.description.replacing("the body", with: what, maxReplacements: 1))
-        }
+        let value = try JSONValue(received: bytes, as: what)
         guard case .object = value else { throw .malformed("\(what) must be a JSON object") }
         return value
     }

@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import Usage
 
 /// An event in Headroom's own format, for billing systems without an adapter: the body of `POST /v1/billing-events`.
@@ -22,7 +23,7 @@ public enum DirectEvent {
         body: [UInt8],
         in namespace: UserNamespace? = nil
     ) throws(BillingError) -> BillingEvent {
-        let value = withoutNames(try JSONValue(parsing: body), in: namespace)
+        let value = withoutNames(try JSONValue(received: body), in: namespace)
         let object = try PayloadFields(value, path: "")
         if let unknown = object.members.keys.sorted().first(where: { !fields.contains($0) }) {
             throw .malformed(

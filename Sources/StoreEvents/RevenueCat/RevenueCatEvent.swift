@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import Usage
 
 /// RevenueCat's webhook events (https://www.revenuecat.com/docs/integrations/webhooks/event-types-and-fields), as they
@@ -46,7 +47,7 @@ public enum RevenueCatEvent: StoreAdapter {
         body: [UInt8],
         in namespace: UserNamespace? = nil
     ) throws(BillingError) -> JSONValue {
-        let fields = try PayloadFields(try JSONValue(parsing: body), path: "")
+        let fields = try PayloadFields(try JSONValue(received: body), path: "")
         let received = try PayloadFields(fields.members["event"], path: "event", in: namespace)
         let event = readable(received, type: try received.required("type", PayloadFields.word))
         var stored: [String: JSONValue] = [

@@ -1,4 +1,5 @@
 import Billing
+import JSON
 
 /// The fields of Stripe's objects that are stored: ids, dates and values of Stripe's enumerations. Not stored: names,
 /// addresses, e-mail addresses, cards, metadata other than the user's id, and amounts other than a price.

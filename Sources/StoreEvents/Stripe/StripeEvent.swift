@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import Usage
 
 /// Stripe's events (https://docs.stripe.com/api/events), as they are stored, and translated.
@@ -38,7 +39,7 @@ public enum StripeEvent: StoreAdapter {
         refundRevokes: Bool,
         in namespace: UserNamespace? = nil
     ) throws(BillingError) -> JSONValue {
-        let received = try PayloadFields(try JSONValue(parsing: body), path: "", in: namespace)
+        let received = try PayloadFields(try JSONValue(received: body), path: "", in: namespace)
         let type = try received.required("type", PayloadFields.word)
         let event = readable(received, type: type)
         var stored = try StripeAllowlist.stored(event, StripeAllowlist.event)

@@ -1,4 +1,3 @@
-import Billing
 import Usage
 
 /// The instant of a Stripe event, by which events are ordered.

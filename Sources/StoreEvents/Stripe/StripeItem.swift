@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import Usage
 
 /// An item of a subscription: a price, and the period that is paid for it.

@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import Usage
 
 /// The members of a JSON object in a store's payload, read by name and format. An error names the field by its path in
@@ -158,8 +159,7 @@ struct PayloadFields {
 
     /// A user's UUID in canonical form, also of a name. nil for any other value.
     func user(_ name: String) -> String? {
-        guard case .string(let text)? = members[name] else { return nil }
-        return UserID(text, in: namespace)?.description
+        members[name]?.string.flatMap { UserID($0, in: namespace)?.description }
     }
 
     /// The id of an object that is given by its id or in full.

@@ -1,3 +1,4 @@
+import JSON
 import Testing
 import Usage
 
@@ -389,7 +390,7 @@ struct AppStoreNotificationTests {
     @Test("is stored without storefronts, and its stored payload has the same translation")
     func keeping() async throws {
         let first = try await AppStorePayload("DID_RENEW", status: 1).notification()
-        let stored = first.payload.text
+        let stored = first.payload.jsonText
         for text in ["USA", "143441", "signedTransactionInfo", "eyJ"] {
             #expect(!stored.contains(text), "\(text)")
         }

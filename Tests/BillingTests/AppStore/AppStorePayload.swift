@@ -1,5 +1,6 @@
 import Billing
 import Foundation
+import JSON
 import StoreEvents
 import Usage
 
@@ -66,7 +67,7 @@ struct AppStorePayload {
     }
 
     static func body(_ signed: String) -> [UInt8] {
-        Array(JSONValue.object(["signedPayload": .string(signed)]).text.utf8)
+        Array(JSONValue.object(["signedPayload": .string(signed)]).jsonText.utf8)
     }
 
     /// Verifies the notification, and translates its stored payload.

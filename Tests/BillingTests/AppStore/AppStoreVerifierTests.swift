@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import JSON
 import TestSupport
 import Testing
 import Usage
@@ -203,7 +204,7 @@ struct AppStoreVerifierTests {
             (Array("{}".data(using: .utf16) ?? Data()), .encoding),
         ]
         for (payload, kind) in payloads {
-            let parts = [Array(header.text.utf8), payload].map(TestAuthority.urlSafe).joined(separator: ".")
+            let parts = [Array(header.jsonText.utf8), payload].map(TestAuthority.urlSafe).joined(separator: ".")
             let forged = "\(parts).\(TestAuthority.urlSafe(Array(repeating: 1, count: 64)))"
             #expect(await failure(of: forged, by: try authority.verifier())?.kind == .unverified)
             let genuine = try authority.sign(header: header, payload: payload)
@@ -225,11 +226,11 @@ struct AppStoreVerifierTests {
     @Test("is rejected without a signature, or with an HMAC whose secret is the public key")
     func forgedSignatures() async throws {
         let authority = try TestAuthority()
-        let payload = Array(JSONValue.object(AppStorePayload("TEST").outer).text.utf8)
+        let payload = Array(JSONValue.object(AppStorePayload("TEST").outer).jsonText.utf8)
         let certificates = JSONValue.array(authority.chain.map { .string(Data($0).base64EncodedString()) })
         for algorithm in ["none", "HS256", "ES256"] {
             let header = JSONValue.object(["alg": .string(algorithm), "x5c": certificates])
-            let parts = [Array(header.text.utf8), payload].map(TestAuthority.urlSafe).joined(separator: ".")
+            let parts = [Array(header.jsonText.utf8), payload].map(TestAuthority.urlSafe).joined(separator: ".")
             let key = SymmetricKey(data: authority.signerKey.publicKey.derRepresentation)
             let code = Array(HMAC<SHA256>.authenticationCode(for: Array(parts.utf8), using: key))
             for signature in [[], code, code + code, Array(repeating: 0, count: 64)] {
@@ -302,7 +303,7 @@ struct AppStoreVerifierTests {
             ])
             var outer = payload.outer
             var data = try #require(payload.data)
-            let text = "\(parts[0]).\(TestAuthority.urlSafe(Array(forged.text.utf8))).\(parts[2])"
+            let text = "\(parts[0]).\(TestAuthority.urlSafe(Array(forged.jsonText.utf8))).\(parts[2])"
             for value in [JSONValue.string(text), .integer(1), .string("a.b.c")] {
                 data[name] = value
                 outer["data"] = .object(data)

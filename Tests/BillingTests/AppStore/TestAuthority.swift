@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import JSON
 import SwiftASN1
 import X509
 
@@ -114,11 +115,11 @@ struct TestAuthority {
             "alg": .string(algorithm),
             "x5c": .array((chain ?? self.chain).map { .string(Data($0).base64EncodedString()) }),
         ])
-        return try sign(header: header, payload: Array(payload.text.utf8))
+        return try sign(header: header, payload: Array(payload.jsonText.utf8))
     }
 
     func sign(header: JSONValue, payload: [UInt8]) throws -> String {
-        let signed = "\(TestAuthority.urlSafe(Array(header.text.utf8))).\(TestAuthority.urlSafe(payload))"
+        let signed = "\(TestAuthority.urlSafe(Array(header.jsonText.utf8))).\(TestAuthority.urlSafe(payload))"
         let signature = try signerKey.signature(for: Array(signed.utf8))
         return "\(signed).\(TestAuthority.urlSafe(Array(signature.rawRepresentation)))"
     }

@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import StoreEvents
 import TestSupport
 import Usage
@@ -37,7 +38,7 @@ struct RevenueCatPayload {
     }
 
     var body: [UInt8] {
-        Array(JSONValue.object(["api_version": .string("1.0"), "event": .object(event)]).text.utf8)
+        Array(JSONValue.object(["api_version": .string("1.0"), "event": .object(event)]).jsonText.utf8)
     }
 
     /// Translates the stored payload.

@@ -1,3 +1,4 @@
+import JSON
 import TestSupport
 import Testing
 import Usage
@@ -16,7 +17,7 @@ struct RevenueCatStorageTests {
                 "price": .decimal(5.55),
             ]
         )
-        let stored = try RevenueCatEvent.sanitized(body: payload.body).text
+        let stored = try RevenueCatEvent.sanitized(body: payload.body).jsonText
         for text in ["@", "Ann", "attributes", "5.55", "\"US\"", "RCAnonymousID", "percentage", "to_come"] {
             #expect(!stored.contains(text), "\(text)")
         }
@@ -29,7 +30,7 @@ struct RevenueCatStorageTests {
     func replay() throws {
         for type in ["INITIAL_PURCHASE", "CANCELLATION", "BILLING_ISSUE", "TRANSFER", "TEST"] {
             let first = try RevenueCatPayload(type).notification()
-            let again = try RevenueCatEvent.translate(payload: Array(first.payload.text.utf8))
+            let again = try RevenueCatEvent.translate(payload: Array(first.payload.jsonText.utf8))
             #expect(again == first)
         }
     }
@@ -102,7 +103,7 @@ struct RevenueCatStorageTests {
                     )
                 }
                 guard let stored = try? RevenueCatEvent.sanitized(body: changed) else { continue }
-                let notification = try RevenueCatEvent.translate(payload: Array(stored.text.utf8))
+                let notification = try RevenueCatEvent.translate(payload: Array(stored.jsonText.utf8))
                 #expect(notification.effects.isEmpty || notification.problem == nil)
                 #expect(!"\(notification)".contains("example.com"))
             }

@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import StoreEvents
 import TestSupport
 import Usage
@@ -123,7 +124,7 @@ struct StripePayload {
         )
     }
 
-    var body: [UInt8] { Array(JSONValue.object(event).text.utf8) }
+    var body: [UInt8] { Array(JSONValue.object(event).jsonText.utf8) }
 
     /// Translates the stored payload.
     func notification(refundRevokes: Bool = true) throws(BillingError) -> BillingEvent {

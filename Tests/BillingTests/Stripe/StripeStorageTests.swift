@@ -1,3 +1,4 @@
+import JSON
 import TestSupport
 import Testing
 import Usage
@@ -20,7 +21,7 @@ struct StripeStorageTests {
 
     @Test("has no name, address, total, card or customer id", arguments: payloads)
     func personalData(payload: StripePayload) throws {
-        let stored = try StripeEvent.sanitized(body: payload.body, refundRevokes: true).text
+        let stored = try StripeEvent.sanitized(body: payload.body, refundRevokes: true).jsonText
         for text in ["@", "Ann", "ann", "cus_", "pm_1", "req_", "amount_", "nickname", "description"] {
             #expect(!stored.contains(text), "\(text)")
         }
@@ -29,7 +30,7 @@ struct StripeStorageTests {
     @Test("has the same translation as the original", arguments: payloads)
     func replay(payload: StripePayload) throws {
         let first = try payload.notification()
-        #expect(try StripeEvent.translate(payload: Array(first.payload.text.utf8)) == first)
+        #expect(try StripeEvent.translate(payload: Array(first.payload.jsonText.utf8)) == first)
     }
 
     @Test("has the user of the metadata, and the digest of the customer")
@@ -49,7 +50,7 @@ struct StripeStorageTests {
             let payload = Payload.subscription("created", "active", ["metadata": .object(metadata)])
             let notification = try payload.notification()
             #expect(notification.identities == [Self.customer])
-            #expect(!notification.payload.text.contains("ann@"))
+            #expect(!notification.payload.jsonText.contains("ann@"))
         }
     }
 

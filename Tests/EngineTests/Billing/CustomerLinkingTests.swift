@@ -1,4 +1,5 @@
 import Billing
+import JSON
 import Postgres
 import TestSupport
 import Testing
@@ -57,7 +58,7 @@ struct CustomerLinkingTests {
     }
 
     private func applied(_ result: CustomerLinkResult) -> String? {
-        if case .done(let answer) = result { answer.text } else { nil }
+        if case .done(let answer) = result { answer.jsonText } else { nil }
     }
 
     private func problem(_ result: CustomerLinkResult) -> String? {

@@ -1,5 +1,6 @@
 import Billing
 import Foundation
+import JSON
 import Postgres
 import TestSupport
 import Usage
@@ -107,7 +108,7 @@ extension Session {
         return members.mapValues { value in
             switch value {
             case .string(let text): text
-            default: value.text
+            default: value.jsonText
             }
         }
     }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import JSON
 import NIOCore
 import Synchronization
 
@@ -67,10 +68,7 @@ final class LiveStream: Sendable {
     }
 
     static func event(_ name: String, _ data: some Encodable) -> ByteBuffer {
-        var buffer = ByteBuffer(string: "event: \(name)\ndata: ")
-        buffer.writeImmutableBuffer(JSON.encode(data))
-        buffer.writeString("\n\n")
-        return buffer
+        ByteBuffer(string: "event: \(name)\ndata: \(data.jsonText)\n\n")
     }
 
     private static let tooMany = Problem(

@@ -16,11 +16,11 @@ struct JSONParser {
     private var depth = 0
     private var values = 0
 
-    /// - Throws: `BillingError`: encoding, too large or malformed.
-    static func parse(_ bytes: [UInt8]) throws(BillingError) -> JSONValue {
+    /// - Throws: `JSONError`: encoding, too large or malformed.
+    static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
         // A zero byte is not valid in JSON, and most characters of UTF-16 and UTF-32 contain one.
         guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
-            throw BillingError(.encoding, "the body is not UTF-8; send JSON in UTF-8")
+            throw JSONError(.encoding, "is not UTF-8; send JSON in UTF-8")
         }
         var parser = JSONParser(bytes)
         let value = try parser.value()
@@ -35,10 +35,10 @@ struct JSONParser {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     }
 
-    private mutating func value() throws(BillingError) -> JSONValue {
+    private mutating func value() throws(JSONError) -> JSONValue {
         values += 1
         guard values <= JSONParser.valuesMaximum else {
-            throw BillingError(.tooLarge, "the body has more than \(JSONParser.valuesMaximum) values")
+            throw JSONError(.tooLarge, "has more than \(JSONParser.valuesMaximum) values")
         }
         skipSpace()
         switch next {
@@ -54,16 +54,16 @@ struct JSONParser {
 
     // MARK: Objects and arrays
 
-    private mutating func descend() throws(BillingError) {
+    private mutating func descend() throws(JSONError) {
         position += 1
         depth += 1
         guard depth <= JSONParser.depthMaximum else {
-            throw BillingError(.tooLarge, "the body is nested deeper than \(JSONParser.depthMaximum)")
+            throw JSONError(.tooLarge, "is nested deeper than \(JSONParser.depthMaximum)")
         }
     }
 
     /// Of two members with the same name the later one counts.
-    private mutating func members() throws(BillingError) -> [String: JSONValue] {
+    private mutating func members() throws(JSONError) -> [String: JSONValue] {
         try descend()
         defer { depth -= 1 }
         var members: [String: JSONValue] = [:]
@@ -82,7 +82,7 @@ struct JSONParser {
         }
     }
 
-    private mutating func elements() throws(BillingError) -> [JSONValue] {
+    private mutating func elements() throws(JSONError) -> [JSONValue] {
         try descend()
         defer { depth -= 1 }
         var elements: [JSONValue] = []
@@ -98,7 +98,7 @@ struct JSONParser {
 
     // MARK: Texts
 
-    private mutating func string() throws(BillingError) -> String {
+    private mutating func string() throws(JSONError) -> String {
         position += 1
         let start = position
         // Fast path: most texts have no escapes.
@@ -120,7 +120,7 @@ struct JSONParser {
     }
 
     /// After a backslash.
-    private mutating func escaped() throws(BillingError) -> Unicode.Scalar {
+    private mutating func escaped() throws(JSONError) -> Unicode.Scalar {
         guard let byte = next else { throw .notJSON }
         position += 1
         switch byte {
@@ -147,7 +147,7 @@ struct JSONParser {
         return scalar
     }
 
-    private mutating func codeUnit() throws(BillingError) -> UInt16 {
+    private mutating func codeUnit() throws(JSONError) -> UInt16 {
         var unit: UInt16 = 0
         for _ in 0..<4 {
             guard let byte = next else { throw .notJSON }
@@ -165,7 +165,7 @@ struct JSONParser {
     // MARK: Numbers and literals
 
     /// A whole number that fits is an integer in every notation: 1, 1.0 and 1e0 are the same value.
-    private mutating func number() throws(BillingError) -> JSONValue {
+    private mutating func number() throws(JSONError) -> JSONValue {
         let start = position
         _ = take(UInt8(ascii: "-"))
         if !take(UInt8(ascii: "0")) { try digits() }
@@ -176,10 +176,7 @@ struct JSONParser {
             try digits()
         }
         guard position - start <= JSONParser.numberLengthMaximum else {
-            throw BillingError(
-                .tooLarge,
-                "the body has a number of more than \(JSONParser.numberLengthMaximum) characters"
-            )
+            throw JSONError(.tooLarge, "has a number of more than \(JSONParser.numberLengthMaximum) characters")
         }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         if position == integerEnd, let integer = Int64(text) { return .integer(integer) }
@@ -187,13 +184,13 @@ struct JSONParser {
         return Int64(exactly: decimal).map { .integer($0) } ?? .decimal(decimal)
     }
 
-    private mutating func digits() throws(BillingError) {
+    private mutating func digits() throws(JSONError) {
         let start = position
         while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { position += 1 }
         guard position > start else { throw .notJSON }
     }
 
-    private mutating func literal(_ word: StaticString, _ value: JSONValue) throws(BillingError) -> JSONValue {
+    private mutating func literal(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
         let count = word.utf8CodeUnitCount
         guard position + count <= bytes.count,
             bytes[position..<position + count].elementsEqual(UnsafeBufferPointer(start: word.utf8Start, count: count))
@@ -215,9 +212,4 @@ struct JSONParser {
     private mutating func skipSpace() {
         while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
     }
-}
-
-extension BillingError {
-    /// Repeats nothing of the body.
-    fileprivate static let notJSON = BillingError(.malformed, "the body is not JSON")
 }

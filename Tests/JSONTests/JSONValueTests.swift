@@ -2,15 +2,15 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Billing
+@testable import JSON
 
 @Suite("Untrusted JSON")
 struct JSONValueTests {
-    private func parse(_ text: String) throws(BillingError) -> JSONValue {
+    private func parse(_ text: String) throws(JSONError) -> JSONValue {
         try JSONValue(parsing: Array(text.utf8))
     }
 
-    private func failure(of bytes: [UInt8]) -> BillingError? {
+    private func failure(of bytes: [UInt8]) -> JSONError? {
         do {
             _ = try JSONValue(parsing: bytes)
             return nil
@@ -38,7 +38,7 @@ struct JSONValueTests {
     )
     func reading(text: String, value: JSONValue) throws {
         #expect(try parse(text) == value)
-        #expect(try parse(value.text) == value)
+        #expect(try parse(value.jsonText) == value)
     }
 
     @Test(
@@ -54,7 +54,7 @@ struct JSONValueTests {
     func malformed(text: String) throws {
         let error = try #require(failure(of: Array(text.utf8)))
         #expect(error.kind == .malformed)
-        #expect(error.description == "the body is not JSON")
+        #expect(error.description == "is not JSON")
     }
 
     private static let notUTF8: [[UInt8]] = [[0xFF], [0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xE2, 0x82], [0]]
@@ -122,7 +122,7 @@ struct JSONValueTests {
                 #expect(isRead == (value != nil), "\(String(decoding: changed, as: UTF8.self))")
             }
             guard let value else { continue }
-            #expect((try? JSONValue(parsing: Array(value.text.utf8))) == value)
+            #expect((try? JSONValue(parsing: Array(value.jsonText.utf8))) == value)
         }
     }
 }

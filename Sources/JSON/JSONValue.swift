@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A JSON value. Parsed by `JSONParser`; written with sorted names, so that equal values have equal texts.
+/// A JSON value. Parsed by `JSONParser`; `jsonText` writes it.
 public enum JSONValue: Sendable, Equatable {
     case object([String: JSONValue])
     case array([JSONValue])
@@ -15,8 +15,8 @@ public enum JSONValue: Sendable, Equatable {
     case bool(Bool)
     case null
 
-    /// - Throws: `BillingError`: not UTF-8, too large or malformed.
-    public init(parsing bytes: [UInt8]) throws(BillingError) {
+    /// - Throws: `JSONError`: not UTF-8, too large or malformed.
+    public init(parsing bytes: [UInt8]) throws(JSONError) {
         self = try JSONParser.parse(bytes)
     }
 
@@ -24,13 +24,9 @@ public enum JSONValue: Sendable, Equatable {
         if case .object(let members) = self { members[name] } else { nil }
     }
 
-    public var text: String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(self) else {
-            preconditionFailure("only numbers that are not finite cannot be encoded, and none is parsed")
-        }
-        return String(decoding: data, as: UTF8.self)
+    /// Nil for a value that is no text.
+    public var string: String? {
+        if case .string(let text) = self { text } else { nil }
     }
 }
 
@@ -65,6 +61,20 @@ extension JSONValue: Codable {
         case .decimal(let number): try container.encode(number)
         case .bool(let value): try container.encode(value)
         case .null: try container.encodeNil()
+        }
+    }
+}
+
+extension Encodable {
+    /// This value as JSON with sorted names, so that equal values have equal texts. It must consist of texts, integers,
+    /// booleans and finite numbers, for which encoding cannot fail.
+    package var jsonText: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            return String(decoding: try encoder.encode(self), as: UTF8.self)
+        } catch {
+            preconditionFailure("a number that is not finite, in \(type(of: self)): \(error)")
         }
     }
 }
