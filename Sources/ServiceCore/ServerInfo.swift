@@ -13,9 +13,6 @@ package struct ServerInfo: Sendable {
 
     package var version: String { HeadroomVersion.current }
 
-    /// Token names that are listed, in alphabetical order: the answer must be bounded.
-    package static let tokenNamesMaximum = 64
-
     /// The sources of all lines, read once for each answer.
     private struct Snapshot {
         let service: ServiceDependencies
@@ -129,10 +126,7 @@ package struct ServerInfo: Sendable {
         Line("authentication_failures") { $0.service.access.authenticationFailures },
         Line("tokens_age_s") { $0.service.access.tokensAge.components.seconds },
         Line("tokens_refused") { $0.service.access.tokensRefused },
-        Line(each: "token_") {
-            $0.service.access.connectionsByName.sorted { $0.key < $1.key }.prefix(tokenNamesMaximum)
-                .map { ($0.key, $0.value) }
-        },
+        Line(each: "token_") { $0.service.access.listedConnections.map { ($0.token, $0.connections) } },
         Line("nodes") { unlessNone(UInt64($0.engine.nodes.count)) },
         Line("buckets") { $0.engine.nodes.isEmpty ? nil : $0.engine.nodes.reduce(0) { $0 + $1.buckets } },
         Line(each: "node_") {

@@ -217,7 +217,14 @@ package final class AccessControl: TokenObserver, Sendable {
 
     package var tokensRefused: Int { state.withLock { $0.refused.count } }
 
-    package var connectionsByName: [String: Int] { connectionCounter.connectionsByName }
+    /// Token names that are listed: the answer must be bounded.
+    package static let tokenNamesMaximum = 64
+
+    /// Open connections by the names of their tokens, in alphabetical order.
+    package var listedConnections: [(token: String, connections: Int)] {
+        connectionCounter.connectionsByName.sorted { $0.key < $1.key }.prefix(AccessControl.tokenNamesMaximum)
+            .map { ($0.key, $0.value) }
+    }
 
     package var authenticated: UInt64 { accepted.load(ordering: .relaxed) }
     package var authenticationFailures: UInt64 { failed.load(ordering: .relaxed) }

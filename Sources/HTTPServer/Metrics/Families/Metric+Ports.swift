@@ -20,11 +20,8 @@ extension Metric {
             "headroom_token_connections",
             .gauge,
             ["token"],
-            "Connections now by their token's name, 64 names at most."
-        ) {
-            $0.service.access.connectionsByName.sorted { $0.key < $1.key }.prefix(ServerInfo.tokenNamesMaximum)
-                .map { ([$0.key], $0.value) }
-        },
+            "Connections now by their token's name, \(AccessControl.tokenNamesMaximum) names at most."
+        ) { $0.service.access.listedConnections.map { ([$0.token], $0.connections) } },
         Metric(
             "headroom_authentications_total",
             .counter,
