@@ -68,7 +68,7 @@ package struct BillingLedger {
         isReplay: Bool
     ) throws(PostgresError) -> (answer: String, isRejected: Bool) {
         let customer = try lockAndRead(event, isReplay: isReplay)
-        if let author { try connection.setActor(author, deadline: deadline) }
+        try connection.setActor(author, deadline: deadline)
         if let answer = customer.answer {
             // An earlier delivery may have been committed without a standby, and answered with an error.
             try requireReplicated(try connection.query("commit", deadline: deadline))
@@ -110,8 +110,7 @@ package struct BillingLedger {
 
     /// Begins a transaction of the ledger's author.
     func begin() throws(PostgresError) {
-        try connection.execute("begin", deadline: deadline)
-        if let author { try connection.setActor(author, deadline: deadline) }
+        try connection.begin(by: author, deadline: deadline)
     }
 
     /// Checks that a standby has confirmed the commit, which may have succeeded with a warning. Otherwise the event may

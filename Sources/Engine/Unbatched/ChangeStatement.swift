@@ -9,9 +9,6 @@ struct ChangeStatement {
     let author: ChangeAuthor?
     let unknownUsersPolicy: UnknownUsersPolicy
 
-    /// Whether it also changes tables of customers, which a distributed database has on the coordinator alone.
-    var needsCoordinator: Bool { if case .forget = change { true } else { false } }
-
     /// Makes the change. A change that was made before under this number is not made again.
     ///
     /// - Returns: whether the change's key had made it before, so that this request changed nothing; and the reply to
@@ -23,8 +20,7 @@ struct ChangeStatement {
     ) throws(PostgresError) -> (isRepeated: Bool, commit: QueryResult) {
         let connection = attempt.connection
         let receipt = ReceiptStatement.parameters(attempt.bucket, lane: attempt.receipt, number: attempt.number)
-        try connection.execute("begin", deadline: deadline)
-        if let author { try connection.setActor(author, deadline: deadline) }
+        try connection.begin(by: author, deadline: deadline)
         let advanced = try connection.query(EmbeddedSQL.advanceReceipt, receipt, deadline: deadline)
         let answers: QueryResult
         if advanced.rowCount == 1 {
@@ -39,23 +35,6 @@ struct ChangeStatement {
         let commit = try connection.query("commit", deadline: deadline)
         let isRepeated = answers.rowCount == 1 && !answers.isNull(0, 0) && answers.text(0, 0) == "replayed"
         return (isRepeated, commit)
-    }
-
-    /// Forgets the user. This needs no receipt, because a second execution changes nothing more.
-    ///
-    /// - Parameter willCommit: called before `COMMIT` is sent.
-    func executeWithoutReceipt(
-        over connection: Connection,
-        deadline: ContinuousClock.Instant,
-        willCommit: () -> Void
-    ) throws(PostgresError) -> QueryResult {
-        try connection.execute("begin", deadline: deadline)
-        if let author { try connection.setActor(author, deadline: deadline) }
-        var parameters = Parameters()
-        parameters.append(uuid: (user.high, user.low))
-        _ = try connection.query(EmbeddedSQL.forgetUser, parameters, deadline: deadline)
-        willCommit()
-        return try connection.query("commit", deadline: deadline)
     }
 
     /// - Returns: the answer that the receipt keeps.
@@ -97,8 +76,14 @@ struct ChangeStatement {
 }
 
 extension Connection {
-    /// Names the author of the changes in this transaction, for the audit log.
-    func setActor(_ author: ChangeAuthor, deadline: ContinuousClock.Instant) throws(PostgresError) {
+    /// Begins a transaction whose changes the audit log shows with their author; nil means the service's role.
+    func begin(by author: ChangeAuthor?, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        try execute("begin", deadline: deadline)
+        try setActor(author, deadline: deadline)
+    }
+
+    func setActor(_ author: ChangeAuthor?, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        guard let author else { return }
         var parameters = Parameters()
         parameters.append(text: author.actor)
         parameters.append(text: author.reason ?? "")

@@ -13,21 +13,28 @@ final class Forgetting: Sendable {
         case refused(PostgresError)
     }
 
+    private let user: UserID
+    private let author: ChangeAuthor?
     private let result = Mutex<Outcome?>(nil)
     private let deadline: ContinuousClock.Instant
 
     /// Starts a thread that executes it.
     ///
-    /// - Parameter wake: woken when there is an outcome.
+    /// - Parameters:
+    ///   - author: the author in the audit log; nil means the service's role.
+    ///   - wake: woken when there is an outcome.
     init(
-        _ statement: ChangeStatement,
+        _ user: UserID,
+        by author: ChangeAuthor?,
         over options: ConnectionOptions,
         until deadline: ContinuousClock.Instant,
         _ wake: WakePipe
     ) {
+        self.user = user
+        self.author = author
         self.deadline = deadline
         startThread(named: "headroom.forget") { [self] in
-            let outcome = make(statement, over: options)
+            let outcome = execute(over: options)
             result.withLock { $0 = outcome }
             wake.wake()
         }
@@ -39,7 +46,7 @@ final class Forgetting: Sendable {
     /// Whether nobody awaits the outcome any more.
     func isOver(at now: ContinuousClock.Instant) -> Bool { now > deadline && outcome != nil }
 
-    private func make(_ statement: ChangeStatement, over options: ConnectionOptions) -> Outcome {
+    private func execute(over options: ConnectionOptions) -> Outcome {
         let connection: Connection
         do throws(PostgresError) {
             connection = try Connection.connect(options)
@@ -52,9 +59,13 @@ final class Forgetting: Sendable {
         while true {
             var canBeCommitted = false
             do throws(PostgresError) {
-                let commit = try statement.executeWithoutReceipt(over: connection, deadline: deadline) {
-                    canBeCommitted = true
-                }
+                // It needs no receipt, because a second execution changes nothing more.
+                try connection.begin(by: author, deadline: deadline)
+                var parameters = Parameters()
+                parameters.append(uuid: (user.high, user.low))
+                _ = try connection.query(EmbeddedSQL.forgetUser, parameters, deadline: deadline)
+                canBeCommitted = true
+                let commit = try connection.query("commit", deadline: deadline)
                 return commit.isUnreplicated ? .failed(.unknown) : .made
             } catch {
                 switch retries.step(after: error) {

@@ -94,8 +94,9 @@ struct UnbatchedExecutor {
     ) -> EngineError? {
         // The function that makes the change finds the user's rows itself. The bucket is only the receipt's.
         let bucket = bucket(of: pending)
-        if statement.needsCoordinator, let options = laneConnection.coordinatorOptions {
-            return forget(statement, for: pending, over: options)
+        // A FORGET also changes tables of customers, which a distributed database has on the coordinator alone.
+        if case .forget = statement.change, let options = laneConnection.coordinatorOptions {
+            return forget(for: pending, by: statement.author, over: options)
         }
         let made = sender.executeOnce(nil, in: bucket, pending) { attempt throws(PostgresError) in
             let (isRepeated, commit) = try statement.execute(attempt, deadline: deadline)
@@ -117,14 +118,14 @@ struct UnbatchedExecutor {
     ///
     /// - Returns: the answer if its deadline passes first; nil once it is answered.
     private func forget(
-        _ statement: ChangeStatement,
         for pending: PendingUnbatchedRequest,
+        by author: ChangeAuthor?,
         over options: ConnectionOptions
     ) -> EngineError? {
         let request = pending.request
         guard let forgetting = forgettings[request.returnAddress] else {
             forgettings.start(
-                Forgetting(statement, over: options, until: request.deadline.instant, wake),
+                Forgetting(request.user, by: author, over: options, until: request.deadline.instant, wake),
                 for: request
             )
             return .unknown
@@ -135,7 +136,7 @@ struct UnbatchedExecutor {
         case .made: deliver(.done, to: pending)
         case .failed(let error): sender.delivery.fail(pending, error)
         case .refused(let error):
-            deliver(.failure(errors.engineError(for: error, refusing: statement.change)), to: pending)
+            deliver(.failure(errors.engineError(for: error, refusing: .forget)), to: pending)
         }
         return nil
     }
