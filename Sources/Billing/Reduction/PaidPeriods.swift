@@ -13,8 +13,9 @@ public struct PaidPeriods: Sendable, Equatable {
     public private(set) var endsAt: Instant
     /// The day of the month on which later periods begin, in a shorter month its last day.
     public private(set) var anchorDay: Int
-    /// When the newest payment's time began, by the store: a repeated report of it begins nothing.
-    private var payment: Instant?
+    /// The start of the newest payment's time, also of a payment that is inferred; not of one that adds no time. A
+    /// repeated report of it begins nothing. Nil before the first payment.
+    private var paidFrom: Instant?
     private var isTrial: Bool
     /// The end of the newest payment's time, also if access has ended before it; nil if it has none.
     private(set) var paidUntil: Instant?
@@ -38,7 +39,7 @@ public struct PaidPeriods: Sendable, Equatable {
         if let end = payment.end, next >= end.lessTolerance { next = max(end, startedAt) }
         endsAt = next
         anchorDay = next.dayOfMonth(preferring: anchor.date.day)
-        self.payment = startedAt
+        paidFrom = startedAt
         isTrial = payment.isTrial
         paidUntil = payment.end
         self.length = length
@@ -47,7 +48,7 @@ public struct PaidPeriods: Sendable, Equatable {
     /// Periods of a subscription of which no payment is known yet.
     static func beforePayment(from start: Instant, until end: Instant?, _ length: Length) -> PaidPeriods {
         var periods = PaidPeriods(Payment(start: start, end: end, isTrial: false), length)
-        periods.payment = nil
+        periods.paidFrom = nil
         return periods
     }
 
@@ -65,18 +66,18 @@ public struct PaidPeriods: Sendable, Equatable {
         _ length: Length
     ) -> PaidPeriods {
         var own = PaidPeriods(payment, length)
-        if let before, before.payment == payment.start {
+        if let before, before.paidFrom == payment.start {
             // Reported again: only what changed since then counts, such as its end.
             guard payment.end != paidUntil, before.startedAt == own.startedAt else { return before }
             return own
         }
         // It adds no time: the item of a subscription was replaced, for instance, and the difference charged.
-        if let before, !before.isTrial, let first = before.payment, first < payment.start,
+        if let before, !before.isTrial, let first = before.paidFrom, first < payment.start,
             let end = payment.end, end == paidUntil, payment.start < end
         {
             return before
         }
-        if let before, before.payment != nil, !before.isTrial, let paidUntil,
+        if let before, before.paidFrom != nil, !before.isTrial, let paidUntil,
             payment.start.lessTolerance <= paidUntil, paidUntil.lessTolerance <= payment.start
         {
             let last = before.period(at: paidUntil.justBefore, until: paidUntil)

@@ -29,8 +29,8 @@ public struct StoreSubscription: Sendable, Equatable {
     public var currency: String?
     /// Nil if its periods begin on the user's anchor day.
     public var periods: PaidPeriods?
-    /// The start of the newest period that was paid, by the store.
-    var newestPaymentAt: Instant?
+    /// The start that the newest payment's event named. A late payment of an earlier period is recognized by it.
+    var newestStart: Instant?
 
     /// The grace after the event, if neither its end nor the end of the paid time is known.
     static let fallbackGraceSeconds: Int64 = 16 * 86_400
@@ -90,7 +90,7 @@ public struct StoreSubscription: Sendable, Equatable {
 
     /// Whether it is a late payment of a period before the newest one that was paid.
     func isOfEarlierPeriod(_ effect: BillingEffect) -> Bool {
-        guard effect.kind == .renewed, let start = effect.started, let newestPaymentAt, start < newestPaymentAt,
+        guard effect.kind == .renewed, let start = effect.started, let newestStart, start < newestStart,
             let end = effect.expires
         else { return false }
         return expiresAt.map { end <= $0 } ?? true
@@ -120,7 +120,7 @@ public struct StoreSubscription: Sendable, Equatable {
         if effect.kind == .purchased || unsubscribedAt.map({ $0 <= start }) ?? true { unsubscribedAt = nil }
         if effect.isUnpaid != true {
             revokedAt = nil
-            newestPaymentAt = effect.started ?? newestPaymentAt
+            newestStart = effect.started ?? newestStart
         }
         nextPlan = nil
         nextProduct = nil

@@ -130,7 +130,7 @@ extension StoreSubscription {
         guard billingIssueAt != nil else {
             let mayRenew =
                 unsubscribedAt == nil && revokedAt == nil && renews != false
-                && transaction != "operator" && transaction != "first message"
+                && !BillingEvent.reservedTransactions.contains(transaction)
             return expiresAt?.advanced(bySeconds: mayRenew ? renewalLeewaySeconds : 0)
         }
         guard let expiresAt else { return graceUntil }

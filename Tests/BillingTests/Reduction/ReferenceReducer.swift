@@ -215,12 +215,12 @@ extension ReferenceReducer {
 
     private func pay(_ subscription: inout StoreSubscription, _ effect: BillingEffect, _ event: RecordedEvent) {
         let before = subscription
-        if effect.kind == .renewed, let started = effect.started, let newest = before.newestPaymentAt, started < newest,
+        if effect.kind == .renewed, let started = effect.started, let newest = before.newestStart, started < newest,
             let end = effect.expires, before.expiresAt == nil || end <= before.expiresAt!
         {
             return
         }
-        if effect.isUnpaid != true { subscription.newestPaymentAt = effect.started ?? before.newestPaymentAt }
+        if effect.isUnpaid != true { subscription.newestStart = effect.started ?? before.newestStart }
         subscription.plan = effect.plan ?? before.nextPlan ?? before.plan
         subscription.product = effect.product ?? before.nextProduct ?? before.product
         subscription.expiresAt = effect.expires
