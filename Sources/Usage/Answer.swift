@@ -21,8 +21,7 @@ public struct Answer: Sendable, Equatable {
     public var isShadow: Bool
     /// The key was used before. The answer is the first outcome, and nothing was counted now.
     public var isRepeated: Bool
-    /// Whether to include the fields of `USAGE`: `renews`, `grace_until`, `next_plan`, `label`, `state_label`,
-    /// `accessible`, `price`, `currency`, `manage` and `steps`.
+    /// Whether to include the fields that only `USAGE` has (`AnswerField.isOnlyOfUsage`).
     public var isDetailed: Bool
     public var retryAfterSeconds: Int64?
     private var storedReleased: Int32?

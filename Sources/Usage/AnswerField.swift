@@ -100,8 +100,8 @@ public protocol AnswerFieldWriter {
     /// - Parameter lineName: `AnswerField.lineName`.
     mutating func putName(_ lineName: StaticString)
     mutating func put(_ user: UserID)
-    /// - Parameter name: the raw value of an enumeration.
-    mutating func putName(_ name: String)
+    /// - Parameter word: the raw value of an enumeration.
+    mutating func putWord(_ word: String)
     mutating func put(_ number: Int)
     mutating func putUnlimited()
     mutating func put(_ instant: Instant)
@@ -120,7 +120,7 @@ extension AnswerFieldWriter {
     @inlinable @inline(__always)
     mutating func write(_ field: AnswerField, name: String) {
         putName(field.lineName)
-        putName(name)
+        putWord(name)
     }
 
     @inlinable @inline(__always)

@@ -173,19 +173,22 @@ extension UsageSnapshot {
     }
 
     /// The reset as answers show it: nil without a limit, without access, and after the period.
-    public var resetsShown: Instant? {
-        limit != nil && denialReason == nil && !isPast ? resetsAt : nil
-    }
+    public var resetsShown: Instant? { limit != nil && showsResets ? resetsAt : nil }
+
+    @inline(__always) private var showsResets: Bool { denialReason == nil && !isPast }
 
     /// When the user can send again after the period's reset: nil if access ends at or before the reset.
-    public var availableAgainAt: Instant? { availableAgainAt(allowances.period) }
+    public var availableAgainAt: Instant? { unlessAccessEnds(before: resetsShown) }
 
     /// When the messages of an allowance come back and the user can send them: nil if access ends at or before that.
     func availableAgainAt(_ allowance: Allowance) -> Instant? {
-        guard allowance.limit != nil, denialReason == nil, !isPast, let resetsAt = allowance.resetsAt,
-            expiresAt.map({ $0 > resetsAt }) ?? true
-        else { return nil }
-        return resetsAt
+        allowance.limit != nil && showsResets ? unlessAccessEnds(before: allowance.resetsAt) : nil
+    }
+
+    @inline(__always)
+    private func unlessAccessEnds(before reset: Instant?) -> Instant? {
+        guard let reset, let expiresAt else { return reset }
+        return expiresAt > reset ? reset : nil
     }
 
     /// The end of a trial, or of a subscription that is not renewed, as answers show it.

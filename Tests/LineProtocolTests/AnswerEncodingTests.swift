@@ -232,6 +232,19 @@ struct AnswerEncodingTests {
         #expect(answer.usage.window == WindowStatus(limit: 10, used: 6, remaining: 3, resets: endsAt))
     }
 
+    @Test("USAGE has more fields than a message, those that are declared as only of USAGE")
+    func fieldsOfUsage() throws {
+        var snapshot = Example.paid(used: 640, state: .gracePeriod)
+        snapshot.expiresAt = Example.december
+        snapshot.renewsAt = Example.december
+        snapshot.details = SubscriptionDetails(nextPlan: "pro", price: "9.99", currency: "USD", manage: "https://x.y")
+        let names = try [snapshot.usage(of: user), snapshot.check(1, of: user)].map { answer in
+            Set(try #require(FieldLine(line(answer))).fields.map(\.name))
+        }
+        let onlyOfUsage = AnswerField.allCases.filter(\.isOnlyOfUsage).map(\.name)
+        #expect(names[0].subtracting(names[1]) == Set(onlyOfUsage))
+    }
+
     @Test("The longest possible answer fits its buffer")
     func longest() throws {
         let word = String(repeating: "\"", count: 3_000)

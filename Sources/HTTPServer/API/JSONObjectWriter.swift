@@ -17,7 +17,7 @@ struct JSONObjectWriter {
     /// Nil is left out.
     mutating func put(_ name: StaticString, _ flag: Bool?) {
         guard let flag else { return }
-        putName(name.utf8)
+        putMember(name.utf8)
         buffer.writeStaticString(flag ? "true" : "false")
     }
 
@@ -46,11 +46,11 @@ extension JSONObjectWriter: AnswerFieldWriter {
 
     mutating func putName(_ lineName: StaticString) {
         // JSON has neither the space before the name nor the equals sign behind it.
-        putName(UnsafeBufferPointer(rebasing: lineName.utf8.dropFirst().dropLast()))
+        putMember(UnsafeBufferPointer(rebasing: lineName.utf8.dropFirst().dropLast()))
     }
 
     mutating func put(_ user: UserID) { putText(user.description) }
-    mutating func putName(_ name: String) { putText(name) }
+    mutating func putWord(_ word: String) { putText(word) }
     mutating func put(_ number: Int) { buffer.writeString("\(number)") }
     mutating func putUnlimited() { buffer.writeStaticString("null") }
     mutating func put(_ instant: Instant) { putText(instant.text) }
@@ -67,7 +67,7 @@ extension JSONObjectWriter: AnswerFieldWriter {
         buffer.writeStaticString("\"")
     }
 
-    private mutating func putName(_ name: UnsafeBufferPointer<UInt8>) {
+    private mutating func putMember(_ name: UnsafeBufferPointer<UInt8>) {
         if !isEmpty { buffer.writeStaticString(",") }
         isEmpty = false
         buffer.writeStaticString("\"")

@@ -79,7 +79,7 @@ extension PeriodUsage {
             line.put(used)
             line.putLimit(" limit=", limit)
             line.putLiteral(" tier=")
-            line.putName(tier.rawValue)
+            line.putWord(tier.rawValue)
         }
     }
 }
@@ -97,7 +97,7 @@ extension PeriodReport {
             line.put(messages)
             for tier in Tier.allCases {
                 line.putLiteral(" ")
-                line.putName(tier.rawValue)
+                line.putWord(tier.rawValue)
                 line.putLiteral("=")
                 line.put(users(in: tier))
             }

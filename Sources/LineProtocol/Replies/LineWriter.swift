@@ -77,11 +77,11 @@ struct LineWriter {
         count += instant.writeText(to: rest)
     }
 
-    /// Writes a name that needs no quotes: the raw value of an enumeration.
+    /// Writes a word that needs no quotes, such as the raw value of an enumeration.
     @inline(__always)
-    mutating func putName(_ name: String) {
-        var name = name
-        name.withUTF8 { put(UnsafeRawBufferPointer($0)) }
+    mutating func putWord(_ word: String) {
+        var word = word
+        word.withUTF8 { put(UnsafeRawBufferPointer($0)) }
     }
 
     /// Writes the text with a space for each control character, so that a plan's label cannot end an answer's line.

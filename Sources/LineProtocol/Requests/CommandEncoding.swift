@@ -53,7 +53,7 @@ extension Command {
         // The verb, the user's id, two integers and the names of the options take less than 160 bytes.
         let capacity = 160 + LanguageTag.lengthMaximum + CivilTimeZone.lengthMaximum + (key?.text.utf8.count ?? 0)
         buffer.writeLine(capacityBytes: capacity) { line in
-            line.putName(verb.rawValue)
+            line.putWord(verb.rawValue)
             line.putLiteral(" ")
             line.put(user)
             if let messages {
@@ -62,7 +62,7 @@ extension Command {
             }
             if let key {
                 line.putLiteral(" key=")
-                line.putName(key.text)
+                line.putWord(key.text)
             }
             if let ttlSeconds {
                 line.putLiteral(" ttl=")
@@ -70,11 +70,11 @@ extension Command {
             }
             if let language = sentences?.language {
                 line.putLiteral(" lang=")
-                line.putName(language.text)
+                line.putWord(language.text)
             }
             if let timeZone = sentences?.timeZone {
                 line.putLiteral(" tz=")
-                line.putName(timeZone.name)
+                line.putWord(timeZone.name)
             }
         }
     }
