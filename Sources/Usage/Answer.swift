@@ -17,7 +17,7 @@ public struct Answer: Sendable, Equatable {
     public var status: Status
     /// The tier into which this message moved the user. Only one answer has it.
     public var crossed: Tier?
-    /// The messages were allowed because the plan does not enforce its limit.
+    /// The messages were allowed only because the plan is unenforced.
     public var isShadow: Bool
     /// The key was used before. The answer is the first outcome, and nothing was counted now.
     public var isRepeated: Bool

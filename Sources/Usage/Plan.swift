@@ -50,7 +50,7 @@ public final class Plan: Sendable {
     public let allowance: Int?
     /// The plan's shorter limit beside the allowance; nil if it has none.
     public let window: Window?
-    /// Whether messages beyond the limit are refused. If not, they are counted and their answers say `shadow`.
+    /// Whether messages beyond the limit are refused. An unenforced plan counts them, and their answers say `shadow`.
     public let isEnforced: Bool
     /// Percent of the limit from which a user is in the gentle tier.
     public let gentlePercent: Int

@@ -8,7 +8,7 @@ public enum Tier: String, Sendable, Comparable, CaseIterable {
     /// - Parameters:
     ///   - used: messages counted or held.
     ///   - limit: messages allowed; nil is unlimited and always silent. A limit that is 0 or used up is blocked, unless
-    ///     the plan does not enforce it.
+    ///     the plan is unenforced.
     public init(used: Int, limit: Int?, plan: Plan) {
         guard let limit else {
             self = .silent

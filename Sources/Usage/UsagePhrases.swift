@@ -24,7 +24,7 @@ extension UsageSnapshot {
         }
         if tier != .blocked {
             if allowance.name == .period, plan.isTrial { return trialPhrase(in: zone) }
-            // The limit is not enforced, so the user can go on.
+            // The plan is unenforced, so the user can go on.
             if allowance.isUsedUp { return nil }
         }
         return phrase(.about(allowance.name, tier), allowance, comeback(of: allowance), in: zone)

@@ -301,7 +301,7 @@ extension UsageSnapshot {
         return refusing.name == .period && plan.isTrial ? .trialLimitReached : refusing.name.usedUpReason
     }
 
-    /// Whether more is counted or held than the limit, which the plan does not enforce.
+    /// Whether more is counted or held than the limit of an unenforced plan.
     public var isBeyondUnenforcedLimit: Bool { !plan.isEnforced && refusing(0) != nil }
 
     /// Adds to the counts of every allowance.

@@ -101,8 +101,8 @@ struct WindowTests {
         #expect(phrase.text == "Let's take a short break. I'm here for you again in \(text).")
     }
 
-    @Test("that is not enforced blocks nobody")
-    func notEnforced() {
+    @Test("of an unenforced plan blocks nobody")
+    func unenforced() {
         let plan = Plan(
             name: "plus",
             label: "Plus",

@@ -131,7 +131,7 @@ comment on column public.message_usage.granted is
 comment on column public.message_usage.renews is
     'Whether a store renews the subscription at expires_at. Null if it does not come from a store.';
 comment on column public.message_usage.enforced is
-    'False if messages beyond "limit" are counted too, because the plan''s limit is not enforced. Null is true.';
+    'False if messages beyond "limit" are counted too, because the plan is unenforced. Null is true.';
 comment on column public.message_usage.window_opened_at is
     'When the window opened that the user''s messages count in. Null without one. It may have ended.';
 comment on column public.message_usage.window_ends_at is 'When that window ends; the next message then opens another.';

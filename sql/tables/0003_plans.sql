@@ -46,7 +46,8 @@ comment on column headroom.plans.prominent_percent is 'Percent of the limit from
 comment on column headroom.plans.time_zone is
     'Where the days and weeks of a daily or weekly plan begin, such as Europe/Berlin; null is UTC.';
 comment on column headroom.plans.enforced is
-    'False: messages are counted and answered as usual, and never refused because of the allowance (shadow=1).';
+    'False, an unenforced plan: messages are counted and answered as usual, and never refused because of the allowance '
+    '(shadow=1).';
 comment on column headroom.plans.window_messages is
     'Messages that fit into a window of window_seconds, beside the allowance of the period; null is no window.';
 comment on column headroom.plans.window_seconds is 'How long a window lasts, from its first message on.';

@@ -121,7 +121,7 @@ create type headroom.answer as (
     crossed text,
     reason text,
     retry_after bigint,
-    -- The messages were counted, and the plan's limit would have refused them if it were enforced. Else null.
+    -- The messages were allowed only because the plan is unenforced. Else null.
     shadow boolean,
     previous_plan text,
     price text,

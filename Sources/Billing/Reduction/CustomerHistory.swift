@@ -10,7 +10,7 @@ public struct CustomerHistory: Sendable, Equatable {
     /// Facts about the customer's users that do not come from store events. May lack users.
     public var users: [UserID: UserRecord]
     public var plans: [String: Plan.Cycle]
-    /// Messages in 30 days, of the plans that have an enforced limit.
+    /// Messages in 30 days, of the enforced plans that have a limit.
     public var allowances: [String: Int]
     /// How long a subscription gives access while its renewal is awaited (`headroom.renewal_leeway`).
     public var renewalLeewaySeconds: Int64

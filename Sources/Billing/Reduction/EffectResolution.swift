@@ -31,7 +31,7 @@ public struct ProductMapping: Sendable, Equatable {
 
     public var products: [ExactText: Target]
     public var entitlements: [ExactText: Target]
-    /// Messages in 30 days, of the plans that have an enforced limit.
+    /// Messages in 30 days, of the enforced plans that have a limit.
     public var allowances: [String: Int]
 
     public init(

@@ -84,7 +84,7 @@ public struct UsageStatus: Sendable, Hashable {
     public var notice: String?
     /// A text for the user about the messages that are left.
     public var banner: String?
-    /// Whether the message was allowed beyond a limit that the plan does not enforce.
+    /// Whether the message was allowed beyond the limit of an unenforced plan.
     public var isShadow = false
     /// Whether an earlier call has used the key. This is that call's outcome, and nothing was counted now.
     public var isRepeated = false

@@ -13,7 +13,7 @@ package final class LoopMetrics: Sendable {
     let verbs = CounterCells(count: Verb.allCases.count)
     /// For each status, one for each tier.
     let answers = CounterCells(count: Status.allCases.count << tierBits)
-    /// Answers that a limit would have refused if it were enforced.
+    /// Answers with `shadow`.
     let shadows = CounterCells(count: 1)
     let errors = CounterCells(count: ReplyError.Code.allCases.count)
     package let latencies = LatencyRecorder()

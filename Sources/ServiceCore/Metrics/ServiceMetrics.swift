@@ -20,7 +20,7 @@ package struct ServiceMetrics: Sendable {
         fileprivate var verbs: [UInt64]
         fileprivate var answers: [UInt64]
         fileprivate var errors: [UInt64]
-        /// Answers that a limit would have refused if it were enforced.
+        /// Answers with `shadow`.
         package var shadows: UInt64
         /// The engine's answers since the start, by latency: a count per bucket of `LatencyBuckets`.
         package var latencies: [UInt64]

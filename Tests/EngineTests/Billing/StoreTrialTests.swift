@@ -47,8 +47,8 @@ struct StoreTrialTests {
         #expect(try await database.consume(user(1))["limit"] == "800")
     }
 
-    @Test("beside a trial whose limit is not enforced lasts, whatever was sent in that one")
-    func besideShadowTrial() async throws {
+    @Test("beside an unenforced trial lasts, whatever was sent in that one")
+    func besideUnenforcedTrial() async throws {
         let database = try await fresh("2026-11-10T00:00:00Z")
         try await database.psql.execute("update headroom.plans set enforced = false where plan = 'trial'")
         _ = try await database.consume(user(1), 140)

@@ -56,7 +56,7 @@ private struct Pair: Sendable {
         Pair("a larger subscription applies, also over a billing issue", ("pro", []), ("paid", [grace]), "pro active"),
         Pair("the messages of 30 days are compared", ("paid", []), ("hundred", []), "hundred active"),
         Pair("and those of weeks", ("paid", []), ("weeks", []), "paid active"),
-        Pair("a limit that is not enforced is none", ("paid", []), ("shadow", []), "shadow active"),
+        Pair("an unenforced limit is none", ("paid", []), ("unenforced", []), "unenforced active"),
         Pair("a refund comes before a billing issue", ("paid", [revoked]), ("pro", retry), "paid revoked revoked"),
         Pair("a refund comes before an expiry", ("paid", expired), ("pro", [revoked]), "pro revoked revoked"),
         Pair("a billing issue before an expiry", ("paid", retry), ("pro", expired), "paid billing_retry billing_retry"),
@@ -77,7 +77,7 @@ struct SeveralSubscriptionsTests {
             """
             insert into headroom.plans (plan, label, cycle, allowance, enforced) values
                 ('hundred', '100 a day', 'daily', 100, true), ('weeks', '150 a week', 'weekly', 150, true),
-                ('shadow', 'Shadow', 'monthly', 10, false)
+                ('unenforced', 'Unenforced', 'monthly', 10, false)
             """
         )
         for (index, pair) in Pair.all.enumerated() {

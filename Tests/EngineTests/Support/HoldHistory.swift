@@ -9,7 +9,7 @@ struct HoldHistory {
         Plan(name: "small", label: "Small", cycle: .monthly, allowance: 40),
         other, .pro, .free,
         Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 30),
-        week, day, shadow,
+        week, day, unenforced,
     ]
     private static let week = Plan(name: "week", label: "Week", cycle: .weekly, timeZone: "Asia/Tokyo", allowance: 30)
     private static let other = Plan(
@@ -27,9 +27,9 @@ struct HoldHistory {
         allowance: 20,
         window: Plan.Window(messages: 9, seconds: 10_800)
     )
-    private static let shadow = Plan(
-        name: "shadow",
-        label: "Shadow",
+    private static let unenforced = Plan(
+        name: "unenforced",
+        label: "Unenforced",
         cycle: .monthly,
         allowance: 20,
         isEnforced: false
@@ -42,7 +42,7 @@ struct HoldHistory {
             ('week', 'Week', 'weekly', 30, 'Asia/Tokyo', null, null),
             ('day', 'Day', 'daily', 20, 'Atlantic/Azores', 9, 10800);
         insert into headroom.plans (plan, label, cycle, allowance, enforced) values
-            ('shadow', 'Shadow', 'monthly', 20, false);
+            ('unenforced', 'Unenforced', 'monthly', 20, false);
         delete from headroom.plans where plan = 'paid';
         update headroom.plans set allowance = 30 where plan = 'trial';
         """

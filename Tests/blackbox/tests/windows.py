@@ -425,13 +425,13 @@ class Windows(http_counting.Counting):
         self.psql.run("update headroom.plans set window_messages = null, window_seconds = null where plan = 'edited'")
         self.assertEqual(Answer(self.send_command(f"CONSUME {user} 50")).used, 65)
 
-    def test_a_window_that_is_not_enforced(self):
+    def test_a_window_of_an_unenforced_plan(self):
         self.psql.run(
             "insert into headroom.plans (plan, label, cycle, allowance, window_messages, window_seconds, enforced)"
-            " values ('shadow', 'Shadow', 'monthly', 100, 2, 600, false)"
+            " values ('unenforced', 'Unenforced', 'monthly', 100, 2, 600, false)"
         )
         for port in self.ports():
-            user = self.user_of("shadow")
+            user = self.user_of("unenforced")
             answers = [port.request("CONSUME", user, n) for n in (2, 1, 3)]
             self.assertEqual([("shadow" in a, a["tier"], a["window_used"]) for a in answers],
                              [(False, "prominent", 2), (True, "prominent", 3), (True, "prominent", 6)])  # fmt: skip

@@ -18,7 +18,7 @@ struct LiveFigures: Equatable, Sendable {
     var p99Microseconds: Int?
     var queueDepth: Int
     var database: Database
-    /// Answers since the start that a limit would have refused if it were enforced.
+    /// Answers with `shadow` since the start.
     var shadowAnswers: Int
 
     /// - Parameter info: lines `name=value`.

@@ -87,7 +87,7 @@ struct PlansSection {
     }
 
     var trials: [Trials]
-    /// Which limits are not enforced, and what they would have refused; nil if all are.
+    /// Which plans are unenforced, and what they would have refused; nil if none is.
     var unenforced: String?
     var rows: [Row]
     var hasRows: Bool

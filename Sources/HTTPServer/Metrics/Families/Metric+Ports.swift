@@ -67,7 +67,7 @@ extension Metric {
         Metric(
             "headroom_shadow_answers_total",
             .counter,
-            "Answers with shadow=1: messages beyond the limit of a plan that does not enforce it."
+            "Answers with shadow=1: messages beyond the limit of an unenforced plan."
         ) { $0.traffic.shadows },
         Metric(
             "headroom_errors_total",

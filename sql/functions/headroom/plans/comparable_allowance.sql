@@ -1,6 +1,6 @@
 -- Returns the messages that a plan gives in 30 days, by which plans are compared: of several subscriptions the one with
 -- the most applies, and a transfer raises the counts of a receiver whose own plans give less. Null is unlimited, and so
--- is a limit that is not enforced. For a plan that never resets, it is the allowance.
+-- is an unenforced limit. For a plan that never resets, it is the allowance.
 create or replace function headroom.comparable_allowance(p_cycle text, p_allowance integer, p_is_enforced boolean)
     returns bigint
     language sql immutable parallel safe

@@ -1,4 +1,4 @@
--- Returns whether the limit of a plan is counted and not enforced.
+-- Returns whether a plan is unenforced: its limits count and refuse nothing.
 create or replace function headroom.is_unenforced(p_plan text) returns boolean
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,4 +1,4 @@
-"""Plans whose limit is not enforced: messages beyond it are counted and allowed, with shadow=1."""
+"""Unenforced plans: messages beyond their limit are counted and allowed, with shadow=1."""
 
 import re
 
@@ -9,7 +9,7 @@ from support.wire import Answer
 from . import http_counting
 
 
-class ShadowPlans(http_counting.Counting):
+class UnenforcedPlans(http_counting.Counting):
     CLOCK = MID_MONTH
 
     @classmethod
@@ -101,7 +101,7 @@ class ShadowPlans(http_counting.Counting):
         self.assertEqual(int(re.search(r"(?m)^headroom_shadow_answers_total (\d+)$", metrics)[1]), self.answers("answers_shadow"))
         self.assertEqual(self.psql.value(f"select tier from headroom.usage_rows where user_id = '{user}'"), "prominent")
 
-    def test_the_dashboard_says_which_limits_are_not_enforced(self):
+    def test_the_dashboard_says_which_plans_are_unenforced(self):
         self.send_command(f"CONSUME {self.user_of_plan(used=30)}")
 
         def page():

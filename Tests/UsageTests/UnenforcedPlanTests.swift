@@ -2,8 +2,8 @@ import TestSupport
 import Testing
 import Usage
 
-@Suite("A plan whose limit is not enforced")
-struct ShadowPlanTests {
+@Suite("An unenforced plan")
+struct UnenforcedPlanTests {
     private let plan = Plan(name: "new", label: "New", cycle: .monthly, allowance: 10, isEnforced: false)
 
     private func snapshot(used: Int) -> UsageSnapshot {
