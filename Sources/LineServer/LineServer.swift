@@ -85,7 +85,7 @@ package final class LineServer: LinePort, CustomStringConvertible {
                         )
                     }
                     try channel.pipeline.syncOperations.addHandler(
-                        ConnectionHandler(id: ids.next(), group: group, limits: limits)
+                        LineConnectionHandler(id: ids.next(), group: group, limits: limits)
                     )
                 }
             }

@@ -47,7 +47,7 @@ struct LingeringTests {
     /// A connection of the line port without TLS.
     private func connected(behind socket: Socket) throws -> EmbeddedChannel {
         let (group, limits, eventLoop) = try makeGroup()
-        let handler = ConnectionHandler(id: 1, group: group, limits: limits)
+        let handler = LineConnectionHandler(id: 1, group: group, limits: limits)
         let channel = EmbeddedChannel(handlers: [socket, handler], loop: eventLoop)
         try channel.connect(to: address).wait()
         return channel
@@ -95,7 +95,7 @@ struct LingeringTests {
         let (group, limits, eventLoop) = try makeGroup(connectionsMaximum: 1)
         func connect() throws -> (EmbeddedChannel, Socket) {
             let socket = Socket()
-            let handler = ConnectionHandler(id: 1, group: group, limits: limits)
+            let handler = LineConnectionHandler(id: 1, group: group, limits: limits)
             let channel = EmbeddedChannel(handlers: [socket, handler], loop: eventLoop)
             try channel.connect(to: address).wait()
             return (channel, socket)

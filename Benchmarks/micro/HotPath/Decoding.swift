@@ -23,7 +23,7 @@ extension BenchmarkCase {
         },
     ]
 
-    /// Decodes the requests in these reads as `ConnectionHandler` does.
+    /// Decodes the requests in these reads as `LineConnectionHandler` does.
     private static func decode(_ name: String, _ reads: [String], requests: Int = 1) -> BenchmarkCase {
         BenchmarkCase(name, requests: requests) {
             let reads = reads.map { ByteBuffer(string: $0) }

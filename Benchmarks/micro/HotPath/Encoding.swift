@@ -7,7 +7,7 @@ extension BenchmarkCase {
         encode("encode silent ALLOWED", used: 12),
         encode("encode ALLOWED with banner", used: 700),
         encode("encode BLOCKED", used: 800),
-        // One write of ConnectionHandler: a new buffer with the capacity that it requests.
+        // One write of LineConnectionHandler: a new buffer with the capacity that it requests.
         BenchmarkCase("encode 16 silent ALLOWED into a fresh buffer", requests: 16) {
             let reply = Reply.answer(Fixtures.answer(used: 12))
             let vocabulary = Words.shipped.standard

@@ -11,8 +11,8 @@ final class ChangesHub: Sendable {
         var streams: [UInt64: AsyncStream<UsageStatus>.Continuation] = [:]
         var lastFollower: UInt64 = 0
         /// The connection in use, the latest one, and the number of connections so far.
-        var connection: Connection?
-        var lastConnection: Connection?
+        var connection: PipelinedConnection?
+        var lastConnection: PipelinedConnection?
         var generation = 0
         var isClosed = false
     }
@@ -171,7 +171,7 @@ extension ChangesHub {
     /// Longer than a service takes to answer earlier requests, even without its database (`request-timeout-ms`).
     private static let livenessTimeout: Duration = .seconds(5)
 
-    private func isAlive(_ connection: Connection, _ generation: Int) async -> Bool {
+    private func isAlive(_ connection: PipelinedConnection, _ generation: Int) async -> Bool {
         guard state.withLock({ $0.generation == generation && $0.connection != nil }) else { return false }
         let timeout = max(reader.configuration.deadline, ChangesHub.livenessTimeout)
         let deadline = NIODeadline.now() + TimeAmount(timeout)

@@ -16,8 +16,8 @@ struct Connector: Sendable {
     func connect(
         to endpoint: HeadroomClient.Endpoint,
         mustAnswer: Bool,
-        notify: @escaping @Sendable (Connection.Event) -> Void
-    ) async throws -> Connection {
+        notify: @escaping @Sendable (PipelinedConnection.Event) -> Void
+    ) async throws -> PipelinedConnection {
         let deadline = NIODeadline.now() + TimeAmount(configuration.connectTimeout)
         let connection = try await open(endpoint, until: deadline, notify: notify)
         do {
@@ -35,10 +35,10 @@ struct Connector: Sendable {
     private func open(
         _ endpoint: HeadroomClient.Endpoint,
         until deadline: NIODeadline,
-        notify: @escaping @Sendable (Connection.Event) -> Void
-    ) async throws -> Connection {
+        notify: @escaping @Sendable (PipelinedConnection.Event) -> Void
+    ) async throws -> PipelinedConnection {
         let loop = group.next()
-        let opened = loop.makePromise(of: Connection.self)
+        let opened = loop.makePromise(of: PipelinedConnection.self)
         let timer = loop.scheduleTask(deadline: deadline) { opened.fail(ConnectTimeout()) }
         defer { timer.cancel() }
         let secured = loop.makePromise(of: Void.self)
@@ -49,7 +49,7 @@ struct Connector: Sendable {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try secure(channel.pipeline.syncOperations, host: endpoint.host, handshake: secured)
-                    try channel.pipeline.syncOperations.addHandler(ConnectionHandler(notify: notify))
+                    try channel.pipeline.syncOperations.addHandler(PipelinedConnectionHandler(notify: notify))
                 }
             }
         // An IP address needs no name lookup, which would take a thread of a pool that the process may have exhausted.
@@ -61,7 +61,7 @@ struct Connector: Sendable {
             .flatMapThrowing { channel in
                 // Closes a connection that opens after the deadline.
                 opened.futureResult.whenFailure { _ in channel.close(promise: nil) }
-                let handler = try channel.pipeline.syncOperations.handler(type: ConnectionHandler.self)
+                let handler = try channel.pipeline.syncOperations.handler(type: PipelinedConnectionHandler.self)
                 guard let connection = handler.connection else { throw ChannelError.ioOnClosedChannel }
                 return connection
             }
@@ -84,7 +84,11 @@ struct Connector: Sendable {
         handshake.succeed()
     }
 
-    private func exchange(_ command: Command, on connection: Connection, until deadline: NIODeadline) async throws {
+    private func exchange(
+        _ command: Command,
+        on connection: PipelinedConnection,
+        until deadline: NIODeadline
+    ) async throws {
         switch await connection.exchange(command, id: 0, deadline: deadline) {
         case .reply(.error(let error)):
             // The service requires no token. If BADARG means something else, the first request fails with the reason.

@@ -6,13 +6,13 @@ import Usage
 /// Opens connections on demand and hands them out.
 final class ConnectionPool: Sendable {
     enum Access: Sendable {
-        case connection(Connection)
+        case connection(PipelinedConnection)
         case unreachable(cause: (any Error)?)
         case refused(HeadroomError)
         case cancelled
     }
 
-    private typealias Endpoints = EndpointsStateMachine<Connection>
+    private typealias Endpoints = EndpointsStateMachine<PipelinedConnection>
 
     private struct Waiter {
         let continuation: UnsafeContinuation<Access, Never>
@@ -183,8 +183,8 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    private func opened(_ attempt: Endpoints.Attempt, _ connection: Connection) {
-        let (opened, waiters) = state.withLock { state -> (EndpointsStateMachine<Connection>.Opened, [Waiter]) in
+    private func opened(_ attempt: Endpoints.Attempt, _ connection: PipelinedConnection) {
+        let (opened, waiters) = state.withLock { state -> (Endpoints.Opened, [Waiter]) in
             guard !state.isClosed else { return (.closed, []) }
             let opened = state.endpoints.opened(attempt, connection)
             if case .closed = opened { return (opened, []) }

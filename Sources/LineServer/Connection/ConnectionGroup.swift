@@ -62,7 +62,7 @@ final class ConnectionGroup: @unchecked Sendable {
 
     /// - Returns: the id of the connection in this group.
     /// - Throws: the error for the peer when there are too many connections.
-    func connect(_ connection: ConnectionHandler, from network: PeerNetwork?) throws(ReplyError) -> Int {
+    func connect(_ connection: LineConnectionHandler, from network: PeerNetwork?) throws(ReplyError) -> Int {
         switch connectionCounter.add(
             from: network,
             atMost: limits.connectionsMaximum,

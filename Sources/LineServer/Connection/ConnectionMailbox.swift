@@ -14,7 +14,7 @@ final class ConnectionMailbox: Mailbox, @unchecked Sendable {
 
     /// The index under which the engine knows this mailbox.
     private(set) var index = 0
-    var connections = ConnectionTable<ConnectionHandler>()
+    var connections = ConnectionTable<LineConnectionHandler>()
     private let eventLoop: any EventLoop
     private let metrics: LoopMetrics
     private let deliveries = EventLoopQueue<Delivery>()
@@ -53,7 +53,7 @@ final class ConnectionMailbox: Mailbox, @unchecked Sendable {
     }
 
     private func publishOnLoop(_ publications: [Publication]) {
-        var changed: [ConnectionHandler] = []
+        var changed: [LineConnectionHandler] = []
         for publication in publications {
             guard let connection = connections[publication.subscriber.connection] else { continue }
             connection.push(publication.answer)
@@ -64,7 +64,7 @@ final class ConnectionMailbox: Mailbox, @unchecked Sendable {
 
     /// Delivers outcomes at once, on the event loop.
     func deliverOnLoop(_ completions: [Completion]) {
-        var changed: [ConnectionHandler] = []
+        var changed: [LineConnectionHandler] = []
         let now = NIODeadline.now()
         let nowMicroseconds = LoopMetrics.microseconds(now)
         var latencySum: UInt64 = 0
@@ -87,13 +87,13 @@ final class ConnectionMailbox: Mailbox, @unchecked Sendable {
     }
 
     @inline(__always)
-    private func scheduleFlush(_ connection: ConnectionHandler, _ changed: inout [ConnectionHandler]) {
+    private func scheduleFlush(_ connection: LineConnectionHandler, _ changed: inout [LineConnectionHandler]) {
         guard !connection.flushIsScheduled else { return }
         connection.flushIsScheduled = true
         changed.append(connection)
     }
 
-    private func flush(_ changed: [ConnectionHandler]) {
+    private func flush(_ changed: [LineConnectionHandler]) {
         for connection in changed {
             connection.flushIsScheduled = false
             connection.flush()

@@ -5,8 +5,8 @@ import NIOCore
 import ServiceCore
 import Usage
 
-/// The requests and replies of one connection. Does no I/O; `ConnectionHandler` executes the actions that it returns,
-/// and writes the bytes that it collects.
+/// The requests and replies of one connection. Does no I/O; `LineConnectionHandler` executes the actions that it
+/// returns, and writes the bytes that it collects.
 ///
 /// Each request gets exactly one reply, in the order of the requests, whatever the order of the engine's outcomes. An
 /// outcome for the oldest request, as nearly all are, is encoded at once. Others wait in their slots.

@@ -7,7 +7,7 @@ import NIOCore
 final class ConnectionTurns: @unchecked Sendable {
     private let eventLoop: any EventLoop
     private var requestsInIteration = 0
-    private var turnQueue = TurnQueue<ConnectionHandler>()
+    private var turnQueue = TurnQueue<LineConnectionHandler>()
     private var turnsAreScheduled = false
 
     init(_ eventLoop: any EventLoop) {
@@ -32,7 +32,7 @@ final class ConnectionTurns: @unchecked Sendable {
     /// Not zero: a task without delay would run before the event loop reads from sockets.
     private static let turnsPause = TimeAmount.microseconds(200)
 
-    func wait(_ connection: ConnectionHandler, hadTurn: Bool) {
+    func wait(_ connection: LineConnectionHandler, hadTurn: Bool) {
         turnQueue.append(connection, hadTurn: hadTurn)
         scheduleTurns()
     }

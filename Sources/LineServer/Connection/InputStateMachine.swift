@@ -1,6 +1,6 @@
 import ServiceCore
 
-/// When a connection reads from its socket, and when it decodes what it has read. Does no I/O; `ConnectionHandler`
+/// When a connection reads from its socket, and when it decodes what it has read. Does no I/O; `LineConnectionHandler`
 /// executes what it returns.
 ///
 /// Reading pauses while requests cannot be decoded, so that a connection's memory is bounded whatever its peer sends.

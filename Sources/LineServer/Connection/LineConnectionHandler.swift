@@ -10,7 +10,7 @@ import Usage
 ///
 /// `InputStateMachine` decides when to read, `ConnectionStateMachine` what to reply, and `ConnectionTimeouts` when to
 /// close.
-final class ConnectionHandler: ChannelDuplexHandler {
+final class LineConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
@@ -330,7 +330,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func takeTurn() {
         guard input.takeTurn(), let context else { return }
-        let limit = ConnectionHandler.requestsPerTurn
+        let limit = LineConnectionHandler.requestsPerTurn
         // `flush` decodes more once the peer reads the replies.
         if context.channel.isWritable, decode(atMost: limit) == limit { waitForTurn(hadTurn: true) }
         flush()

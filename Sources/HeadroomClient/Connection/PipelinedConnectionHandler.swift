@@ -2,22 +2,22 @@ import LineProtocol
 import NIOCore
 
 /// Decodes replies and passes them to the connection.
-final class ConnectionHandler: ChannelInboundHandler {
+final class PipelinedConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private var decoder = ReplyFrameDecoder()
     private var buffer = ByteBuffer()
     private var replies: [ReceivedReply] = []
-    private let notify: @Sendable (Connection.Event) -> Void
+    private let notify: @Sendable (PipelinedConnection.Event) -> Void
     /// Nil before the handler is in a pipeline.
-    private(set) var connection: Connection?
+    private(set) var connection: PipelinedConnection?
 
-    init(notify: @escaping @Sendable (Connection.Event) -> Void) {
+    init(notify: @escaping @Sendable (PipelinedConnection.Event) -> Void) {
         self.notify = notify
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        connection = Connection(context.channel, notify: notify)
+        connection = PipelinedConnection(context.channel, notify: notify)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

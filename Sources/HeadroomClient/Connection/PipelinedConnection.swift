@@ -4,7 +4,7 @@ import Synchronization
 import Usage
 
 /// One connection for many tasks. Requests that gather while the event loop is busy are sent in one write.
-final class Connection: Sendable {
+final class PipelinedConnection: Sendable {
     private struct State {
         var pipeline: PipelineStateMachine<ExchangeWaiter>
         /// Requests that are not written yet.
@@ -113,7 +113,7 @@ final class Connection: Sendable {
 }
 
 /// Called by the channel's handler on the event loop.
-extension Connection {
+extension PipelinedConnection {
     /// - Parameter replies: in the order of arrival; emptied.
     func received(_ replies: inout [ReceivedReply]) {
         let now = NIODeadline.now()
@@ -155,7 +155,7 @@ extension Connection {
     }
 }
 
-extension Connection {
+extension PipelinedConnection {
     /// Accepts no more requests; closes when no request waits for an answer.
     func retire() {
         notify(.retiring)
