@@ -1,6 +1,6 @@
 import CLibPQ
 
-extension Connection {
+extension DatabaseConnection {
     /// Reads notifications that have arrived on a connection that executed LISTEN. It never waits.
     ///
     /// - Returns: whether a notification arrived since the last call.

@@ -1,13 +1,13 @@
 /// The server to connect to, and the settings of the session.
 public struct ConnectionOptions: Sendable {
     public var database: DatabaseTopology
-    /// Limits the whole of `Connection.connect`, over all servers, which are asked at the same time. It does not limit
-    /// the resolution of names (libpq calls getaddrinfo, which blocks): use addresses, or `hostaddr`, where that
-    /// matters.
+    /// Limits the whole of `DatabaseConnection.connect`, over all servers, which are asked at the same time. It does
+    /// not limit the resolution of names (libpq calls getaddrinfo, which blocks): use addresses, or `hostaddr`, where
+    /// that matters.
     public var connectTimeout: Duration
     /// The name that pg_stat_activity shows, unless the connection string has its own `application_name`.
     public var applicationName: String
-    /// Settings such as `("statement_timeout", "2s")`, set by one statement after `Connection.pinnedSettings`.
+    /// Settings such as `("statement_timeout", "2s")`, set by one statement after `DatabaseConnection.pinnedSettings`.
     public var sessionSettings: [(String, String)]
     /// Settings that follow these if the database has the extension Citus.
     public var settingsWithCitus: [(String, String)] = []

@@ -1,6 +1,6 @@
 import CLibPQ
 
-extension Connection {
+extension DatabaseConnection {
     /// Prepares a statement under a name for the rest of the session; the server infers the parameters' types.
     ///
     /// - Throws: `.timedOut` at the deadline; the connection is then unusable.
@@ -89,8 +89,8 @@ extension Connection {
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Bool {
         // The role comes last, because it may have fewer rights to set the others than the login.
-        let newer = serverVersion >= 170_000 ? Connection.pinnedSettingsSince17 : []
-        let settings = Connection.pinnedSettings + newer + settings + (role.map { [("role", $0)] } ?? [])
+        let newer = serverVersion >= 170_000 ? DatabaseConnection.pinnedSettingsSince17 : []
+        let settings = DatabaseConnection.pinnedSettings + newer + settings + (role.map { [("role", $0)] } ?? [])
         var parameters = Parameters()
         parameters.append(int32: process)
         for (name, value) in settings {

@@ -13,7 +13,7 @@ public struct PreparedQuery: Sendable {
 
 /// Statements that are sent together. The server executes them in their order, and none after one that fails.
 public struct Pipeline {
-    fileprivate let connection: Connection
+    fileprivate let connection: DatabaseConnection
 
     /// Begins a transaction.
     public func begin() throws(PostgresError) { try send("BEGIN") }
@@ -39,7 +39,7 @@ public struct Pipeline {
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// The position of a statement in its transaction.
     public enum Position: Sendable {
         /// `BEGIN` precedes it.

@@ -9,19 +9,19 @@
 /// process that was used last, so the second connection gets the same process. With `server_round_robin`, this
 /// connection's next statement gets another process, or the second connection gets the same one. While other clients
 /// are busy, the result is random, so the test is repeated. If sharing is detected only later, the connection is closed
-/// (`PostgresError.from`, `Connection.requireProcess`).
+/// (`PostgresError.from`, `DatabaseConnection.requireProcess`).
 struct ExclusiveSessionCheck {
     private static let rounds = 3
     /// If all processes of the pool are in use, the second connection gets none. The comparison is then skipped, so
     /// that the service does not wait.
     private static let secondConnectionTimeout = Duration.milliseconds(500)
 
-    private let connection: Connection
+    private let connection: DatabaseConnection
     private let server: ConnectionParameters
     private let deadline: ContinuousClock.Instant
 
     /// - Parameter server: the parameters of the connection's server.
-    init(_ connection: Connection, _ server: ConnectionParameters, deadline: ContinuousClock.Instant) {
+    init(_ connection: DatabaseConnection, _ server: ConnectionParameters, deadline: ContinuousClock.Instant) {
         self.connection = connection
         self.server = server
         self.deadline = deadline
@@ -50,7 +50,7 @@ struct ExclusiveSessionCheck {
         let timeout = min(ExclusiveSessionCheck.secondConnectionTimeout, deadline - ContinuousClock.now)
         guard timeout > .zero else { return nil }
         do throws(PostgresError) {
-            let other = try Connection.open(server, until: .now + timeout)
+            let other = try DatabaseConnection.open(server, until: .now + timeout)
             defer { other.close() }
             return try ServerProcess(of: other, deadline: .now + timeout)
         } catch {
@@ -65,7 +65,7 @@ private struct ServerProcess: Equatable {
     /// When the process started; 0 if the session's current role may not read it.
     private let startedAt: Int64
 
-    init(of connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
+    init(of connection: DatabaseConnection, deadline: ContinuousClock.Instant) throws(PostgresError) {
         let result = try connection.query(
             """
             SELECT activity.pid, activity.backend_start FROM pg_catalog.pg_stat_activity AS activity

@@ -1,6 +1,6 @@
 import CLibPQ
 
-extension Connection {
+extension DatabaseConnection {
     /// Stops waiting for the current statement. The connection can be used again after `settle` has succeeded.
     ///
     /// - Returns: whether there is such a statement.

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Runs blocking work on a thread of its own and awaits it. It is for rare work: starting, migrating, tests. It cannot
-/// be cancelled: the work must have deadlines of its own, as `Connection`'s methods do.
+/// be cancelled: the work must have deadlines of its own, as `DatabaseConnection`'s methods do.
 public func onThread<Value: Sendable>(
     named name: String = "postgres.work",
     _ work: @escaping @Sendable () throws -> Value

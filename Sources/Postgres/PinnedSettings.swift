@@ -1,4 +1,4 @@
-extension Connection {
+extension DatabaseConnection {
     /// The settings of every session before its first other statement. They make it independent of the defaults of
     /// server, database, role and environment: names resolve to PostgreSQL's own functions and operators, and values
     /// have one text form. `sessionSettings` come later and may replace one.

@@ -15,7 +15,7 @@ public struct PostgresError: Error, Sendable, Hashable {
         case timedOut
         /// The server refused the statement and rolled it back; the connection stays usable.
         case server(SQLState)
-        /// The caller broke the contract of `Connection`, for instance sent two statements at once.
+        /// The caller broke the contract of `DatabaseConnection`, for instance sent two statements at once.
         case misuse
     }
 

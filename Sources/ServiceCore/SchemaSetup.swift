@@ -104,11 +104,11 @@ public struct SchemaSetup: Sendable {
     }
 
     private func withConnection<Value: Sendable>(
-        _ work: @escaping @Sendable (Connection) throws -> Value
+        _ work: @escaping @Sendable (DatabaseConnection) throws -> Value
     ) async throws -> Value {
         let options = ConnectionOptions.migration(database)
         return try await retrying {
-            let connection = try Connection.connect(options)
+            let connection = try DatabaseConnection.connect(options)
             defer { connection.close() }
             return try work(connection)
         }

@@ -26,7 +26,7 @@ struct SubscriptionTests {
         )
         if isMapped {
             try await onThread {
-                let connection = try Connection.connect(service.conninfo)
+                let connection = try DatabaseConnection.connect(service.conninfo)
                 defer { connection.close() }
                 for product in Product.allCases {
                     let call = "headroom.map_product('revenuecat', '\(product.rawValue)', '\(product.plan)')"

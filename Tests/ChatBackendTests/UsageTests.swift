@@ -87,7 +87,7 @@ struct UsageTests {
         let shared = try await TestServer.shared()
         func allowConnections(_ isAllowed: Bool) async throws {
             try await onThread {
-                let connection = try Connection.connect(shared)
+                let connection = try DatabaseConnection.connect(shared)
                 defer { connection.close() }
                 let script = """
                     alter database \(name) with allow_connections \(isAllowed);

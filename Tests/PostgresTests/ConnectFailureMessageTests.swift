@@ -15,7 +15,7 @@ struct ConnectFailureMessageTests {
     func real(parameter: String, state: SQLState, text: String) async throws {
         let shared = try await TestServer.shared()
         try await onThread {
-            let administrator = try Connection.connect(shared)
+            let administrator = try DatabaseConnection.connect(shared)
             defer { administrator.close() }
             let role = "refused_\(state)"
             let parameter = parameter.replacing("outsider", with: role)
@@ -24,7 +24,7 @@ struct ConnectFailureMessageTests {
                 database: DatabaseTopology("\(shared) \(parameter)"),
                 connectTimeout: waitLimit
             )
-            let error = try #require(throws: PostgresError.self) { _ = try Connection.connect(options) }
+            let error = try #require(throws: PostgresError.self) { _ = try DatabaseConnection.connect(options) }
             try administrator.execute("drop role \"\(role)\"", deadline: soon)
             #expect(error.kind == .connectFailed && error.refusal == state && error.sqlState == nil)
             #expect(!error.isAboutReachability && error.isTransient)

@@ -13,7 +13,7 @@ struct ConnectFailureTests {
         try await onThread {
             let start = ContinuousClock.now
             let options = ConnectionOptions(database: DatabaseTopology(conninfo), connectTimeout: timeout)
-            let error = #expect(throws: PostgresError.self) { _ = try Connection.connect(options) }
+            let error = #expect(throws: PostgresError.self) { _ = try DatabaseConnection.connect(options) }
             return (try #require(error), ContinuousClock.now - start)
         }
     }
@@ -47,7 +47,7 @@ struct ConnectFailureTests {
                 connectTimeout: .seconds(9)
             )
             // All of its time would pass if the silent one had more than its share.
-            let connection = try Connection.connect(options)
+            let connection = try DatabaseConnection.connect(options)
             let result = try connection.query("SELECT 1", deadline: .now + waitLimit)
             #expect(try result.int32(0, 0) == 1)
         }

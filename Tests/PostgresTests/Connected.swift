@@ -5,10 +5,10 @@ import TestSupport
 var soon: ContinuousClock.Instant { .now + waitLimit }
 
 /// Runs the scenario on a thread, with a connection to the shared server.
-func connected(_ scenario: @escaping @Sendable (Connection) throws -> Void) async throws {
+func connected(_ scenario: @escaping @Sendable (DatabaseConnection) throws -> Void) async throws {
     let conninfo = try await TestServer.shared()
     try await onThread {
-        let connection = try Connection.connect(conninfo)
+        let connection = try DatabaseConnection.connect(conninfo)
         defer { connection.close() }
         try scenario(connection)
     }

@@ -14,7 +14,7 @@ struct ConnectionTests {
         return error
     }
 
-    private func expectAlive(_ connection: Connection) throws {
+    private func expectAlive(_ connection: DatabaseConnection) throws {
         let result = try connection.query("SELECT 1", deadline: soon)
         #expect(try result.int32(0, 0) == 1)
     }
@@ -35,7 +35,7 @@ struct ConnectionTests {
             sessionSettings: settings
         )
         try await onThread {
-            let connection = try Connection.connect(options)
+            let connection = try DatabaseConnection.connect(options)
             let sql = """
                 SELECT current_setting('statement_timeout'), current_setting('lock_timeout'),
                     current_setting('application_name'), current_setting('client_encoding')
@@ -52,7 +52,7 @@ struct ConnectionTests {
             sessionSettings: [("no_such_setting", "1")]
         )
         try await onThread {
-            let error = expectError(.connectFailed) { _ = try Connection.connect(options) }
+            let error = expectError(.connectFailed) { _ = try DatabaseConnection.connect(options) }
             #expect(error?.message.contains("no_such_setting") == true)
         }
     }
@@ -66,7 +66,7 @@ struct ConnectionTests {
             role: "pg_signal_backend"
         )
         try await onThread {
-            let connection = try Connection.connect(options)
+            let connection = try DatabaseConnection.connect(options)
             let sql = """
                 SELECT current_user::text, current_setting('log_min_messages'), current_setting('synchronous_commit')
                 """
@@ -89,12 +89,12 @@ struct ConnectionTests {
         ]
         let conninfo = try await TestServer.emptyDatabase()
         try await onThread {
-            let administrator = try Connection.connect(conninfo)
+            let administrator = try DatabaseConnection.connect(conninfo)
             let name = try administrator.query("SELECT current_database()::text", deadline: soon).text(0, 0)
             for (setting, value, _) in settings {
                 try administrator.execute("ALTER DATABASE \(name) SET \(setting) = \(value)", deadline: soon)
             }
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             for (setting, _, pinned) in settings {
                 #expect(try connection.query("SHOW \(setting)", deadline: soon).text(0, 0) == pinned, "\(setting)")
             }
@@ -104,7 +104,7 @@ struct ConnectionTests {
     @Test("a role that is not granted is a connect failure with the command to run") func missingRole() async throws {
         let conninfo = try await TestServer.shared()
         try await onThread {
-            let administrator = try Connection.connect(conninfo)
+            let administrator = try DatabaseConnection.connect(conninfo)
             try administrator.execute("CREATE ROLE outsider LOGIN", deadline: soon)
             defer { try? administrator.execute("DROP ROLE outsider", deadline: soon) }
             let options = ConnectionOptions(
@@ -112,7 +112,7 @@ struct ConnectionTests {
                 connectTimeout: waitLimit,
                 role: "pg_monitor"
             )
-            let error = expectError(.connectFailed) { _ = try Connection.connect(options) }
+            let error = expectError(.connectFailed) { _ = try DatabaseConnection.connect(options) }
             #expect(error?.sqlState == .insufficientPrivilege)
             #expect(error?.hint == #"have an administrator run: grant pg_monitor to "outsider""#)
         }
@@ -150,7 +150,7 @@ struct ConnectionTests {
     @Test("a deadline ends the connection and the statement") func deadline() async throws {
         let conninfo = try await TestServer.shared()
         let process = try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             let process = try connection.query("SELECT pg_backend_pid()", deadline: soon).int32(0, 0)
             // No test runs for the hour that the statement takes.
             let error = expectError(.timedOut) {
@@ -251,7 +251,7 @@ struct ConnectionTests {
         let conninfo = try await TestServer.shared()
         let observer = TestObserver(conninfo)
         let process = try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             let process = try connection.query("SELECT pg_backend_pid()", deadline: soon).int32(0, 0)
             try connection.prepare("sleep", "SELECT pg_sleep(3600)", deadline: soon)
             try connection.send(prepared: "sleep", Parameters())
@@ -345,7 +345,7 @@ struct ConnectionTests {
 
 /// From a thread that holds a connection already: a second one, for one statement.
 func onOtherThreadOf(_ conninfo: String, _ sql: String) throws {
-    let connection = try Connection.connect(conninfo)
+    let connection = try DatabaseConnection.connect(conninfo)
     defer { connection.close() }
     _ = try connection.query(sql, deadline: .now + waitLimit)
 }
@@ -360,7 +360,7 @@ struct TestObserver: Sendable {
 
     func count(_ table: String) async throws -> Int64 {
         try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             return try connection.query("SELECT count(*) FROM \(table)", deadline: .now + waitLimit).int64(0, 0)
         }

@@ -28,10 +28,10 @@ struct DefinitionTests {
 
     private func perform<Value: Sendable>(
         _ conninfo: String,
-        _ work: @escaping @Sendable (Connection) throws -> Value
+        _ work: @escaping @Sendable (DatabaseConnection) throws -> Value
     ) async throws -> Value {
         try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             return try work(connection)
         }

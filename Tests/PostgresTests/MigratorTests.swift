@@ -26,7 +26,7 @@ struct MigratorTests {
         role: String? = nil
     ) async throws -> MigrationPlan {
         try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             if let role { try connection.execute("SET ROLE \(role)", deadline: .now + waitLimit) }
             return try migrator.migrate(connection)
@@ -48,7 +48,7 @@ struct MigratorTests {
         role: String? = nil
     ) async throws -> [MigrationStatus] {
         try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             if let role { try connection.execute("SET ROLE \(role)", deadline: .now + waitLimit) }
             return try migrator.status(connection)
@@ -57,7 +57,7 @@ struct MigratorTests {
 
     private func execute(_ conninfo: String, _ sql: String) async throws {
         try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             try connection.execute(sql, deadline: .now + waitLimit)
         }
@@ -166,7 +166,7 @@ struct MigratorTests {
         let conninfo = try await TestServer.emptyDatabase()
         let require = { @Sendable (migrator: Migrator) in
             try await onThread {
-                let connection = try Connection.connect(conninfo)
+                let connection = try DatabaseConnection.connect(conninfo)
                 defer { connection.close() }
                 try migrator.requireCurrent(connection, owner: "ann")
             }
@@ -193,7 +193,7 @@ struct MigratorTests {
     @Test("waits for another instance's lock until the timeout") func lock() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let error = try await onThread {
-            let holder = try Connection.connect(conninfo)
+            let holder = try DatabaseConnection.connect(conninfo)
             defer { holder.close() }
             let deadline = ContinuousClock.now + waitLimit
             _ = try Migrator(files: SchemaFiles()).migrate(holder)
@@ -202,7 +202,7 @@ struct MigratorTests {
                 deadline: deadline
             )
             let impatient = Migrator(files: SchemaFiles(), lockTimeout: .milliseconds(100))
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             let error = #expect(throws: MigrationError.self) { _ = try impatient.migrate(connection) }
             // The refused connection is as good as before.
@@ -217,7 +217,7 @@ struct MigratorTests {
     @Test("finally runs in the same transaction, with the lock held") func finally() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             let deadline = ContinuousClock.now + waitLimit
             let refused = #expect(throws: MigrationError.self) {
@@ -252,7 +252,7 @@ struct MigratorTests {
         )
         try await onThread {
             let deadline = ContinuousClock.now + waitLimit
-            let holder = try Connection.connect(conninfo)
+            let holder = try DatabaseConnection.connect(conninfo)
             defer { holder.close() }
             // The former lock of the migrator, and the strongest lock of the table that the role may take.
             try holder.execute(
@@ -262,7 +262,7 @@ struct MigratorTests {
                 """,
                 deadline: deadline
             )
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             let impatient = Migrator(
                 files: SchemaFiles(migrations: [Self.first, Self.second]),
@@ -288,7 +288,7 @@ struct MigratorTests {
                 connectTimeout: waitLimit,
                 sessionSettings: [("statement_timeout", "5s")]
             )
-            let connection = try Connection.connect(options)
+            let connection = try DatabaseConnection.connect(options)
             defer { connection.close() }
             let readsTimeouts = Migration(
                 number: 1,

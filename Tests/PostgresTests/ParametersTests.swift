@@ -11,7 +11,7 @@ struct ParametersTests {
     ) async throws -> QueryResult {
         let conninfo = try await TestServer.shared()
         return try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             var parameters = Parameters()
             append(&parameters)
@@ -194,7 +194,7 @@ struct ParametersTests {
     @Test("the buffer grows") func growth() async throws {
         let conninfo = try await TestServer.shared()
         try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             let deadline = ContinuousClock.now + waitLimit
             try connection.prepare("sums", "SELECT sum(n)::int8 FROM unnest($1::int8[]) AS n", deadline: deadline)

@@ -21,7 +21,7 @@ struct PrivateServerTests {
 
     private func query(_ conninfo: String, _ sql: String) async throws -> String {
         try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             return try connection.query("SELECT (\(sql))::text", deadline: .now + waitLimit).text(0, 0)
         }
@@ -63,7 +63,7 @@ struct PrivateServerTests {
             """
         #expect(try await query(running.conninfo, settings) == "headroom headroom t on UTF8 on on UTC 4GB 0700")
         let database = try await onThread {
-            let connection = try Connection.connect(running.conninfo)
+            let connection = try DatabaseConnection.connect(running.conninfo)
             defer { connection.close() }
             try connection.execute("CREATE TABLE public.kept AS SELECT 42 AS n", deadline: .now + waitLimit)
             return connection.serverVersion
@@ -123,7 +123,7 @@ struct PrivateServerTests {
         // A session in the middle of a statement outlives the postmaster; so does a stopped one, even a SIGQUIT.
         let connection = try await onThread {
             let options = ConnectionOptions(database: DatabaseTopology(conninfo), connectTimeout: waitLimit)
-            let connection = try Connection.connect(options)
+            let connection = try DatabaseConnection.connect(options)
             let sql = "CREATE TABLE public.kept AS SELECT 42 AS n"
             try connection.execute(sql, deadline: .now + waitLimit)
             let process = try connection.query("SELECT pg_backend_pid()", deadline: .now + waitLimit).int32(0, 0)
@@ -266,7 +266,7 @@ struct PrivateServerTests {
         let first = server(directory.path)
         let conninfo = try await first.start().conninfo
         _ = try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             let sql = "ALTER SYSTEM SET shared_preload_libraries = 'no_such_library'"
             try connection.execute(sql, deadline: .now + waitLimit)
@@ -309,9 +309,9 @@ struct PrivateServerTests {
 /// Keeps a connection of another thread alive.
 private final class ConnectionBox: @unchecked Sendable {
     // Invariant: after the thread that made the connection has ended, only `close` is called, by one task.
-    private let connection: Connection
+    private let connection: DatabaseConnection
 
-    init(_ connection: Connection) {
+    init(_ connection: DatabaseConnection) {
         self.connection = connection
     }
 

@@ -11,7 +11,7 @@ struct TransactionTests {
         sql: "insert into pairs (a, b) values ($1, 10 / $1) returning b"
     )
     /// Runs the scenario with a connection that has a table of its own.
-    private func connectedToPairs(_ scenario: @escaping @Sendable (Connection) throws -> Void) async throws {
+    private func connectedToPairs(_ scenario: @escaping @Sendable (DatabaseConnection) throws -> Void) async throws {
         try await connected { connection in
             let table = "create temp table pairs (a int4 unique deferrable initially deferred, b int4)"
             try connection.execute(table, deadline: soon)
@@ -23,13 +23,17 @@ struct TransactionTests {
         #expect(throws: PostgresError.self) { try body() }?.kind
     }
 
-    private func add(_ number: Int32, as position: Connection.Position, _ connection: Connection) throws -> Int32 {
+    private func add(
+        _ number: Int32,
+        as position: DatabaseConnection.Position,
+        _ connection: DatabaseConnection
+    ) throws -> Int32 {
         var parameters = Parameters()
         parameters.append(int32: number)
         return try connection.query(TransactionTests.add, parameters, as: position, deadline: soon).int32(0, 0)
     }
 
-    private func sum(_ connection: Connection) throws -> Int32 {
+    private func sum(_ connection: DatabaseConnection) throws -> Int32 {
         try connection.query("select coalesce(sum(b), 0)::int4 from pairs", deadline: soon).int32(0, 0)
     }
 
@@ -48,7 +52,7 @@ struct TransactionTests {
 
     @Test("a failed statement leaves the transaction open") func failedStatement() async throws {
         try await connectedToPairs { connection in
-            for position in [Connection.Position.first, .last] {
+            for position in [DatabaseConnection.Position.first, .last] {
                 if position == .last { _ = try add(1, as: .first, connection) }
                 #expect(failure { _ = try add(0, as: position, connection) } == .server(.divisionByZero))
                 #expect(connection.isUsable && connection.isInTransaction)

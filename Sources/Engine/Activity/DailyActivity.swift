@@ -17,7 +17,7 @@ package struct DailyActivity: Sendable, Equatable {
     /// Reads the last `days` days, oldest first. The last one is today, by the database's clock.
     package static func read(
         days: Int,
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> [DailyActivity] {
         var parameters = Parameters()

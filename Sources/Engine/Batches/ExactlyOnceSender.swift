@@ -23,7 +23,7 @@ struct ExactlyOnceSender {
 
     /// One attempt to execute a transaction, and what it needs.
     struct Attempt {
-        let connection: Connection
+        let connection: DatabaseConnection
         let bucket: Bucket
         let receipt: ReceiptID
         let number: Int64
@@ -191,7 +191,7 @@ struct ExactlyOnceSender {
     }
 
     /// Ends a transaction that is still open after an error. If that fails, the server ends it with the session.
-    private func rollBack(_ connection: Connection) {
+    private func rollBack(_ connection: DatabaseConnection) {
         do throws(PostgresError) {
             try connection.rollBack(deadline: .now + .seconds(1))
         } catch {
@@ -211,7 +211,7 @@ struct ExactlyOnceSender {
         _ requests: some Expirable,
         in bucket: Bucket,
         afterEffect: Bool,
-        attempt: (Connection) throws(PostgresError) -> Value?
+        attempt: (DatabaseConnection) throws(PostgresError) -> Value?
     ) -> ReadReply<Value> {
         let receipt = laneConnection.receipt(in: bucket)
         var retries = StatementRetries(isChange: false)
@@ -256,7 +256,7 @@ struct ExactlyOnceSender {
     // MARK: Waiting
 
     /// Waits for a connection with the lane's receipt in the bucket; nil if the deadline of every request passes first.
-    private func awaitConnection(_ requests: some Expirable, _ bucket: Bucket, wasSent: Bool) -> Connection? {
+    private func awaitConnection(_ requests: some Expirable, _ bucket: Bucket, wasSent: Bool) -> DatabaseConnection? {
         laneConnection.advance()
         if let connection = laneConnection.connection(withReceiptIn: bucket) { return connection }
         while true {
@@ -282,7 +282,7 @@ struct ExactlyOnceSender {
 
     /// Waits for the result of the statement under way; nil if the deadline of every request passes first.
     func awaitResult(
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         _ requests: some Expirable,
         _ error: EngineError
     ) throws(PostgresError) -> QueryResult? {
@@ -293,7 +293,7 @@ struct ExactlyOnceSender {
     ///
     /// - Parameter error: the answer to requests whose deadline passes.
     func awaitResults(
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         _ requests: some Expirable,
         _ error: EngineError
     ) throws(PostgresError) -> [QueryResult]? {
@@ -313,7 +313,7 @@ struct ExactlyOnceSender {
     /// - Parameter lateError: the answer to requests whose deadline passes.
     func awaitResult(
         of statement: PreparedQuery,
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         _ bucket: Bucket,
         _ requests: some Expirable,
         _ lateError: EngineError
@@ -332,7 +332,7 @@ struct ExactlyOnceSender {
     /// Makes a commit durable that succeeded with the warning that it was not replicated. It is durable once a later
     /// commit of the same database is, which waits for all before it. False if all requests have been answered.
     private func awaitReplication(
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         _ bucket: Bucket,
         _ requests: some Expirable,
         _ error: EngineError
@@ -354,7 +354,7 @@ struct ExactlyOnceSender {
     /// Makes sure that an answer which needed no commit does not come from a server that was superseded long ago. False
     /// if every request has been answered meanwhile.
     private func confirmPrimary(
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         _ bucket: Bucket,
         _ requests: some Expirable,
         _ error: EngineError

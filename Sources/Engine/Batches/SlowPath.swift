@@ -133,7 +133,7 @@ struct SlowPath {
         _ read: [QueryResult],
         _ lockedUsers: [LockedUser],
         _ groups: ArraySlice<Batch.UserRequests>,
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> [UserTransaction] {
         var keys = try statement.usedKeys(read)

@@ -37,11 +37,11 @@ public struct BillingEventLog: ~Copyable {
     }
 
     private static let timeout = Duration.seconds(30)
-    private let connection: Connection
+    private let connection: DatabaseConnection
 
     /// - Throws: if the database cannot be reached.
     public init(database: DatabaseTopology) throws(PostgresError) {
-        connection = try Connection.connect(.command("events", database))
+        connection = try DatabaseConnection.connect(.command("events", database))
     }
 
     deinit {

@@ -16,12 +16,12 @@ package struct BillingLedger {
     )
     private static let writeCustomer = PreparedQuery(name: "write_customer", sql: EmbeddedSQL.writeCustomer)
 
-    let connection: Connection
+    let connection: DatabaseConnection
     let deadline: ContinuousClock.Instant
     /// The author in the audit log; nil means the session's role.
     let author: ChangeAuthor?
 
-    package init(_ connection: Connection, deadline: ContinuousClock.Instant, author: ChangeAuthor? = nil) {
+    package init(_ connection: DatabaseConnection, deadline: ContinuousClock.Instant, author: ChangeAuthor? = nil) {
         self.connection = connection
         self.deadline = deadline
         self.author = author

@@ -30,7 +30,7 @@ final class CurrentBuckets: Sendable {
     /// - Parameter seen: the revision that a statement found outdated.
     func refresh(
         seen: Int32,
-        over connection: Connection,
+        over connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
         let failure = reading.withLock { _ -> PostgresError? in
@@ -57,7 +57,7 @@ final class CurrentBuckets: Sendable {
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     func currentBuckets(deadline: ContinuousClock.Instant) throws(PostgresError) -> BucketMap {
         try BucketMap(query(EmbeddedSQL.readBuckets, deadline: deadline))
     }

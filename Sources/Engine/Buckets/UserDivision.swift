@@ -104,11 +104,11 @@ public struct UserDivision: Sendable {
         return map.buckets.count
     }
 
-    private func connect() throws(PostgresError) -> Connection {
-        try Connection.connect(.migration(database))
+    private func connect() throws(PostgresError) -> DatabaseConnection {
+        try DatabaseConnection.connect(.migration(database))
     }
 
-    private func map(_ connection: Connection) throws -> BucketMap {
+    private func map(_ connection: DatabaseConnection) throws -> BucketMap {
         let map = try connection.currentBuckets(deadline: .now + .seconds(30))
         if let buckets, !map.isSingle, map.buckets.count != buckets {
             throw Refusal.hasOtherBuckets(map.buckets.count)
@@ -116,7 +116,7 @@ public struct UserDivision: Sendable {
         return map
     }
 
-    private func moveUsers(_ connection: Connection, from first: Int, _ report: (Progress) -> Void) throws {
+    private func moveUsers(_ connection: DatabaseConnection, from first: Int, _ report: (Progress) -> Void) throws {
         let step = RetriedTransaction(connection: connection, asOwner: true)
         var progress = Progress(parts: first, rows: 0, longestStep: .zero)
         report(progress)
@@ -169,7 +169,7 @@ public struct UserDivision: Sendable {
 
     // MARK: Tables
 
-    private func tables(_ connection: Connection) throws(PostgresError) -> [Table] {
+    private func tables(_ connection: DatabaseConnection) throws(PostgresError) -> [Table] {
         let result = try connection.query(EmbeddedSQL.readDividedTables, deadline: .now + .seconds(30))
         var tables: [Table] = []
         for row in 0..<result.rowCount {
@@ -187,7 +187,7 @@ public struct UserDivision: Sendable {
     }
 
     /// Creates the indexes without blocking anybody, which is possible only outside of a transaction.
-    private func createIndexes(_ connection: Connection) throws(PostgresError) {
+    private func createIndexes(_ connection: DatabaseConnection) throws(PostgresError) {
         for table in try tables(connection) where !table.hasValidIndex {
             if table.hasIndex { try dropIndex(of: table, connection) }
             try connection.execute(
@@ -197,11 +197,11 @@ public struct UserDivision: Sendable {
         }
     }
 
-    private func dropIndexes(_ connection: Connection) throws(PostgresError) {
+    private func dropIndexes(_ connection: DatabaseConnection) throws(PostgresError) {
         for table in try tables(connection) where table.hasIndex { try dropIndex(of: table, connection) }
     }
 
-    private func dropIndex(of table: Table, _ connection: Connection) throws(PostgresError) {
+    private func dropIndex(of table: Table, _ connection: DatabaseConnection) throws(PostgresError) {
         let schema = table.name.prefix { $0 != "." }
         try connection.execute(
             "drop index concurrently \(schema).\(table.partIndex)",

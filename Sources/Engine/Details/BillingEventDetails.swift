@@ -39,7 +39,7 @@ package struct BillingEventDetails: Sendable, Equatable {
     /// - Returns: nil if there is no such event.
     package static func read(
         _ name: BillingEventLog.Name,
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> BillingEventDetails? {
         let result = try connection.query(EmbeddedSQL.readBillingEvent, name.parameters, deadline: deadline)

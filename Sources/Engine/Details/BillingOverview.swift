@@ -47,7 +47,7 @@ package struct BillingOverview: Sendable, Equatable {
     /// - Parameter limit: the most failed events in the list.
     package static func read(
         limit: Int,
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> BillingOverview {
         let plans = try PlanCatalog(connection.query(EmbeddedSQL.readPlans, deadline: deadline)).all

@@ -68,7 +68,7 @@ extension UserDetails {
     package static func read(
         of user: UserID,
         limit: Int,
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> UserDetails {
         func rows(_ sql: String) throws(PostgresError) -> QueryResult {

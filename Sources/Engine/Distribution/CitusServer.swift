@@ -3,7 +3,7 @@ import Postgres
 /// A PostgreSQL server that is, or is going to be, a node of a distributed database. Its functions block.
 struct CitusServer {
     let address: ServerAddress
-    let connection: Connection
+    let connection: DatabaseConnection
     let facts: Facts
 
     /// What a server has that a node needs.
@@ -44,7 +44,7 @@ struct CitusServer {
     ///   the connection string.
     /// - Throws: `Distribution.Refusal.noAddress` if that is a Unix socket.
     init(_ database: DatabaseTopology, at address: ServerAddress?) throws {
-        connection = try Connection.connect(.migration(database))
+        connection = try DatabaseConnection.connect(.migration(database))
         guard let address = address ?? connection.address else {
             connection.close()
             throw Distribution.Refusal.noAddress

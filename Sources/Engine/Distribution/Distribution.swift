@@ -169,14 +169,14 @@ public struct Distribution: Sendable {
 
     // MARK: Moving
 
-    private func size(_ connection: Connection) throws(PostgresError) -> Int {
+    private func size(_ connection: DatabaseConnection) throws(PostgresError) -> Int {
         Int(try connection.query(EmbeddedSQL.readUsersSize, deadline: .now + .seconds(60)).int64(0, 0))
     }
 
     /// Copies the rows to the workers. The time grows with their number.
     private func move(_ nodes: DistributionNodes, _ report: (Progress) -> Void) throws {
         let connection = nodes.coordinator.connection
-        let observer = try Connection.connect(.migration(coordinator))
+        let observer = try DatabaseConnection.connect(.migration(coordinator))
         defer { observer.close() }
         let bytes = try size(observer)
         let before = try workersSize(observer)
@@ -201,12 +201,12 @@ public struct Distribution: Sendable {
         }
     }
 
-    private func workersSize(_ connection: Connection) throws(PostgresError) -> Int {
+    private func workersSize(_ connection: DatabaseConnection) throws(PostgresError) -> Int {
         Int(try connection.query(EmbeddedSQL.readWorkersSize, deadline: .now + .seconds(60)).int64(0, 0))
     }
 
     /// Deletes what the move has left over, and lets lanes find the workers.
-    private func finish(_ connection: Connection) throws(PostgresError) {
+    private func finish(_ connection: DatabaseConnection) throws(PostgresError) {
         let tables = try connection.query(EmbeddedSQL.listDistributedTables, deadline: .now + .seconds(30))
         for row in 0..<tables.rowCount {
             try connection.execute("analyze \(tables.text(row, 0))", deadline: .now + .seconds(3_600))

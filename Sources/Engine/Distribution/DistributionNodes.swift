@@ -75,7 +75,7 @@ struct DistributionState {
     /// The shards of message_usage.
     var shards: Int
 
-    init(_ connection: Connection) throws(PostgresError) {
+    init(_ connection: DatabaseConnection) throws(PostgresError) {
         let row = try connection.query(EmbeddedSQL.readDistribution, deadline: .now + .seconds(30)).firstRow
         coordinator = try row.textOrNil("coordinator")
         workers = try row.texts("workers")
@@ -85,7 +85,7 @@ struct DistributionState {
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// Calls a function of Citus that takes a host and a port.
     func call(_ function: StaticString, _ server: ServerAddress) throws(PostgresError) {
         var parameters = Parameters()

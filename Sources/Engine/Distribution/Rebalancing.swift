@@ -88,7 +88,7 @@ public struct Rebalancing: Sendable {
         if !added.isEmpty { _ = try Schema.migrate(connection, reinstalls: true) }
         if let removed { try forbidShards(removed, connection) }
         let moves = try moves(nodes)
-        let observer = try Connection.connect(.migration(coordinator))
+        let observer = try DatabaseConnection.connect(.migration(coordinator))
         defer { observer.close() }
         try connection.prepare("move", EmbeddedSQL.moveShard, deadline: .now + .seconds(30))
         for (index, move) in moves.enumerated() {
@@ -134,7 +134,7 @@ public struct Rebalancing: Sendable {
     }
 
     /// Ends the move if one of its servers is lost. Citus alone would wait for hours for the one that a shard leaves.
-    private func run(_ move: Move, _ connection: Connection, _ observer: Connection) throws {
+    private func run(_ move: Move, _ connection: DatabaseConnection, _ observer: DatabaseConnection) throws {
         var parameters = Parameters()
         parameters.append(int64: move.shard)
         parameters.append(move.source)
@@ -160,7 +160,7 @@ public struct Rebalancing: Sendable {
         }
     }
 
-    private func lostServer(of move: Move, _ observer: Connection) throws(PostgresError) -> String? {
+    private func lostServer(of move: Move, _ observer: DatabaseConnection) throws(PostgresError) -> String? {
         var parameters = Parameters()
         parameters.append(move.source)
         parameters.append(move.target)
@@ -168,7 +168,7 @@ public struct Rebalancing: Sendable {
         return lost.rowCount > 0 ? lost.text(0, 0) : nil
     }
 
-    private func forbidShards(_ worker: ServerAddress, _ connection: Connection) throws {
+    private func forbidShards(_ worker: ServerAddress, _ connection: DatabaseConnection) throws {
         guard try DistributionState(connection).workers.contains(worker.description) else {
             throw Refusal.hasNoWorker(worker)
         }

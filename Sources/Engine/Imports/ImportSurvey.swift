@@ -31,7 +31,7 @@ public struct ImportReader {
 
     /// Reads the plans. It blocks.
     public init(_ file: ImportFile, database: DatabaseTopology) throws(PostgresError) {
-        let connection = try Connection.connect(.command("import", database))
+        let connection = try DatabaseConnection.connect(.command("import", database))
         let result = try connection.query(EmbeddedSQL.readImportPlans, deadline: .now + .seconds(30))
         var plans: [String: ImportRowDecoder.PlanKind] = [:]
         var namespace: UserNamespace?
@@ -102,10 +102,10 @@ public struct ImportReader {
 
     /// Asks the database about each period once; files have few.
     private final class PeriodCheck {
-        private let connection: Connection
+        private let connection: DatabaseConnection
         private var known: [String: Bool] = [:]
 
-        init(_ connection: Connection) {
+        init(_ connection: DatabaseConnection) {
             self.connection = connection
         }
 

@@ -114,7 +114,7 @@ public struct UserImport {
         if let answer { try result.add(answer, batch) } else { result.unanswered += batch.rows.count }
     }
 
-    private func begin(_ connection: Connection) throws(PostgresError) -> (done: Int, finishedAt: Instant?) {
+    private func begin(_ connection: DatabaseConnection) throws(PostgresError) -> (done: Int, finishedAt: Instant?) {
         var parameters = Parameters()
         parameters.append(bytes: digest)
         parameters.append(bool: adds)
@@ -132,7 +132,7 @@ public struct UserImport {
     /// user whose bucket has changed.
     private func retrying<Value>(
         _ session: inout Session,
-        _ work: (Connection) throws(PostgresError) -> Value
+        _ work: (DatabaseConnection) throws(PostgresError) -> Value
     ) throws -> Value {
         let deadline = ContinuousClock.now + UserImport.retryLimit
         var isBusy = false
@@ -155,11 +155,11 @@ public struct UserImport {
 
     /// A connection that is opened when it is needed.
     private struct Session {
-        private var open: Connection?
+        private var open: DatabaseConnection?
 
-        mutating func connection(_ database: DatabaseTopology) throws(PostgresError) -> Connection {
+        mutating func connection(_ database: DatabaseTopology) throws(PostgresError) -> DatabaseConnection {
             if let open { return open }
-            let connection = try Connection.connect(.command("import", database))
+            let connection = try DatabaseConnection.connect(.command("import", database))
             let deadline = ContinuousClock.now + .seconds(30)
             try connection.execute(EmbeddedSQL.refuseUntrustedTable, deadline: deadline)
             // An operator's time limit is for short statements, not for a batch. Locks are waited for briefly.

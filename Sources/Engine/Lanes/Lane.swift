@@ -257,7 +257,7 @@ final class Lane: Sendable {
         metrics.queueWaits.record(.now - (first.deadline.instant - configuration.requestTimeout))
     }
 
-    private func checkIdle(_ connection: Connection, _ laneConnection: LaneConnection) {
+    private func checkIdle(_ connection: DatabaseConnection, _ laneConnection: LaneConnection) {
         do throws(PostgresError) {
             _ = try connection.query("select 1", deadline: .now + configuration.requestTimeout)
         } catch {

@@ -61,7 +61,7 @@ final class LaneConnection {
         self.logger = logger
     }
 
-    var connection: Connection? { session.connection }
+    var connection: DatabaseConnection? { session.connection }
     /// When to call `advance` again. Nil while the connection is open, and while it is being opened: the thread is
     /// woken when that ends.
     var retryAt: ContinuousClock.Instant? { session.retryAt }
@@ -145,7 +145,7 @@ final class LaneConnection {
     }
 
     private static func setUp(
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         _ receipts: [Bucket: LaneReceipt],
         first: Bucket,
         _ observedAt: Instant,
@@ -165,7 +165,7 @@ final class LaneConnection {
     ///
     /// - Throws: `superseded` if another instance has noted on the server that it was superseded.
     private static func readServer(
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         _ database: DatabaseTopology,
         isCoordinator: Bool,
         deadline: ContinuousClock.Instant
@@ -258,10 +258,10 @@ final class LaneConnection {
     func receipt(in bucket: Bucket) -> ReceiptID? { receipts[bucket]?.id }
 
     /// The connection; nil unless the lane's receipt in a bucket is open.
-    func connection(withReceiptIn bucket: Bucket) -> Connection? { receipts[bucket] == nil ? nil : connection }
+    func connection(withReceiptIn bucket: Bucket) -> DatabaseConnection? { receipts[bucket] == nil ? nil : connection }
 
     /// The connection, after opening the lane's receipt in a bucket if necessary; nil if that fails.
-    func openReceipt(in bucket: Bucket, until deadline: ContinuousClock.Instant) -> Connection? {
+    func openReceipt(in bucket: Bucket, until deadline: ContinuousClock.Instant) -> DatabaseConnection? {
         guard let connection, receipts[bucket] == nil else { return connection }
         var opened: [Bucket: LaneReceipt] = [bucket: .new()]
         do throws(PostgresError) {
@@ -277,7 +277,7 @@ final class LaneConnection {
     /// Opens receipts in one round trip, and reads their numbers.
     private static func open(
         _ receipts: inout [Bucket: LaneReceipt],
-        over connection: Connection,
+        over connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
         // Receipts are opened in one order, because opening deletes receipts of ended processes, which locks them.

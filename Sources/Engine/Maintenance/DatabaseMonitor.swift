@@ -126,7 +126,7 @@ public final class DatabaseMonitor: Sendable {
     /// Reads the database's state, where the buckets are, and the tokens, with separate statements: if one fails, or
     /// waits for a lock, the others still succeed.
     private func poll(in session: ReconnectingSession<Void>) {
-        let connection: Connection
+        let connection: DatabaseConnection
         do throws(PostgresError) {
             connection = try session.connect(listen)
         } catch {
@@ -209,7 +209,7 @@ public final class DatabaseMonitor: Sendable {
     }
 
     @Sendable
-    private func listen(_ connection: Connection, _: ContinuousClock.Instant) throws(PostgresError) {
+    private func listen(_ connection: DatabaseConnection, _: ContinuousClock.Instant) throws(PostgresError) {
         do throws(PostgresError) {
             try connection.execute("listen headroom_tokens", deadline: .now + .seconds(2))
         } catch let error where connection.isUsable {
@@ -217,7 +217,7 @@ public final class DatabaseMonitor: Sendable {
         }
     }
 
-    private func readTokens(_ connection: Connection) throws(PostgresError) {
+    private func readTokens(_ connection: DatabaseConnection) throws(PostgresError) {
         // Older notifications are dropped. A later one ends the rest.
         _ = try connection.takeNotifications()
         tokens.update(try TokenSnapshot(connection, deadline: .now + .seconds(2)))
@@ -232,7 +232,7 @@ public final class DatabaseMonitor: Sendable {
     }
 
     /// Sleeps until the next poll is due, or until a notification that tokens have changed.
-    private func rest(_ connection: Connection?) {
+    private func rest(_ connection: DatabaseConnection?) {
         let until = ContinuousClock.now + interval
         while true {
             do throws(PostgresError) {
@@ -246,7 +246,7 @@ public final class DatabaseMonitor: Sendable {
         }
     }
 
-    private func readStatus(_ connection: Connection) throws(PostgresError) -> Status {
+    private func readStatus(_ connection: DatabaseConnection) throws(PostgresError) -> Status {
         let result = try connection.query(EmbeddedSQL.readDatabase, deadline: .now + .seconds(2))
         let row = result.firstRow
         try connection.requireProcess(Int32(try row.int32("process_id")))
@@ -270,7 +270,7 @@ public final class DatabaseMonitor: Sendable {
 
     /// The awaited renewals; nil if PostgreSQL refuses the statement, as during a migration. The rest is still known
     /// then.
-    private func countAwaitedRenewals(_ connection: Connection) throws(PostgresError) -> Int? {
+    private func countAwaitedRenewals(_ connection: DatabaseConnection) throws(PostgresError) -> Int? {
         var parameters = Parameters()
         parameters.append(text: "\(renewalLeeway.components.seconds)s")
         do throws(PostgresError) {

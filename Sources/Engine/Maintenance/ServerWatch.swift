@@ -69,7 +69,7 @@ public final class ServerWatch: Sendable {
         }
     }
 
-    private func leaveNote(_ successor: Timeline, _ connection: Connection) throws(PostgresError) {
+    private func leaveNote(_ successor: Timeline, _ connection: DatabaseConnection) throws(PostgresError) {
         var parameters = Parameters()
         parameters.append(int64: successor.systemIdentifier)
         parameters.append(int64: Int64(successor.number))

@@ -28,11 +28,11 @@ public struct NotificationLog: ~Copyable {
     }
 
     private static let timeout = Duration.seconds(30)
-    private let connection: Connection
+    private let connection: DatabaseConnection
 
     /// - Throws: if the database cannot be reached.
     public init(database: DatabaseTopology) throws(PostgresError) {
-        connection = try Connection.connect(.command("notifications", database))
+        connection = try DatabaseConnection.connect(.command("notifications", database))
     }
 
     deinit {

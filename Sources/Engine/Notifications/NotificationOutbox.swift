@@ -132,7 +132,7 @@ package final class NotificationOutbox: Sendable {
     }
 
     private func perform<Value: Sendable>(
-        _ work: @escaping @Sendable (Connection, ContinuousClock.Instant) throws(PostgresError) -> Value
+        _ work: @escaping @Sendable (DatabaseConnection, ContinuousClock.Instant) throws(PostgresError) -> Value
     ) async throws(SessionPool.Failure) -> Value {
         let deadline = ContinuousClock.now + NotificationOutbox.timeout
         return try await sessions.perform(by: deadline) { connection throws(PostgresError) in
@@ -189,7 +189,7 @@ package final class NotificationOutbox: Sendable {
     }
 
     private func read<Value: Sendable>(
-        _ work: @escaping @Sendable (Connection, ContinuousClock.Instant) throws(PostgresError) -> Value
+        _ work: @escaping @Sendable (DatabaseConnection, ContinuousClock.Instant) throws(PostgresError) -> Value
     ) async throws(SessionPool.Failure) -> Value {
         // A statement may take as long as a report.
         let deadline = ContinuousClock.now + .seconds(60)

@@ -62,7 +62,7 @@ public final class CurrentPlacements: Sendable {
     }
 
     /// Reads the placements from the coordinator.
-    func refresh(over connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
+    func refresh(over connection: DatabaseConnection, deadline: ContinuousClock.Instant) throws(PostgresError) {
         let failure = reading.withLock { _ -> PostgresError? in
             do throws(PostgresError) {
                 note(try BucketPlacements(connection.query(EmbeddedSQL.readPlacements, deadline: deadline)))
@@ -117,7 +117,7 @@ extension CurrentPlacements {
     ///
     /// - Throws: also if the database is distributed by another release of Citus.
     public func load() throws {
-        let connection = try Connection.connect(.service("placements", database))
+        let connection = try DatabaseConnection.connect(.service("placements", database))
         defer { connection.close() }
         let version = try connection.query(EmbeddedSQL.readCitusVersion, deadline: .now + .seconds(5)).firstRow
         if let release = try version.textOrNil("citus_release"), release != Citus.release {

@@ -88,7 +88,7 @@ extension SQLState {
     package static let unknownUser = SQLState(rawValue: "HR008")
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// Explains the refusal of a row by a foreign key of `message_usage`: the returned error names the table without
     /// the user. Every other error is returned as it is, and this one too if the table cannot be looked up.
     func explaining(_ error: PostgresError, deadline: ContinuousClock.Instant) -> PostgresError {

@@ -10,7 +10,7 @@ struct RetriedTransaction {
     /// The most attempts in a row that fail to get their locks.
     private static let attemptsMaximum = 240
 
-    let connection: Connection
+    let connection: DatabaseConnection
     /// Whether the statement is executed in the role that owns the schema.
     var asOwner = false
 

@@ -56,7 +56,7 @@ public enum Schema {
     ///   - whenBegun: called when a file begins to be applied.
     ///   - warn: called with what was set aside, and with what was restored.
     public static func migrate(
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         reinstalls: Bool = false,
         whenBegun: @escaping @Sendable (_ file: String) -> Void = { _ in },
         warn: (String) -> Void = { _ in }
@@ -94,7 +94,7 @@ public enum Schema {
     ///
     /// - Throws: `MigrationError`, or `LoginError` if the login may not act as the service's role.
     public static func prepare(
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         warn: (String) -> Void = { _ in }
     ) throws -> Preparation {
         var rights = try LoginRights(of: connection)
@@ -122,7 +122,7 @@ public enum Schema {
     }
 
     /// Finishes in the migration's transaction, so that a table in which counting fails stays as it was.
-    private static func finish(_ connection: Connection) throws(PostgresError) {
+    private static func finish(_ connection: DatabaseConnection) throws(PostgresError) {
         // The audit log has operators' edits of words, but not those of a release.
         try connection.execute("set local role \(owner)", deadline: .now + .seconds(30))
         try writeWords(connection)
@@ -132,7 +132,7 @@ public enum Schema {
     }
 
     /// Finishes in transactions of their own; otherwise as `finish`.
-    private static func finishApart(_ connection: Connection) throws(PostgresError) {
+    private static func finishApart(_ connection: DatabaseConnection) throws(PostgresError) {
         let deadline = ContinuousClock.now + .seconds(120)
         do throws(PostgresError) {
             // Instances that start at the same time wait here: Citus locks copies of words in another order than rows.
@@ -153,7 +153,7 @@ public enum Schema {
     }
 
     /// Counts a message and undoes it, as the role of the lanes.
-    private static func verifyCounting(_ connection: Connection) throws(PostgresError) {
+    private static func verifyCounting(_ connection: DatabaseConnection) throws(PostgresError) {
         do throws(PostgresError) {
             _ = try connection.query(EmbeddedSQL.verifyCounting, deadline: .now + .seconds(90))
         } catch {
@@ -166,7 +166,7 @@ public enum Schema {
         }
     }
 
-    private static func writeWords(_ connection: Connection) throws(PostgresError) {
+    private static func writeWords(_ connection: DatabaseConnection) throws(PostgresError) {
         let sentences = Sentence.allCases
         var parameters = shippedWords()
         parameters.appendTexts(count: sentences.count) { sentences[$0].rawValue }
@@ -188,7 +188,7 @@ public enum Schema {
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// Whether Citus has the rows of users.
     func isDistributed() throws(PostgresError) -> Bool {
         try query("select headroom.is_distributed()", deadline: .now + .seconds(30)).bool(0, 0)

@@ -16,7 +16,7 @@ struct LoginRights: Sendable {
     /// Whether the login may act as the service's role.
     var mayServe: Bool
 
-    init(of connection: Connection) throws(PostgresError) {
+    init(of connection: DatabaseConnection) throws(PostgresError) {
         var parameters = Parameters()
         parameters.append(text: ServiceRole.name)
         let result = try connection.query(

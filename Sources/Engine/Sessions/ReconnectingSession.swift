@@ -8,11 +8,11 @@ import Synchronization
 /// may take as long as the connect timeout. Any other thread calls `connect`, which waits. Use one of the two.
 final class ReconnectingSession<Setup: Sendable> {
     /// Prepares a new connection for use, within the connect timeout.
-    typealias SetUp = @Sendable (Connection, ContinuousClock.Instant) throws(PostgresError) -> Setup
+    typealias SetUp = @Sendable (DatabaseConnection, ContinuousClock.Instant) throws(PostgresError) -> Setup
 
     private var machine = ReconnectStateMachine(at: .now)
     /// The open connection; also while its statement is late.
-    private var current: Connection?
+    private var current: DatabaseConnection?
     /// Why the last session ended or could not be opened; nil while one is open, and before the first failure.
     private(set) var lastFailure: PostgresError?
     private var opening: OneShot<Opened>?
@@ -25,7 +25,7 @@ final class ReconnectingSession<Setup: Sendable> {
     private let logger: Logger
 
     private struct Opened {
-        var connection: Connection
+        var connection: DatabaseConnection
         var setup: Setup
     }
 
@@ -52,7 +52,7 @@ final class ReconnectingSession<Setup: Sendable> {
     }
 
     /// The connection that can be used now; nil if there is none.
-    var connection: Connection? { isLate ? nil : current }
+    var connection: DatabaseConnection? { isLate ? nil : current }
 
     /// When `advance` next has something to do; nil while the session is open, and while it is opening, which ends with
     /// a wake.
@@ -103,7 +103,7 @@ final class ReconnectingSession<Setup: Sendable> {
     }
 
     /// Opens the session unless it is open, whenever the last attempt was. It waits at most for the connect timeout.
-    func connect(_ setUp: @escaping SetUp) throws(PostgresError) -> Connection {
+    func connect(_ setUp: @escaping SetUp) throws(PostgresError) -> DatabaseConnection {
         dropIfSuperseded()
         if let connection { return connection }
         do throws(PostgresError) {
@@ -133,7 +133,7 @@ final class ReconnectingSession<Setup: Sendable> {
         _ setUp: SetUp
     ) throws(PostgresError) -> Opened {
         let deadline = ContinuousClock.now + options.connectTimeout
-        let connection = try Connection.connect(options)
+        let connection = try DatabaseConnection.connect(options)
         do throws(PostgresError) {
             try connection.prepare(statements, deadline: deadline)
             return Opened(connection: connection, setup: try setUp(connection, deadline))
@@ -242,7 +242,7 @@ final class ReconnectingSession<Setup: Sendable> {
 
 extension PostgresError {
     /// Translates the refusal of a standby to write: the primary was not reached. Other errors are unchanged.
-    fileprivate func of(_ connection: Connection) -> PostgresError {
+    fileprivate func of(_ connection: DatabaseConnection) -> PostgresError {
         guard kind == .server(.readOnlySQLTransaction), connection.isStandby else { return self }
         return PostgresError(.connectFailed, message, hint: hint)
     }

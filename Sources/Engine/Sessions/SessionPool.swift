@@ -24,7 +24,7 @@ package final class SessionPool: Sendable {
         var deadline: ContinuousClock.Instant
         /// Does the work, and returns a function that delivers the result. That is called when no error is possible any
         /// more.
-        var attempt: @Sendable (Connection) throws(PostgresError) -> @Sendable () -> Void
+        var attempt: @Sendable (DatabaseConnection) throws(PostgresError) -> @Sendable () -> Void
         var fail: @Sendable (Failure) -> Void
     }
 
@@ -82,12 +82,12 @@ package final class SessionPool: Sendable {
     /// discarded.
     ///
     /// - Parameters:
-    ///   - deadline: no work begins after it. The work itself must observe it too, as `Connection`'s methods do.
+    ///   - deadline: no work begins after it. The work must observe it too, as `DatabaseConnection`'s methods do.
     ///   - work: the work, which may block. It is repeated on a new connection if an idle one turns out to be broken,
     ///     so it must be safe to repeat.
     package func perform<Value: Sendable>(
         by deadline: ContinuousClock.Instant,
-        _ work: @escaping @Sendable (Connection) throws(PostgresError) -> Value
+        _ work: @escaping @Sendable (DatabaseConnection) throws(PostgresError) -> Value
     ) async throws(Failure) -> Value {
         let promise = Promise<Value, Failure>()
         let number = state.withLock { state in

@@ -43,13 +43,13 @@ extension ConnectionOptions {
         _ parameters: borrowing Parameters = .init(),
         timeout: Duration = .seconds(30)
     ) throws(PostgresError) -> QueryResult {
-        let connection = try Connection.connect(self)
+        let connection = try DatabaseConnection.connect(self)
         defer { connection.close() }
         return try connection.query(sql, parameters, deadline: .now + timeout)
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// Makes commits of this session durable before they are confirmed, whatever the database's default.
     func requireDurableCommits(deadline: ContinuousClock.Instant) throws(PostgresError) {
         try execute(

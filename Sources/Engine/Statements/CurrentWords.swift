@@ -62,7 +62,7 @@ public final class CurrentWords: Sendable {
     /// - Throws: if they cannot be read. They stay as they are, and are read again a second later.
     public func refresh(
         seen: Int32? = nil,
-        over connection: Connection,
+        over connection: DatabaseConnection,
         timeout: Duration,
         _ logger: Logger
     ) throws(PostgresError) {

@@ -37,7 +37,7 @@ struct LockUsersStatement {
     }
 
     /// Begins the transaction and sends its statements.
-    func send(over connection: Connection, lane: ReceiptID, number: Int64) throws(PostgresError) {
+    func send(over connection: DatabaseConnection, lane: ReceiptID, number: Int64) throws(PostgresError) {
         try connection.sendPipeline { pipeline throws(PostgresError) in
             try pipeline.begin()
             var receipt = ReceiptStatement.parameters(bucket, lane: lane, number: number)
@@ -66,7 +66,7 @@ struct LockUsersStatement {
     static func pastUsage(
         of user: UserID,
         in period: BillingPeriod,
-        over connection: Connection,
+        over connection: DatabaseConnection,
         _ catalog: PlanCatalog,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> PastUsage? {
@@ -117,7 +117,7 @@ struct LockUsersStatement {
 
     /// Reads the keys once more in the same transaction.
     func usedKeysAgain(
-        over connection: Connection,
+        over connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> [UserID: [MessageKey: UsedKey]] {
         try usedKeys(in: connection.query(EmbeddedSQL.readKeys, keyParameters(), deadline: deadline))

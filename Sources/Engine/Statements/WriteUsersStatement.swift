@@ -21,7 +21,7 @@ struct WriteUsersStatement {
 
     /// - Parameter bucket: the bucket of all users.
     func send(
-        over connection: Connection,
+        over connection: DatabaseConnection,
         in bucket: Bucket,
         lane: ReceiptID,
         number: Int64,

@@ -55,7 +55,7 @@ public struct TokenSnapshot: Sendable {
         self.invalid = invalid
     }
 
-    init(_ connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
+    init(_ connection: DatabaseConnection, deadline: ContinuousClock.Instant) throws(PostgresError) {
         // The clock is read before the query, so that a token expires here a moment early rather than late.
         let queriedAt = ContinuousClock.now
         let result = try connection.query(EmbeddedSQL.readTokens, deadline: deadline)
@@ -89,7 +89,7 @@ public struct TokenSnapshot: Sendable {
     /// - Throws: if the database cannot be reached, or refuses every row.
     static func markUsed(
         _ ids: [Int64],
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
         do throws(PostgresError) {
@@ -104,7 +104,7 @@ public struct TokenSnapshot: Sendable {
 
     private static func update(
         _ ids: [Int64],
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
         var parameters = Parameters()
@@ -118,7 +118,7 @@ public struct TokenSnapshot: Sendable {
     public static func read(database: DatabaseTopology) async throws -> TokenSnapshot {
         let options = ConnectionOptions.service("tokens", database, connectTimeout: .seconds(10))
         return try await onThread(named: "headroom.tokens") {
-            let connection = try Connection.connect(options)
+            let connection = try DatabaseConnection.connect(options)
             defer { connection.close() }
             return try TokenSnapshot(connection, deadline: .now + .seconds(10))
         }

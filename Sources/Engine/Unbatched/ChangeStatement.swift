@@ -75,7 +75,7 @@ struct ChangeStatement {
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// Begins a transaction whose changes the audit log shows with their author; nil means the service's role.
     func begin(by author: ChangeAuthor?, deadline: ContinuousClock.Instant) throws(PostgresError) {
         try execute("begin", deadline: deadline)

@@ -47,9 +47,9 @@ final class Forgetting: Sendable {
     func isOver(at now: ContinuousClock.Instant) -> Bool { now > deadline && outcome != nil }
 
     private func execute(over options: ConnectionOptions) -> Outcome {
-        let connection: Connection
+        let connection: DatabaseConnection
         do throws(PostgresError) {
-            connection = try Connection.connect(options)
+            connection = try DatabaseConnection.connect(options)
             try connection.requireDurableCommits(deadline: deadline)
         } catch {
             return .failed(EngineError(withoutSession: error))

@@ -69,7 +69,7 @@ struct UnbatchedExecutor {
     private func read(
         for pending: PendingUnbatchedRequest,
         deadline: ContinuousClock.Instant,
-        _ read: (Connection) throws(PostgresError) -> Outcome
+        _ read: (DatabaseConnection) throws(PostgresError) -> Outcome
     ) {
         let reply = sender.read(pending, in: bucket(of: pending), afterEffect: false) {
             connection throws(PostgresError) in
@@ -173,7 +173,7 @@ struct UnbatchedExecutor {
     private func outcome(
         of statement: ChangeStatement,
         isRepeated: Bool,
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Outcome {
         if case .forget = statement.change { return .done }
@@ -189,7 +189,7 @@ struct UnbatchedExecutor {
 
     /// Reads again if users have moved to other buckets meanwhile, as `ReadPath` does.
     private func readWhileNobodyMoves<Value>(
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant,
         _ read: () throws(PostgresError) -> Value
     ) throws(PostgresError) -> Value {
@@ -202,14 +202,14 @@ struct UnbatchedExecutor {
         }
     }
 
-    private func refreshBuckets(_ map: BucketMap, _ connection: Connection) throws(PostgresError) {
+    private func refreshBuckets(_ map: BucketMap, _ connection: DatabaseConnection) throws(PostgresError) {
         laneConnection.refreshBuckets(seen: map.revision)
         guard connection.isUsable else { throw PostgresError(.connectionLost, "the map of buckets was not read") }
     }
 
     private func snapshot(
         of user: UserID,
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> UsageSnapshot {
         let map = laneConnection.buckets
@@ -239,7 +239,7 @@ struct UnbatchedExecutor {
     private func pastUsage(
         of user: UserID,
         in period: BillingPeriod,
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> UsageSnapshot? {
         var parameters = Parameters()
@@ -256,7 +256,7 @@ struct UnbatchedExecutor {
     private func usage(
         of user: UserID,
         in period: BillingPeriod,
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Outcome {
         guard let past = try pastUsage(of: user, in: period, on: connection, deadline: deadline) else {
@@ -269,7 +269,7 @@ struct UnbatchedExecutor {
     private func history(
         of user: UserID,
         _ periods: Int,
-        on connection: Connection,
+        on connection: DatabaseConnection,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> [PeriodUsage] {
         var parameters = Parameters()

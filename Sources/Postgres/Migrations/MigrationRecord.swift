@@ -29,7 +29,7 @@ struct MigrationRecord {
     }
 
     let schema: String
-    let connection: Connection
+    let connection: DatabaseConnection
     /// The time limit for each statement.
     let limit: Duration
 

@@ -35,9 +35,10 @@ public struct Migrator: Sendable {
     ///   - warn: called after the commit with each warning that a migration or `files.renameConflicts` raised.
     /// - Returns: the changes that were made.
     public func migrate(
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         reinstalls: Bool = false,
-        finally: (Connection) throws(PostgresError) -> Void = { (_: Connection) throws(PostgresError) in },
+        finally: (DatabaseConnection) throws(PostgresError) -> Void = { (_: DatabaseConnection) throws(PostgresError) in
+        },
         warn: (String) -> Void = { _ in }
     ) throws(MigrationError) -> MigrationPlan {
         try checkServerVersion(connection)
@@ -51,9 +52,9 @@ public struct Migrator: Sendable {
     }
 
     private func migrateOnce(
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         reinstalls: Bool,
-        finally: (Connection) throws(PostgresError) -> Void,
+        finally: (DatabaseConnection) throws(PostgresError) -> Void,
         warn: (String) -> Void
     ) throws(MigrationError) -> MigrationPlan {
         var warnings: [String] = []
@@ -69,22 +70,22 @@ public struct Migrator: Sendable {
 
     /// Returns the changes that `migrate` would make. It changes nothing, and needs no lock and only the right to read
     /// the record.
-    public func plan(_ connection: Connection) throws(MigrationError) -> MigrationPlan {
+    public func plan(_ connection: DatabaseConnection) throws(MigrationError) -> MigrationPlan {
         try comparison(connection).plan()
     }
 
     /// Returns the state of each file in the database. It changes nothing.
-    public func status(_ connection: Connection) throws(MigrationError) -> [MigrationStatus] {
+    public func status(_ connection: DatabaseConnection) throws(MigrationError) -> [MigrationStatus] {
         try comparison(connection).status()
     }
 
     /// Returns the objects that differ from what was installed. It changes nothing.
-    public func alteredObjects(_ connection: Connection) throws(MigrationError) -> [AlteredObject] {
+    public func alteredObjects(_ connection: DatabaseConnection) throws(MigrationError) -> [AlteredObject] {
         try comparison(connection).altered
     }
 
     /// Returns the roles that were created after the last migration, and lack their rights. It changes nothing.
-    public func newRoles(_ connection: Connection) throws(MigrationError) -> [String] {
+    public func newRoles(_ connection: DatabaseConnection) throws(MigrationError) -> [String] {
         try comparison(connection).newRoles
     }
 
@@ -92,13 +93,13 @@ public struct Migrator: Sendable {
     ///
     /// - Parameter owner: the role that may migrate, for the message.
     /// - Throws: `.missing`, `.altered`, `.databaseNewer` or `.changedAfterApplied`.
-    public func requireCurrent(_ connection: Connection, owner: String?) throws(MigrationError) {
+    public func requireCurrent(_ connection: DatabaseConnection, owner: String?) throws(MigrationError) {
         let plan = try plan(connection)
         guard plan.missingFiles.isEmpty else { throw .missing(plan.missingFiles, owner: owner) }
         guard plan.alteredObjects.isEmpty else { throw .altered(plan.alteredObjects, owner: owner) }
     }
 
-    private func comparison(_ connection: Connection) throws(MigrationError) -> MigrationComparison {
+    private func comparison(_ connection: DatabaseConnection) throws(MigrationError) -> MigrationComparison {
         try checkServerVersion(connection)
         let record = record(connection)
         do throws(PostgresError) {
@@ -135,12 +136,12 @@ public struct Migrator: Sendable {
         )
     }
 
-    func record(_ connection: Connection) -> MigrationRecord {
+    func record(_ connection: DatabaseConnection) -> MigrationRecord {
         // The record's statements are short, but CREATE SCHEMA can wait for locks of other sessions.
         MigrationRecord(schema: schema, connection: connection, limit: lockTimeout + .seconds(30))
     }
 
-    private func checkServerVersion(_ connection: Connection) throws(MigrationError) {
+    private func checkServerVersion(_ connection: DatabaseConnection) throws(MigrationError) {
         let version = connection.serverVersion
         guard version > 0 else {
             throw .database("cannot migrate", PostgresError(.connectionLost, "the connection is closed"))
@@ -153,9 +154,9 @@ public struct Migrator: Sendable {
 
 extension Migrator {
     /// Runs `body` in a transaction. It replaces the session's timeouts, which are meant for requests, and sets the
-    /// search path, too, for a session that was not opened by `Connection.connect`.
+    /// search path, too, for a session that was not opened by `DatabaseConnection.connect`.
     private func inTransaction<Value>(
-        _ connection: Connection,
+        _ connection: DatabaseConnection,
         _ body: () throws(MigrationError) -> Value
     ) throws(MigrationError) -> Value {
         do throws(PostgresError) {
@@ -182,7 +183,7 @@ extension Migrator {
         }
     }
 
-    private func commit(_ connection: Connection) throws(MigrationError) {
+    private func commit(_ connection: DatabaseConnection) throws(MigrationError) {
         guard connection.isInTransaction else { throw .endsTransaction("the last file") }
         do throws(PostgresError) {
             // A commit can take long: it may wait for a synchronous standby or a checkpoint.
@@ -192,7 +193,7 @@ extension Migrator {
         }
     }
 
-    private func rollBack(_ connection: Connection) {
+    private func rollBack(_ connection: DatabaseConnection) {
         guard connection.isInTransaction else { return }
         do throws(PostgresError) {
             try connection.execute("ROLLBACK", deadline: .now + .seconds(30))

@@ -74,7 +74,7 @@ extension Migrator {
     }
 
     /// Executes a step of the transaction that belongs to no file.
-    func execute(_ sql: String?, _ connection: Connection) throws(MigrationError) {
+    func execute(_ sql: String?, _ connection: DatabaseConnection) throws(MigrationError) {
         guard let sql else { return }
         do throws(PostgresError) {
             try connection.execute(sql, deadline: .now + lockTimeout + .seconds(30))
@@ -101,7 +101,11 @@ extension Migrator {
     /// Executes the statements of a file one by one.
     ///
     /// - Returns: the warnings that the file raises.
-    private func execute(_ file: String, _ sql: String, _ connection: Connection) throws(MigrationError) -> [String] {
+    private func execute(
+        _ file: String,
+        _ sql: String,
+        _ connection: DatabaseConnection
+    ) throws(MigrationError) -> [String] {
         whenBegun(file)
         var warnings: [String] = []
         for statement in SQLScript.statements(of: sql) {
@@ -116,7 +120,7 @@ extension Migrator {
         return warnings
     }
 
-    private func renameConflicts(_ sql: String, _ connection: Connection) throws(MigrationError) -> [String] {
+    private func renameConflicts(_ sql: String, _ connection: DatabaseConnection) throws(MigrationError) -> [String] {
         do throws(PostgresError) {
             return Migrator.warnings(of: try connection.query(sql, deadline: .now + statementTimeout).warnings)
         } catch {

@@ -185,7 +185,7 @@ public actor PrivateServer {
     private func ensureDatabase(_ directory: DataDirectory) async throws {
         let options = ConnectionOptions(database: DatabaseTopology(conninfo(directory, database: "postgres")))
         try await onThread(named: "postgres.start") {
-            let connection = try Connection.connect(options)
+            let connection = try DatabaseConnection.connect(options)
             defer { connection.close() }
             let deadline = ContinuousClock.now + .seconds(30)
             var parameters = Parameters()

@@ -47,7 +47,7 @@ extension ServerState {
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// Reads the state of the server. A standby may have been promoted since the connection was opened.
     public func serverState(deadline: ContinuousClock.Instant) throws(PostgresError) -> ServerState {
         let result = try query(ServerState.question, deadline: deadline)

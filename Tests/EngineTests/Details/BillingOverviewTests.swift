@@ -9,7 +9,7 @@ import Usage
 struct BillingOverviewTests {
     private func read(_ database: TestDatabase) async throws -> BillingOverview {
         try await onThread {
-            let connection = try Connection.connect(database.conninfo)
+            let connection = try DatabaseConnection.connect(database.conninfo)
             defer { connection.close() }
             return try BillingOverview.read(limit: 2, on: connection, deadline: .now + waitLimit)
         }

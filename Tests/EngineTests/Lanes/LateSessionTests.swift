@@ -36,7 +36,7 @@ struct LateSessionTests {
         }
 
         /// The lane's session, as soon as it can be used.
-        func connection() throws -> Connection {
+        func connection() throws -> DatabaseConnection {
             while true {
                 lane.advance()
                 if let connection = lane.connection { return connection }

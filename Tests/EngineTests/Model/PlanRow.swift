@@ -4,7 +4,7 @@ import Usage
 
 /// A row of `headroom.plans`, as an operator writes it.
 enum PlanRow {
-    static func write(_ plan: Plan, _ connection: Connection) throws {
+    static func write(_ plan: Plan, _ connection: DatabaseConnection) throws {
         var parameters = Parameters()
         parameters.append(text: plan.name)
         parameters.append(text: plan.label)

@@ -79,7 +79,7 @@ struct SQLAnswerTests {
         to snapshot: UsageSnapshot,
         messages: Int,
         counted: Int,
-        _ connection: Connection
+        _ connection: DatabaseConnection
     ) throws -> SQLAnswer.Fields {
         var parameters = Parameters()
         parameters.append(uuid: (user(1).high, user(1).low))

@@ -46,7 +46,7 @@ struct SessionPoolTests {
     }
 
     @Sendable
-    private static func backend(_ connection: Connection) throws(PostgresError) -> Int32 {
+    private static func backend(_ connection: DatabaseConnection) throws(PostgresError) -> Int32 {
         try connection.query("select pg_backend_pid()", deadline: .now + waitLimit).int32(0, 0)
     }
 

@@ -26,7 +26,7 @@ enum SQLAnswer {
     static func rows(
         _ sql: String,
         _ parameters: borrowing Parameters,
-        _ connection: Connection
+        _ connection: DatabaseConnection
     ) throws -> [Fields] {
         let columns = names.map { "answer.\"\($0)\"::text" }
         let result = try connection.query(

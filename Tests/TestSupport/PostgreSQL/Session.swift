@@ -6,14 +6,14 @@ import Postgres
 /// @unchecked Sendable: the connection is only used on `queue`, which is serial and not part of the cooperative pool.
 public final class Session: @unchecked Sendable {
     private let queue = DispatchQueue(label: "test.session")
-    private let connection: Connection
+    private let connection: DatabaseConnection
 
-    private init(_ connection: Connection) {
+    private init(_ connection: DatabaseConnection) {
         self.connection = connection
     }
 
     public static func open(_ options: ConnectionOptions) async throws -> Session {
-        try await onThread { Session(try Connection.connect(options)) }
+        try await onThread { Session(try DatabaseConnection.connect(options)) }
     }
 
     public static func open(_ conninfo: String) async throws -> Session {
@@ -28,7 +28,9 @@ public final class Session: @unchecked Sendable {
         )
     }
 
-    public func run<Value: Sendable>(_ work: @escaping @Sendable (Connection) throws -> Value) async throws -> Value {
+    public func run<Value: Sendable>(
+        _ work: @escaping @Sendable (DatabaseConnection) throws -> Value
+    ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             queue.async { continuation.resume(with: Result { try work(self.connection) }) }
         }

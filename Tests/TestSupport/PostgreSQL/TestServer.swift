@@ -59,7 +59,7 @@ public enum TestServer {
         let name = try await createDatabase()
         let conninfo = try await TestServer.conninfo(of: name)
         try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             _ = try Schema.migrate(connection)
         }
@@ -87,7 +87,7 @@ public enum TestServer {
     private static func perform(_ sql: String) async throws -> Int {
         let conninfo = try await shared()
         return try await onThread {
-            let connection = try Connection.connect(conninfo)
+            let connection = try DatabaseConnection.connect(conninfo)
             defer { connection.close() }
             return try connection.query(sql, deadline: .now + waitLimit).rowCount
         }
@@ -98,9 +98,9 @@ public enum TestServer {
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// Connects with a timeout for a machine that is busy with tests.
-    public static func connect(_ conninfo: String) throws(PostgresError) -> Connection {
+    public static func connect(_ conninfo: String) throws(PostgresError) -> DatabaseConnection {
         try connect(ConnectionOptions(database: DatabaseTopology(conninfo), connectTimeout: waitLimit))
     }
 }

@@ -232,7 +232,7 @@ struct DashboardFigures: Sendable {
     private static func query<Value: Sendable>(
         in sessions: SessionPool,
         by deadline: ContinuousClock.Instant,
-        _ query: @escaping @Sendable (Connection) throws(PostgresError) -> Value
+        _ query: @escaping @Sendable (DatabaseConnection) throws(PostgresError) -> Value
     ) async -> Result<Value, EngineError> {
         do throws(SessionPool.Failure) {
             return .success(try await sessions.perform(by: deadline, query))

@@ -9,7 +9,7 @@ import Foundation
 /// It executes one statement at a time: `send`, then `awaitResult` until it returns a result or throws. `query`,
 /// `prepare` and `execute` do both. Parameters and results are binary throughout, except in `execute`. `sendPipeline`
 /// sends several statements of a transaction in one round trip.
-public final class Connection {
+public final class DatabaseConnection {
     enum State {
         /// Can transition to: busy, unusable.
         case idle
@@ -66,9 +66,9 @@ public final class Connection {
     ///
     /// - Throws: `.connectFailed` within `connectTimeout`, also if the server refuses a session setting or the role, or
     ///   a pooler shares the session with other clients.
-    public static func connect(_ options: ConnectionOptions) throws(PostgresError) -> Connection {
+    public static func connect(_ options: ConnectionOptions) throws(PostgresError) -> DatabaseConnection {
         let deadline = ContinuousClock.now + options.connectTimeout
-        let connection = Connection(try PrimarySearch(options).run(until: deadline), options.database.silence)
+        let connection = DatabaseConnection(try PrimarySearch(options).run(until: deadline), options.database.silence)
         try connection.begin(options, deadline: deadline)
         if let schema = options.actsAsOwnerOf { try connection.actAsOwner(of: schema, deadline: deadline) }
         return connection
@@ -78,8 +78,8 @@ public final class Connection {
     static func open(
         _ server: ConnectionParameters,
         until deadline: ContinuousClock.Instant
-    ) throws(PostgresError) -> Connection {
-        Connection(try ConnectionAttempt(server).run(until: deadline))
+    ) throws(PostgresError) -> DatabaseConnection {
+        DatabaseConnection(try ConnectionAttempt(server).run(until: deadline))
     }
 
     /// Sets up a new session. It takes one round trip if the statements run in the server process that libpq connected
@@ -263,7 +263,9 @@ public final class Connection {
         if !hasRows, strcmp(PQcmdStatus(result), "COMMIT") == 0 { hasCommitted = true }
         if let earlier = pending.last {
             let earlierHasRows = isPipelined && PQresultStatus(earlier) == PGRES_TUPLES_OK
-            if Connection.isError(earlier) || (earlierHasRows && !hasRows && !Connection.isError(result)) {
+            if DatabaseConnection.isError(earlier)
+                || (earlierHasRows && !hasRows && !DatabaseConnection.isError(result))
+            {
                 PQclear(result)
                 return
             }
@@ -293,7 +295,7 @@ public final class Connection {
             close()
             throw PostgresError(.connectionLost, warning.message)
         }
-        guard Connection.isError(result) else {
+        guard DatabaseConnection.isError(result) else {
             return results.map { QueryResult($0, warnings: notices.warnings) }
         }
         defer { PQclear(result) }
@@ -316,14 +318,14 @@ public final class Connection {
     private func lostWhileBusy() -> PostgresError {
         let message = PostgresError.text(PQerrorMessage(handle))
         while PQstatus(handle) == CONNECTION_BAD, let result = PQgetResult(handle) {
-            guard pending.isEmpty, Connection.isError(result) else {
+            guard pending.isEmpty, DatabaseConnection.isError(result) else {
                 PQclear(result)
                 continue
             }
             pending = [result]
         }
         defer { close() }
-        if let last = pending.last, Connection.isError(last) {
+        if let last = pending.last, DatabaseConnection.isError(last) {
             let error = PostgresError.from(result: last).error
             return PostgresError(.connectionLost, error.message, hint: error.hint, sqlState: error.sqlState)
         }
