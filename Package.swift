@@ -85,7 +85,7 @@ let package = Package(
             pkgConfig: "libpq",
             providers: [.apt(["libpq-dev"]), .brew(["libpq"])]
         ),
-        .target(name: "Usage"),
+        .target(name: "Usage", plugins: ["EmbedTexts"]),
         .target(name: "LineProtocol", dependencies: ["Usage", nioCore]),
         .target(
             name: "Postgres",
@@ -220,8 +220,8 @@ let package = Package(
             exclude: ["Demo", "README.md"],
             resources: [.copy("Page")]
         ),
-        // sql/*.sql become constants in Engine, and the texts of the HTTP port there, so that the binary needs nothing
-        // beside it.
+        // sql/*.sql become constants in Engine, and so do languages in Usage and the texts of the HTTP port there, so that
+        // the binary needs nothing beside it.
         .executableTarget(name: "embed-files", path: "Plugins/embed-files"),
         .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-files"]),
         .plugin(name: "EmbedTexts", capability: .buildTool(), dependencies: ["embed-files"]),

@@ -149,7 +149,7 @@ struct ChatContext: RequestContext {
 
 extension Request {
     /// The languages in which Headroom ships words. Add those of which you have inserted rows.
-    private static let languages = ["en", "de", "es", "fr", "ja", "pl", "pt"]
+    private static let languages = Set(LanguageTag.shipped.map(\.text))
 
     /// That of the browser. Nil if it is unknown here: dates are then those of the plan's time zone, or UTC.
     fileprivate var timeZone: CivilTimeZone? { uri.queryParameters["tz"].flatMap { CivilTimeZone($0) } }

@@ -119,11 +119,14 @@ struct WaitTests {
 
 @Suite("Words")
 struct VocabularyTests {
-    private static let rows: [Words.Row] = [
-        Words.Row(tag("pt"), .stateFree, "pt free"), Words.Row(tag("pt"), .stateActive, "pt active"),
-        Words.Row(tag("pt-BR"), .stateFree, "br free"), Words.Row(tag("de"), .stateTrial, "de trial"),
-        Words.Row(tag("de"), .stateFree, "de free"), Words.Row(.english, .stateRefunded, "en refunded"),
+    private static let rows = [
+        row("pt", .stateFree, "pt free"), row("pt", .stateActive, "pt active"), row("pt-BR", .stateFree, "br free"),
+        row("de", .stateTrial, "de trial"), row("de", .stateFree, "de free"), row("en", .stateRefunded, "en refunded"),
     ]
+
+    private static func row(_ language: String, _ sentence: Sentence, _ text: String) -> Words.Row {
+        Words.Row(tag(language), sentence, WordForms(other: text))
+    }
 
     private func text(_ sentence: Sentence, _ language: String?, standard: String = "en") -> String {
         let words = Words(VocabularyTests.rows, standard: tag(standard))
@@ -205,70 +208,87 @@ struct VocabularyTests {
 
 @Suite("Shipped words")
 struct ShippedWordsTests {
-    private static let languages = Words.shipped.languages
-
-    private func forms(_ language: LanguageTag) -> [Sentence: WordForms] {
-        Dictionary(
-            uniqueKeysWithValues: ShippedWords.rows.filter { $0.language == language }.map { ($0.sentence, $0.forms) }
-        )
+    /// The language of each template.
+    private static let templates = ShippedWords.files.flatMap { file in
+        file.words.flatMap { sentence, forms in
+            [forms.one, forms.few, forms.many, forms.other].compactMap(\.self).map { (file, sentence, $0) }
+        }
     }
 
-    private func templates(_ forms: WordForms) -> [String] {
-        [forms.one, forms.few, forms.many, forms.other].compactMap(\.self)
-    }
-
-    @Test("are complete in seven languages")
+    @Test("are those of the files of languages, and fall back to more general ones only")
     func complete() {
-        #expect(ShippedWordsTests.languages.map(\.text) == ["de", "en", "es", "fr", "ja", "pl", "pt"])
-        for language in ShippedWordsTests.languages {
+        #expect(LanguageTag.shipped == ShippedWords.files.map(\.language) && LanguageTag.shipped.contains(.english))
+        for language in LanguageTag.shipped {
+            let vocabulary = Words.shipped.vocabulary(for: language)
             for sentence in Sentence.allCases {
-                let vocabulary = Words.shipped.vocabulary(for: language)
-                #expect(vocabulary.language(of: sentence) == language, "\(language) \(sentence)")
+                #expect(language.lookup.contains(vocabulary.language(of: sentence)), "\(language) \(sentence)")
             }
         }
     }
 
-    @Test("say the same values in every language", arguments: languages)
-    func blanks(language: LanguageTag) {
+    @Test("say the same values in every language")
+    func blanks() {
         func blanks(_ template: String) -> Set<Substring> { Set(template.matches(of: /{[a-z]+}/).map(\.output)) }
-        for (sentence, forms) in forms(language) {
-            let expected = blanks(sentence.other)
-            for template in templates(forms) { #expect(blanks(template) == expected, "\(language) \(template)") }
+        for (file, sentence, template) in ShippedWordsTests.templates {
+            let english = ShippedWords.english[sentence]?.other ?? ""
+            #expect(blanks(template) == blanks(english), "\(file.language) \(template)")
         }
     }
 
-    @Test("have one line each, at most as long as the database allows", arguments: languages)
-    func lines(language: LanguageTag) {
-        for forms in forms(language).values {
-            for template in templates(forms) {
-                #expect(!template.isEmpty && template.count <= 200, "\(template)")
-                #expect(template.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "\(template)")
-                #expect(!template.hasPrefix(" ") && !template.hasSuffix(" "), "\(template)")
-            }
+    @Test("have one line each, at most as long as the database allows, in the voice of a friend")
+    func lines() {
+        for (file, _, template) in ShippedWordsTests.templates {
+            #expect(template.count <= 200, "\(template)")
+            #expect(template.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "\(template)")
+            #expect(template.firstMatch(of: #/ [!:;?]/#) == nil, "\(template) may break before the last character")
+            for text in file.avoided { #expect(!template.contains(text), "\(file.language) \(template)") }
         }
     }
 
-    @Test("have the plural forms of their language", arguments: languages)
-    func plurals(language: LanguageTag) {
-        for (sentence, forms) in forms(language) {
-            #expect(forms.one != forms.other, "\(language) \(sentence)")
-            if language.text != "pl" { #expect(forms.few == nil && forms.many == nil) }
-            if language.text == "ja" { #expect(forms.one == nil) }
+    @Test("have the plural forms of their language")
+    func plurals() {
+        for file in ShippedWords.files {
+            let rule = PluralRule(file.language)
+            let categories = Set((0...200).map { rule.category(of: $0) } + [.other])
+            #expect(categories.isSuperset(of: file.plurals), "\(file.language)")
+            for (sentence, forms) in file.words { #expect(forms.one != forms.other, "\(file.language) \(sentence)") }
         }
     }
 
-    @Test("are in the voice of a friend, with one word for a message throughout")
-    func voice() {
-        let others = [
-            "de": ["Gespräch", "Unterhaltung", "Ihr ", "Ihnen", "Sie "], "es": ["conversaci", "usted"],
-            "fr": ["conversation", "vous", "votre"], "pt": ["conversa"], "ja": ["会話"], "pl": ["rozmow", "Pan"],
+    @Test(
+        "are refused with the place of a mistake",
+        arguments: [
+            ("gentel = a", 2, "there is no word gentel"), (" = a", 2, "there is no word "),
+            ("gentle", 2, "write `key = text`"), ("gentle=a", 2, "write `key = text`"),
+            ("gentle = a ", 2, "without a space"),
+            ("# A\n\ngentle.two = a", 4, "`plurals` above lacks the form of gentle.two"),
+            ("gentle.few = a", 2, "`plurals` above lacks the form of gentle.few"),
+            ("plurals = two\ngentle = a", 3, "`plurals` above lacks the form of gentle"),
+            ("months = a, b, c, d, e, f, g, h, i, j, k, l, m", 2, "there is no word month_13"),
+            ("window = a\nwindow.other = b", 3, "window.other is there twice"),
+            ("window = {date}", 2, #"window may have ["{remaining}", "{limit}", "{used}", "{wait}"]"#),
+            ("window = {used", 2, "a brace without its pair"),
+            ("window.one = a\nunlimited = b", 2, "window.other is missing"),
+            ("window = a", 1, "gentle is missing"),
         ]
-        for (language, words) in others {
-            for forms in forms(tag(language)).values {
-                for template in templates(forms) {
-                    for word in words { #expect(!template.contains(word), "\(language): \(template)") }
-                }
-            }
+    )
+    func mistakes(text: String, line: Int, message: String) {
+        let mistake = #expect(throws: LanguageFile.Mistake.self) {
+            try LanguageFile.read(["xx.properties": "plurals = one, other\n\(text)\n"])
+        }
+        #expect(mistake?.description.hasPrefix("xx.properties:\(line): error: ") == true)
+        #expect(mistake?.message.contains(message) == true, "\(String(describing: mistake))")
+    }
+
+    @Test("of a language lack those that a more general one has")
+    func regional() throws {
+        let english = try #require(EmbeddedTexts.all["en.properties"])
+        let neutral = "plurals = one, other\nblocked_trial = Your trial is used up.\n"
+        let files = try LanguageFile.read(["en.properties": english, "en-x-neutral.properties": neutral])
+        #expect(files.map(\.language.text) == ["en", "en-x-neutral"])
+        #expect(files.map(\.words.count) == [Sentence.allCases.count, 1])
+        for name in ["EN.properties", "en.txt", "en_US.properties", ".properties"] {
+            #expect(throws: LanguageFile.Mistake.self) { try LanguageFile.read([name: english]) }
         }
     }
 }

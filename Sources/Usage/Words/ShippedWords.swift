@@ -1,22 +1,25 @@
-/// The words that `headroom migrate` writes: each language is complete, and has one word for "message" throughout.
+/// The words that `headroom migrate` writes: those of the files in `Languages/`.
 public enum ShippedWords {
-    public static let rows: [Words.Row] = languages.flatMap { language, words in
-        Sentence.allCases.map { sentence in
-            guard let forms = words[sentence] else {
-                preconditionFailure("\(language) has no word \(sentence.rawValue)")
-            }
-            return Words.Row(language, sentence, forms)
+    static let files: [LanguageFile] = {
+        do {
+            return try LanguageFile.read(EmbeddedTexts.all)
+        } catch {
+            // A failed precondition would not say this in a release build.
+            fatalError("\(error)")
+        }
+    }()
+
+    public static let rows: [Words.Row] = files.flatMap { file in
+        Sentence.allCases.compactMap { sentence in
+            file.words[sentence].map { Words.Row(file.language, sentence, $0) }
         }
     }
 
-    private static let languages: [(LanguageTag, [Sentence: WordForms])] =
-        [(.english, english)]
-        + [
-            ("de", german), ("es", spanish), ("fr", french), ("ja", japanese), ("pl", polish), ("pt", portuguese),
-        ].map { name, words in
-            guard let language = LanguageTag(name) else { preconditionFailure("\(name) is no language") }
-            return (language, words)
-        }
+    /// The words in English, to which all languages fall back.
+    public static let english = files.first { $0.language == .english }?.words ?? [:]
+}
 
-    private static let english = Dictionary(uniqueKeysWithValues: Sentence.allCases.map { ($0, $0.english) })
+extension LanguageTag {
+    /// The languages in which this release ships words.
+    public static var shipped: [LanguageTag] { Words.shipped.languages }
 }

@@ -1,5 +1,5 @@
 /// The templates of a word in one language, as a row of `headroom.words` has them.
-public struct WordForms: Sendable, Equatable, ExpressibleByStringLiteral {
+public struct WordForms: Sendable, Equatable {
     public var one: String?
     public var few: String?
     public var many: String?
@@ -10,10 +10,6 @@ public struct WordForms: Sendable, Equatable, ExpressibleByStringLiteral {
         self.few = few
         self.many = many
         self.other = other
-    }
-
-    public init(stringLiteral other: String) {
-        self.init(other: other)
     }
 
     /// Returns the template of a category; a missing form is `other`.
@@ -64,16 +60,19 @@ final class Template: Sendable {
         }
     }
 
-    private static func parts(of template: String, blanks: [Blank]) -> [Part]? {
+    /// Returns the template's parts; nil if it has another blank, or braces without a pair.
+    static func parts(of template: String, blanks: [Blank]) -> [Part]? {
         var parts: [Part] = []
         var rest = template[...]
-        while let brace = rest.firstIndex(where: { $0 == "{" || $0 == "}" }) {
-            guard rest[brace] == "{", let close = rest[brace...].firstIndex(of: "}"),
-                let blank = Blank(rawValue: String(rest[rest.index(after: brace)..<close])), blanks.contains(blank)
+        // Bytes are found faster than characters.
+        let (open, close) = (UInt8(ascii: "{"), UInt8(ascii: "}"))
+        while let brace = rest.utf8.firstIndex(where: { $0 == open || $0 == close }) {
+            guard rest.utf8[brace] == open, let end = rest.utf8[brace...].firstIndex(of: close),
+                let blank = Blank(rawValue: String(rest[rest.utf8.index(after: brace)..<end])), blanks.contains(blank)
             else { return nil }
             if brace > rest.startIndex { parts.append(.text(String(rest[..<brace]))) }
             parts.append(.blank(blank))
-            rest = rest[rest.index(after: close)...]
+            rest = rest[rest.utf8.index(after: end)...]
         }
         return rest.isEmpty ? parts : parts + [.text(String(rest))]
     }

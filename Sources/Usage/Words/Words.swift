@@ -49,9 +49,8 @@ public final class Words: Sendable {
     }
 
     private static func compiledIn(_ sentence: Sentence) -> Template {
-        guard let template = Template(sentence.english, of: sentence, in: .english) else {
-            preconditionFailure("a sentence has an invalid template")
-        }
+        let template = ShippedWords.english[sentence].flatMap { Template($0, of: sentence, in: .english) }
+        guard let template else { preconditionFailure("en.properties has every word") }
         return template
     }
 

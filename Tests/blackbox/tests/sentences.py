@@ -6,6 +6,7 @@ import uuid
 
 from support import http
 from support.case import MID_MONTH
+from support.languages import lookup, plural_form
 from support.wire import Answer
 
 from .words import GENTLE, WordsCase
@@ -53,15 +54,6 @@ EXCEEDED = ("exceeds_until", "exceeds_wait", "exceeds_undated")
 PAST = ("accessible_past", "accessible_past_unlimited")
 
 
-def plural_form(language, number):
-    """The column of headroom.words, by the rules of CLDR."""
-    if number == 1:
-        return "one"
-    if language != "pl":
-        return "other"
-    return "few" if number % 10 in (2, 3, 4) and number % 100 not in (12, 13, 14) else "many"
-
-
 def of_month(used, limit=1000):
     return "accessible_monthly", {"used": used, "limit": limit}
 
@@ -95,7 +87,12 @@ class Rows:
         self.numbers = json.loads(psql.value("select json_object_agg(word, number) from headroom.word_blanks"))
         self.used = set()
 
+    def language_of(self, language, word):
+        """The language, or the one to which the word falls back."""
+        return next(tag for tag in lookup(language) if (tag, word) in self.rows)
+
     def template(self, language, word, number=None):
+        language = self.language_of(language, word)
         forms = self.rows[language, word]
         form = plural_form(language, number) if self.numbers[word] else "other"
         form = form if forms[form] else "other"
@@ -123,9 +120,10 @@ class Rows:
 
     def unused(self, language, word):
         """The forms of a row that no sentence had so far."""
+        language = self.language_of(language, word)
         forms = {form for form, text in self.rows[language, word].items() if text}
-        # A whole number has one of the three others in Polish.
-        if language == "pl" and len(forms) == 4:
+        # A whole number has one of the three others.
+        if len(forms) == 4:
             forms.remove("other")
         return {form for form in forms if (language, word, form) not in self.used}
 
