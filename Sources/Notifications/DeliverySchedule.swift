@@ -5,14 +5,14 @@ import Engine
 /// Standard Webhooks recommends this schedule: three days in all, so that a receiver that is broken on a Friday gets
 /// what it has missed.
 enum DeliverySchedule {
-    /// After each attempt that failed, until the next one; none follows after the last.
+    /// The time from each attempt that failed to the next one. No attempt follows that after the last delay.
     static let delays: [Duration] = [
         .seconds(5), .seconds(5 * 60), .seconds(30 * 60), .seconds(2 * 3_600), .seconds(5 * 3_600),
         .seconds(10 * 3_600), .seconds(14 * 3_600), .seconds(20 * 3_600), .seconds(24 * 3_600),
     ]
 
     /// - Parameters:
-    ///   - attempts: made, with the one that has failed just now.
+    ///   - attempts: the number of attempts, with the one that has failed just now.
     ///   - retryAfter: what the receiver asked for. It may extend the delay as far as the schedule's next one.
     ///   - jitter: 0 to 1, at random: a tenth of the delay at most is added, so that not all come back at once.
     /// - Returns: nil if there is no further attempt.
@@ -30,7 +30,7 @@ enum AttemptResult: Sendable, Equatable {
     /// - Parameter problem: what is wrong, without the receiver's words.
     case failed(problem: String, retryAfter: Duration? = nil)
 
-    /// By the receiver's answer. A redirect is not followed: the answer to a POST would be lost.
+    /// Judges the receiver's answer. A redirect is not followed, because the answer to a POST would be lost.
     ///
     /// - Parameter retryAfter: the field of the answer; a number of seconds, or a date, which is not read.
     init(status: Int, retryAfter: String?) {

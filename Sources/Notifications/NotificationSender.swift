@@ -5,7 +5,7 @@ import ServiceCore
 
 /// Sends notifications to the product's backend.
 package final class NotificationSender: Sendable {
-    /// At the same time.
+    /// The most requests at the same time.
     static let requestsMaximum = 16
     private static let timeout = Duration.seconds(15)
 
@@ -25,7 +25,7 @@ package final class NotificationSender: Sendable {
         await sender.close()
     }
 
-    /// Sends a request. Does not throw: what failed is in the result.
+    /// Sends a request. It does not throw: what failed is in the result.
     ///
     /// - Returns: nil if the task was cancelled before there was an answer.
     func send(_ due: NotificationOutbox.Due) async -> AttemptResult? {

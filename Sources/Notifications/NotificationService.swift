@@ -11,7 +11,7 @@ import Synchronization
 package struct NotificationService: Service, CustomStringConvertible {
     package let description = "notifications"
 
-    /// Between two looks for something to do.
+    /// The time between two looks for something to do.
     private static let pollInterval = Duration.seconds(1)
     private static let backlogInterval = Duration.seconds(5)
     /// How long the service waits for answers to sent notifications when it shuts down. Another instance, or the next
@@ -140,7 +140,7 @@ package struct NotificationService: Service, CustomStringConvertible {
             state.delivers.store(due != nil, ordering: .relaxed)
             note(stranger: outbox.stranger)
             guard let due, !due.isEmpty else { return NotificationService.pollInterval }
-            // Not cancelled at once, and what was delivered is written in any case.
+            // Requests are not cancelled at once, and what was delivered is written in any case.
             let sending = Task { await send(due, over: sender) }
             let attempts = await withTaskCancellationHandler {
                 await sending.value
@@ -185,7 +185,7 @@ package struct NotificationService: Service, CustomStringConvertible {
         }
     }
 
-    /// Tries for some seconds: otherwise all of them are sent again.
+    /// Writes the results. It tries for some seconds, because notifications without a result are sent again.
     private func write(_ attempts: [NotificationOutbox.Attempt]) async {
         for attempt in attempts {
             metrics.count(delivered: attempt.problem == nil)

@@ -14,7 +14,7 @@ package final class HTTPSender: Sendable {
     }
 
     private static let connectTimeout = TimeAmount.seconds(5)
-    /// The answer's body is read so that the connection can be used again. Of a longer one, the rest is not read.
+    /// The answer's body is read so that the connection can be used again. The rest of a longer one is not read.
     private static let bodyBytesMaximum = 65_536
 
     private let url: String
@@ -23,8 +23,8 @@ package final class HTTPSender: Sendable {
     private let client: HTTPClient
 
     /// - Parameters:
-    ///   - connections: at most.
-    ///   - timeout: from the attempt to connect to the end of the answer.
+    ///   - connections: the most connections at the same time.
+    ///   - timeout: the most time from the attempt to connect to the end of the answer.
     package init(url: String, connections: Int, timeout: Duration) {
         self.url = url
         self.timeout = timeout
@@ -33,7 +33,7 @@ package final class HTTPSender: Sendable {
         options.redirectConfiguration = .disallow
         options.timeout = HTTPClient.Configuration.Timeout(connect: HTTPSender.connectTimeout, read: .none)
         options.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections
-        // Else a receiver that refuses connections is asked again and again until the timeout.
+        // Otherwise a receiver that refuses connections is asked again and again until the timeout.
         options.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .shared(eventLoops), configuration: options)
     }
@@ -43,9 +43,9 @@ package final class HTTPSender: Sendable {
         try? await eventLoops.shutdownGracefully()
     }
 
-    /// Does not throw: what failed is in the result.
+    /// Sends a request. It does not throw: what failed is in the result.
     ///
-    /// - Parameter fields: of the header, besides Content-Type.
+    /// - Parameter fields: the header fields besides Content-Type.
     /// - Returns: nil if the task was cancelled before there was an answer.
     package func post(json body: ByteBuffer, _ fields: [(name: String, value: String)]) async -> Result? {
         var request = HTTPClientRequest(url: url)
@@ -74,7 +74,7 @@ package final class HTTPSender: Sendable {
     }
 
     private func execute(_ request: HTTPClientRequest) async throws -> Result {
-        // Longer than the timeout of `withinTimeout`, which also bounds the reading of the body.
+        // This timeout is longer than that of `withinTimeout`, which also bounds the reading of the body.
         let response = try await client.execute(request, timeout: TimeAmount(timeout * 2))
         var body = ByteBuffer()
         for try await var part in response.body {

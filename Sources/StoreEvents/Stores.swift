@@ -6,7 +6,7 @@ import JSON
 public protocol StoreAdapter: Sendable {
     static var source: BillingEvent.Source { get }
 
-    /// Types without subtype or reason: the values of a metric label. Any other type counts as `other`.
+    /// The types without subtype or reason, as values of a metric label. Any other type counts as `other`.
     static var eventTypes: Set<String> { get }
 
     /// Those of `eventTypes` that may have effects. An event of another type is recorded whatever its fields are.

@@ -7,9 +7,9 @@ import OutgoingHTTP
 enum CollectorAnswer: Equatable {
     /// - Parameter rejected: how many of the spans it does not want, and why.
     case accepted(rejected: Int = 0, reason: String? = nil)
-    /// May succeed later.
+    /// The same request may succeed later.
     case unavailable(String, retryAfter: Duration?)
-    /// Would be refused again.
+    /// The same request would be refused again.
     case refused(String)
 
     init(_ result: HTTPSender.Result) {
@@ -35,7 +35,7 @@ enum CollectorAnswer: Equatable {
         var partialSuccess: Partial?
     }
 
-    /// Of 64 bits, so a text in JSON; some collectors send a number.
+    /// A number of 64 bits, which is a text in JSON. Some collectors send a number.
     private struct Count: Decodable {
         var value: Int
 

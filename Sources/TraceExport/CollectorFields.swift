@@ -15,7 +15,7 @@ struct CollectorFields {
         var fields: [(name: String, value: String)] = []
         for text in texts {
             let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            // A token of RFC 9110, and what a field's value may consist of.
+            // The name is a token of RFC 9110, and the value has only bytes that a field's value may have.
             guard parts.count == 2, let name = parts.first, let value = parts.last,
                 name.wholeMatch(of: /[A-Za-z0-9!#$%&'*+.^_`|~-]+/) != nil, !value.isEmpty,
                 value.utf8.allSatisfy({ $0 == 0x09 || (0x20...0x7E).contains($0) })

@@ -66,7 +66,7 @@ struct SpanDocument: Encodable {
     }
 
     fileprivate struct Status: Encodable {
-        /// 0 is neither success nor error, and left out.
+        /// The code is 1 for success and 2 for an error. 0 is neither, and is left out.
         var code: Int?
         var message: String?
     }
@@ -130,7 +130,7 @@ extension SpanDocument {
         func append(_ key: String, _ value: SpanAttribute) {
             all.append(Attribute(key: key, value: Value(value)))
         }
-        // They are no sequence.
+        // The attributes are no sequence.
         attributes.forEach(append)
         return all.sorted { $0.key < $1.key }
     }

@@ -64,7 +64,7 @@ package struct SpanTracer: Tracer {
 /// A span from its start to its end.
 package final class RecordedSpan: Span {
     package let context: InstrumentationContext
-    /// Of a trace that the caller records.
+    /// Whether the trace is one that the caller records.
     package let isRecording: Bool
     private let queue: SpanQueue
     private let state: Mutex<FinishedSpan>

@@ -2,9 +2,9 @@ import Tracing
 
 /// The span that something belongs to, as W3C Trace Context writes it (https://www.w3.org/TR/trace-context/).
 struct TraceContext: Sendable, Equatable {
-    /// 16 bytes, of which one at least is not 0.
+    /// The id has 16 bytes, of which one at least is not 0.
     var traceID: TraceID
-    /// Never 0.
+    /// The id is never 0.
     var spanID: SpanID
     /// Whether the caller records its part of the trace.
     var isSampled: Bool
@@ -30,11 +30,11 @@ struct SpanID: Sendable, Equatable {
 }
 
 extension TraceContext {
-    /// Longer ones need not be passed on.
+    /// A longer `tracestate` need not be passed on.
     private static let stateBytesMaximum = 512
 
     /// - Parameters:
-    ///   - traceparent: the header field. Of a version that does not exist yet, the parts of version 00 are read.
+    ///   - traceparent: the header field. In a version that does not exist yet, the parts of version 00 are read.
     ///   - tracestate: the header field.
     init?(traceparent: String, tracestate: String?) {
         let parts = traceparent.split(separator: "-", omittingEmptySubsequences: false)
@@ -56,7 +56,7 @@ extension TraceContext {
 }
 
 extension UInt64 {
-    /// In lower case, as the standard demands.
+    /// Parses digits in lower case only, as the standard demands.
     fileprivate init?(hexadecimal text: Substring, digits: Int) {
         let isHexadecimal = text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
         guard text.utf8.count == digits, isHexadecimal else { return nil }

@@ -11,13 +11,13 @@ import Synchronization
 package struct TraceExporter: Service, CustomStringConvertible {
     package let description = "trace exporter"
 
-    /// Spans that may wait: some megabytes.
+    /// The most spans that wait. They take some megabytes.
     private static let queueCapacity = 8_192
-    /// In one request.
+    /// The most spans in one request.
     private static let spansMaximum = 512
     private static let interval = Duration.seconds(1)
     private static let timeout = Duration.seconds(10)
-    /// After each attempt that failed for a reason that may pass. After the last, the spans are given up.
+    /// The time after each attempt that failed for a reason that may pass. After the last one, the spans are given up.
     private static let retryDelays: [Duration] = [1, 2, 4, 8, 16].map { .seconds($0) }
     /// How long the end of the service waits for the last spans.
     private static let drainTimeout = Duration.seconds(1)
@@ -145,7 +145,7 @@ package struct TraceExporter: Service, CustomStringConvertible {
         return false
     }
 
-    /// Once, until it works again.
+    /// Logs a problem as a warning, and further ones at the level debug until delivery works again; nil is a success.
     private func log(_ problem: String?) {
         let wasFailing = isFailing.value.exchange(problem != nil, ordering: .relaxed)
         if let problem {

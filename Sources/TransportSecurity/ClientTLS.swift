@@ -9,7 +9,7 @@ public struct ClientTLS: Sendable {
     private let context: NIOSSLContext
     private let serverName: String?
 
-    /// Files in PEM form.
+    /// The paths of files in PEM form.
     public struct Files: Sendable, Equatable {
         /// CAs to trust instead of the system's.
         public var ca: String?

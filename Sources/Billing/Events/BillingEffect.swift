@@ -30,11 +30,11 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public struct Sale: Codable, Sendable, Equatable {
         /// The store that sold it: `app_store`. RevenueCat sells through several.
         public var store: String?
-        /// As paid, a decimal number in units of `currency`: "9.99".
+        /// The price as paid, a decimal number in units of `currency`: "9.99".
         public var price: String?
-        /// ISO 4217: "USD".
+        /// The code by ISO 4217: "USD".
         public var currency: String?
-        /// False if the store never renews it, such as a promotion or a pass; else nil.
+        /// The value is false if the store never renews it, such as a promotion or a pass, and nil otherwise.
         public var renews: Bool?
 
         public init(store: String? = nil, price: String? = nil, currency: String? = nil, renews: Bool? = nil) {
@@ -55,8 +55,9 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public var started: Instant?
     public var expires: Instant?
     public var graceUntil: Instant?
-    /// True if the store reports the plan and the dates of a period without a payment. Such an effect undoes no refund.
-    /// A changed product's `expires` is then only an earlier end, or any end if the period from `started` on was paid.
+    /// The value is true if the store reports the plan and the dates of a period without a payment. Such an effect
+    /// undoes no refund. A changed product's `expires` is then only an earlier end, or any end if the period from
+    /// `started` on was paid.
     public var isUnpaid: Bool?
     /// The number of units of a one-time purchase, also of one that is refunded.
     public var quantity: Int?
@@ -66,12 +67,12 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public var entitlements: [String]?
     /// The plan of the product, set by `resolved(by:at:)`. A direct event names the plan itself.
     public var plan: String?
-    /// Of a trial: the plan of the product afterwards.
+    /// The plan of a trial's product after the trial.
     public var regularPlan: String?
     public var nextPlan: String?
     /// The messages of a one-time purchase in total, set by `resolved(by:at:)`.
     public var messages: Int?
-    /// Nil if it is the day of the month on which the subscription began.
+    /// The day of the month on which periods begin; nil if it is that on which the subscription began.
     public var anchorDay: Int?
     /// The instant from which the store counts periods; nil if it is the start of the payment.
     public var anchor: Instant?

@@ -2,15 +2,15 @@
 /// repeats no values; for a direct event it may repeat the name of an unknown field.
 public struct BillingError: Error, Sendable, Equatable, CustomStringConvertible {
     public enum Kind: Sendable {
-        /// Not in the format of the store.
+        /// The body is not in the format of the store.
         case malformed
-        /// Not UTF-8.
+        /// The body is not UTF-8.
         case encoding
-        /// Larger, or nested deeper, than any event of the store.
+        /// The body is larger, or nested deeper, than any event of the store.
         case tooLarge
-        /// Not proved to come from the store.
+        /// The event is not proved to come from the store.
         case unverified
-        /// Genuine, but for another app or environment.
+        /// The event is genuine, but for another app or environment.
         case elsewhere
     }
 

@@ -3,7 +3,7 @@ import Usage
 
 /// An event of a store or of another billing system, in Headroom's own form.
 ///
-/// Translated from the stored payload and nothing else, so that a replay gives the same event.
+/// It is translated from the stored payload and nothing else, so that a replay gives the same event.
 public struct BillingEvent: Sendable, Equatable {
     /// The sender's name in commands, paths and the database: see `DirectEvent.isSource`. Each store's folder declares
     /// its own.
@@ -35,15 +35,15 @@ public struct BillingEvent: Sendable, Equatable {
     public var type: String
     /// When it happened, not when it was sent.
     public var at: Instant
-    /// Nil if the event does not name it.
+    /// The store's environment; nil if the event does not name it.
     public var environment: Environment?
     /// The identities of the customer, best first. See `CustomerIdentity`.
     public var identities: [String]
-    /// In the order in which they take effect. Empty: the event is stored and changes nothing.
+    /// The effects in the order in which they take effect. An event without any is stored and changes nothing.
     public var effects: [BillingEffect]
     /// The effects for each further item of a subscription, or line of an invoice. The mapping decides which apply.
     public var alternatives: [[BillingEffect]] = []
-    /// What is stored for support and replay: of a store's event, only ids, dates and values of enumerations.
+    /// What is stored for support and replay. From a store's event, that is only ids, dates and values of enumerations.
     public var payload: JSONValue
     /// Why a genuine event could not be translated. It is stored and listed as failed; a replay tries again.
     public var problem: String?
@@ -95,7 +95,7 @@ extension BillingEvent {
         return Array(Set(identityLists.compactMap { $0.lazy.compactMap { UserID($0) }.first })).sorted()
     }
 
-    /// The first user whom the event names, of a transfer the receiver; nil if it names none.
+    /// The first user whom the event names, which is the receiver of a transfer; nil if it names none.
     public var namedUser: UserID? {
         identityLists.reversed().lazy.compactMap { $0.lazy.compactMap { UserID($0) }.first }.first
     }

@@ -18,13 +18,14 @@ public struct CustomerLink: Sendable, Equatable {
 
     public var key: RecordedEvent.Key
     public var at: Instant
-    /// A UUID, or the replacement of a forgotten user's.
+    /// The user's UUID, or its replacement if the user was forgotten.
     public var user: String
     public var subject: Subject
-    /// The digests under which the store's events name the customer. Nil until the link is applied for the first time.
+    /// The digests under which the store's events name the customer. It is nil until the link is applied for the first
+    /// time.
     public var digests: [String]?
 
-    /// - Parameter payload: of an event as it is stored.
+    /// - Parameter payload: the payload of an event as it is stored.
     /// - Returns: nil if the event is no link.
     public init?(source: String, payload: JSONValue) {
         func text(_ name: String) -> String? { payload["link"]?[name]?.string }
@@ -97,7 +98,7 @@ extension CustomerLink {
         /// The digests under which the store's events name the customer, without those of a user.
         public var digests: [String]
 
-        /// Why a link with this user would contradict the store's own events. Nil if it does not.
+        /// Says why a link with this user would contradict the store's own events. It is nil if it does not.
         public func refusal(of user: UserID) -> String? {
             switch owner {
             case .nobody: nil
@@ -111,7 +112,7 @@ extension CustomerLink {
         }
     }
 
-    /// - Parameter events: of the customer, in any order. The link itself does not count.
+    /// - Parameter events: the customer's events, in any order. The link itself does not count.
     public func finding(in events: [RecordedEvent]) -> Finding {
         let events = events.filter { $0.key != key }.sorted(by: RecordedEvent.isBefore)
         let own = events.filter { !$0.isLink }
@@ -137,7 +138,7 @@ extension CustomerLink {
         )
     }
 
-    /// - Parameter events: in the order in which they happened.
+    /// - Parameter events: the events in the order in which they happened.
     private func customer(_ events: [RecordedEvent], _ identities: Identities) -> Customer? {
         switch subject {
         case .customer(let digest): return identities.customer([digest], source: key.source)

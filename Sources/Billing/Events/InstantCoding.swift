@@ -1,7 +1,7 @@
 import Usage
 
-/// ISO 8601 in UTC, with milliseconds or microseconds unless they are zero: stores give milliseconds, which order
-/// events of one second.
+/// The form is ISO 8601 in UTC, with milliseconds or microseconds unless they are zero. Stores give milliseconds, which
+/// order events of one second.
 extension Instant: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()

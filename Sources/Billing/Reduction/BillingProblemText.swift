@@ -22,8 +22,8 @@ extension BillingProblem {
             ? "product \(list) of \(source) is not mapped" : "none of the products \(list) of \(source) is mapped"
     }
 
-    /// Why the event cannot be applied yet, as in the column `missing_prerequisite` of `headroom.billing_events`. Nil
-    /// if a field is missing or wrong.
+    /// Why the event cannot be applied yet, as in the column `missing_prerequisite` of `headroom.billing_events`. It is
+    /// nil if a field is missing or wrong.
     public var missingPrerequisite: String? {
         switch self {
         case .unknownUser: "user"

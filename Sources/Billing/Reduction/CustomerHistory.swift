@@ -5,12 +5,12 @@ import Usage
 /// Identities and transactions that occur in one event belong to one customer. So the giver and the receiver of a
 /// transfer are one customer, with several users.
 public struct CustomerHistory: Sendable, Equatable {
-    /// In any order.
+    /// The events in any order.
     public var events: [RecordedEvent]
-    /// Facts about the customer's users that do not come from store events. May lack users.
+    /// Facts about the customer's users that do not come from store events. It may lack users.
     public var users: [UserID: UserRecord]
     public var plans: [String: Plan.Cycle]
-    /// Messages in 30 days, of the enforced plans that have a limit.
+    /// The messages in 30 days of each plan that has an enforced limit.
     public var allowances: [String: Int]
     /// How long a subscription gives access while its renewal is awaited (`headroom.renewal_leeway`).
     public var renewalLeewaySeconds: Int64
@@ -52,7 +52,7 @@ public struct RecordedEvent: Sendable, Equatable {
     public var at: Instant
     /// When it first arrived.
     public var receivedAt: Instant
-    /// When it was first applied. Nil if it is being applied now.
+    /// When it was first applied; nil if it is being applied now.
     public var appliedAt: Instant?
     public var environment: String?
     /// UUIDs and digests of the customer, best first. See `CustomerIdentity`.
@@ -92,8 +92,8 @@ extension RecordedEvent {
     private static let clockToleranceSeconds: Int64 = 60
 
     /// When a refund, a cancellation or an end that the event dates at `instant` takes effect: at once if it is dated
-    /// slightly ahead of the database's clock. Computed from the time of arrival, so that a later reduction gives the
-    /// same instant.
+    /// slightly ahead of the database's clock. It is computed from the time of arrival, so that a later reduction gives
+    /// the same instant.
     func effective(_ instant: Instant) -> Instant {
         let isAhead = instant > receivedAt
         let latest = receivedAt.advanced(bySeconds: RecordedEvent.clockToleranceSeconds)
@@ -126,7 +126,7 @@ public struct UserRecord: Sendable, Equatable {
     /// When the messages of the user's trial were used up, as it was recorded (`UserState.trialUsedUpAt`): a later
     /// reset or release does not change it.
     public var trialUsedUpAt: Instant?
-    /// The same by the present usage: nil while messages are left. Decides about events that are being applied now.
+    /// The same by the present usage: nil while messages are left. It decides about events that are being applied now.
     public var presentTrialUsedUpAt: Instant?
     /// The plan that an operator set, and the trial that a first message began, each with its start.
     public var otherSubscriptions: [StoreSubscription]
@@ -163,8 +163,8 @@ public struct UserRecord: Sendable, Equatable {
 }
 
 extension String {
-    /// Order by UTF-8 bytes, as PostgreSQL's collation "C": `<` uses Unicode's order, which treats some different ids
-    /// as equal.
+    /// Compares by UTF-8 bytes, as PostgreSQL's collation "C" does: `<` uses Unicode's order, which treats some
+    /// different ids as equal.
     func precedes(_ other: String) -> Bool {
         utf8.lexicographicallyPrecedes(other.utf8)
     }

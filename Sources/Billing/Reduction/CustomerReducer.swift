@@ -1,7 +1,7 @@
 import Usage
 
-/// Computes a customer's state from the recorded events. A pure function of the set of events, so the result does not
-/// depend on the order of arrival or on repetitions.
+/// Computes a customer's state from the recorded events. It is a pure function of the set of events, so the result does
+/// not depend on the order of arrival or on repetitions.
 public struct CustomerReducer {
     /// An event may be dated at most one day after the database's clock. A later date would override all events until
     /// then.
@@ -10,7 +10,7 @@ public struct CustomerReducer {
     private typealias Transaction = Ownership.Transaction
 
     private let history: CustomerHistory
-    /// In the order in which they happened, without `futureEvents`.
+    /// The events in the order in which they happened, without `futureEvents`.
     private let events: [RecordedEvent]
     private let futureEvents: [RecordedEvent]
     private let identities: Identities
@@ -23,8 +23,8 @@ public struct CustomerReducer {
     private var purchaseIndexes: [Transaction: Int] = [:]
 
     /// - Parameters:
-    ///   - history: in any order, each event once.
-    ///   - now: by the database's clock. Decides only which events are dated too far ahead.
+    ///   - history: the events in any order, each once.
+    ///   - now: the time by the database's clock. It decides only which events are dated too far ahead.
     public static func reduce(_ history: CustomerHistory, at now: Instant) -> CustomerState {
         reduce(history, at: now, meter: nil)
     }
@@ -142,7 +142,8 @@ public struct CustomerReducer {
         }
     }
 
-    /// The newest owner of the effect's transaction was forgotten: the effect applies to no user, and none is missing.
+    /// Whether the newest owner of the effect's transaction was forgotten: the effect applies to no user, and none is
+    /// missing.
     private func isOfForgottenUser(_ effect: BillingEffect, _ event: RecordedEvent) -> Bool {
         guard let name = effect.transaction,
             case .digest(let owner)? = ownership.owner(Transaction(source: event.key.source, name: name))
@@ -177,7 +178,7 @@ public struct CustomerReducer {
     private struct AppliedEffect {
         var event: RecordedEvent.Key
         var outcome: EventResult.Outcome
-        /// Without a plan of this subscription the effect waits. Nil if it never waits.
+        /// The subscription without whose plan the effect waits; nil if it never waits.
         var subscription: (user: UserID, transaction: String)?
         /// The outcome as long as the subscription has no plan.
         var withoutPlan = EventResult.Outcome.waiting
@@ -280,10 +281,10 @@ extension EventResult.Outcome {
 }
 
 extension BillingEffect {
-    /// A refund or its reversal, also of a one-time purchase.
+    /// Whether it is a refund or its reversal, also of a one-time purchase.
     fileprivate var isRefund: Bool { kind == .revoked || kind == .reinstated }
 
-    /// A refund of something that was bought once. Headroom may know nothing of it, because the shop sells other
-    /// things.
+    /// Whether it is a refund of something that was bought once. Headroom may know nothing of it, because the shop
+    /// sells other things.
     var isRefundOfSale: Bool { kind == .revoked && quantity != nil }
 }

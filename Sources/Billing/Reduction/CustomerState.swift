@@ -4,11 +4,11 @@ import Usage
 public struct CustomerState: Sendable, Equatable {
     /// Each user's subscriptions whose plan is known, in the order of their transactions.
     public var subscriptions: [UserID: [StoreSubscription]] = [:]
-    /// One for each user in the history, including users without events: a late event can move all of a user's events
-    /// to another user, and then the rows written before have to be removed.
+    /// The state of each user in the history, including users without events: a late event can move all of a user's
+    /// events to another user, and then the rows written before have to be removed.
     public var users: [UserID: UserState] = [:]
     public var purchases: [MessagePurchase] = []
-    /// In the order in which they happened.
+    /// The transfers in the order in which they happened.
     public var transfers: [UsageTransfer] = []
     public var results: [RecordedEvent.Key: EventResult] = [:]
 
@@ -41,21 +41,21 @@ public struct UsageTransfer: Sendable, Hashable {
     public var event: RecordedEvent.Key
     public var giver: UserID
     public var receiver: UserID
-    /// The plans whose periods are raised, in the order of their names. Empty: none is.
+    /// The plans whose periods are raised, in the order of their names.
     public var plans: [String] = []
-    /// The receiver had access of at least the transferred allowance before, so the own count stays. If an earlier
-    /// application has raised it, because the event of that access arrived late, the count is lowered again.
+    /// Whether the receiver had access of at least the transferred allowance before, so that the own count stays. If an
+    /// earlier application has raised it, because the event of that access arrived late, the count is lowered again.
     public var keepsOwnCount = false
 }
 
 public struct EventResult: Sendable, Equatable {
     public enum Outcome: String, Sendable {
         case applied
-        /// Takes effect with another event: one that names the plan, or the subscription that is transferred.
+        /// The event takes effect with another one, which names the plan, or the subscription that is transferred.
         case waiting
         /// An operator has set the user's plan since then.
         case outdated
-        /// Concerns no subscription.
+        /// The event concerns no subscription.
         case ignored
         case failed
     }

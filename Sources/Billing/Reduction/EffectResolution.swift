@@ -9,7 +9,7 @@ public struct ProductMapping: Sendable, Equatable {
         public var trialPlan: String?
         /// The plan during an introductory offer; nil means `plan`.
         public var introPlan: String?
-        /// Messages per unit of a one-time purchase. 0 grants none.
+        /// The messages per unit of a one-time purchase. 0 grants none.
         public var messages: Int?
         /// How long the plan of a one-time purchase lasts, if the store names no end; nil means for good.
         public var days: Int?
@@ -31,7 +31,7 @@ public struct ProductMapping: Sendable, Equatable {
 
     public var products: [ExactText: Target]
     public var entitlements: [ExactText: Target]
-    /// Messages in 30 days, of the enforced plans that have a limit.
+    /// The messages in 30 days of each plan that has an enforced limit.
     public var allowances: [String: Int]
 
     public init(
@@ -45,7 +45,7 @@ public struct ProductMapping: Sendable, Equatable {
     }
 
     /// Resolves the effects of an event for each item of a subscription, and returns those with the largest allowance.
-    /// Items that are not mapped do not count, such as an add-on's. If none is mapped, what ends access applies
+    /// Items that are not mapped, such as an add-on, do not count. If none is mapped, what ends access applies
     /// nevertheless, to the known plan.
     func resolve(_ choices: [[BillingEffect]], at: Instant) -> Result<[BillingEffect], ResolutionFailure> {
         var best: (effects: [BillingEffect], allowance: Int)?
@@ -69,8 +69,8 @@ public struct ProductMapping: Sendable, Equatable {
         return .failure(.unmapped(unmapped.joined(separator: "\n")))
     }
 
-    /// Of several products that were bought once, those that are mapped count. Messages of one payment are one
-    /// purchase.
+    /// Resolves the effects for one item. If several products were bought once, those that are mapped count. Messages
+    /// of one payment are one purchase.
     private func resolveOne(_ choice: [BillingEffect], at: Instant) throws(ResolutionFailure) -> [BillingEffect] {
         var effects: [BillingEffect] = []
         var missing: [String] = []
@@ -177,8 +177,8 @@ extension BillingEffect {
         return (entitlements ?? []).lazy.compactMap { mapping.entitlements[ExactText($0)] }.first
     }
 
-    /// Messages if the product is mapped to some, else its plan: until the end that the store names, or that of the
-    /// mapping, or for good.
+    /// Returns messages if the product is mapped to some, else its plan: until the end that the store names, or that of
+    /// the mapping, or for good.
     private func resolvedOneTimePurchase(
         by mapping: ProductMapping,
         at: Instant

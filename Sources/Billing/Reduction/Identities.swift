@@ -19,7 +19,7 @@ struct Identities {
 
     private var users: [Name: UserID] = [:]
 
-    /// - Parameter events: in the order in which they happened.
+    /// - Parameter events: the events in the order in which they happened.
     init(_ events: [RecordedEvent]) {
         for event in events {
             var assigned: Set<Name> = []

@@ -15,7 +15,7 @@ struct OwnershipStep: Equatable {
     var customer: Customer
     /// The event that names the owner.
     var event: Position
-    /// The last user among the owners so far. Nil if a user who was forgotten came later.
+    /// The last user among the owners so far; nil if a user who was forgotten came later.
     var lastUser: UserID?
     /// The first user among the owners.
     var buyer: UserID?
@@ -69,7 +69,7 @@ struct Ownership {
     private var moves: Set<Move> = []
     private let meter: WorkMeter?
 
-    /// - Parameter events: in the order in which they happened.
+    /// - Parameter events: the events in the order in which they happened.
     init(_ events: [RecordedEvent], _ identities: Identities, meter: WorkMeter? = nil) {
         self.meter = meter
         for event in events {

@@ -1,7 +1,7 @@
 import Usage
 
-/// How the paid time of a subscription is divided into periods of the allowance. A value without a clock: the
-/// database applies it to the present time (`headroom.paid_period`, the same rules in SQL).
+/// How the paid time of a subscription is divided into periods of the allowance. It has no clock: the database applies
+/// it to the present time (`headroom.paid_period`, the same rules in SQL).
 ///
 /// A payment whose time follows what was paid continues the run: its first period begins where the paid time ended.
 /// Any other payment begins a new run at its own start, with a fresh count
@@ -24,14 +24,14 @@ public struct PaidPeriods: Sendable, Equatable {
     /// Paid time, as a store reports it.
     struct Payment {
         var start: Instant
-        /// Nil if it has none.
+        /// The end of the paid time; nil if it has none.
         var end: Instant?
         /// The instant from which the store counts periods; nil is the start.
         var anchor: Instant?
         var isTrial: Bool
     }
 
-    /// A new run.
+    /// Begins a new run with a payment.
     private init(_ payment: Payment, _ length: Length) {
         startedAt = payment.start
         let anchor = payment.anchor ?? payment.start
@@ -67,11 +67,11 @@ public struct PaidPeriods: Sendable, Equatable {
     ) -> PaidPeriods {
         var own = PaidPeriods(payment, length)
         if let before, before.paidFrom == payment.start {
-            // Reported again: only what changed since then counts, such as its end.
+            // The payment is reported again: only what changed since then counts, such as its end.
             guard payment.end != paidUntil, before.startedAt == own.startedAt else { return before }
             return own
         }
-        // It adds no time: the item of a subscription was replaced, for instance, and the difference charged.
+        // The payment adds no time: the item of a subscription was replaced, for instance, and the difference charged.
         if let before, !before.isTrial, let first = before.paidFrom, first < payment.start,
             let end = payment.end, end == paidUntil, payment.start < end
         {
@@ -169,7 +169,7 @@ extension Instant {
     fileprivate var lessTolerance: Instant { advanced(bySeconds: -Instant.toleranceSeconds) }
     fileprivate var justBefore: Instant { Instant(microsecondsSince1970: microsecondsSince1970 - 1) }
 
-    /// The preferred day if it is this instant's, in a shorter month its last day; else this instant's own.
+    /// The preferred day if this instant is on it, or on the last day of a shorter month; else this instant's own day.
     fileprivate func dayOfMonth(preferring day: Int) -> Int {
         let date = date
         return min(day, CivilDate.daysInMonth(year: date.year, month: date.month)) == date.day ? day : date.day
@@ -219,15 +219,15 @@ extension StoreSubscription {
             if effect.kind == .extended {
                 periods?.extend(from: old, to: new, at: at)
             } else if effect.kind != .productChanged, before.startedAt != nil, let known = periods {
-                // The event of a renewal was lost. Of another product, only the end of access is new.
+                // The event of a renewal was lost. For another product, only the end of access is new.
                 let renewal = PaidPeriods.Payment(start: old, end: new, isTrial: false)
                 periods = .paid(renewal, after: known, paidUntil: old, refunded: nil, length)
             }
         }
     }
 
-    /// The start of a payment that names none: it continues what was paid, or begins now. Nil if no payment named one:
-    /// the periods then begin on the anchor day.
+    /// The start of a payment that names none: it continues what was paid, or begins now. It is nil if no payment named
+    /// one: the periods then begin on the anchor day.
     private func impliedStart(at: Instant) -> Instant? {
         guard startedAt != nil, periods != nil else { return nil }
         guard let expiresAt, billingIssueAt != nil || expiresAt <= at else { return at }

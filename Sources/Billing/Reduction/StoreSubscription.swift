@@ -6,7 +6,7 @@ public struct StoreSubscription: Sendable, Equatable {
     @ExactText public var transaction: String
     public var plan: String?
     public var product: String?
-    /// Nil before the first payment. Until then any event may set the end.
+    /// The start; nil before the first payment. Until then any event may set the end.
     public var startedAt: Instant?
     public var expiresAt: Instant?
     public var graceUntil: Instant?
@@ -22,12 +22,13 @@ public struct StoreSubscription: Sendable, Equatable {
     public var anchorDay: Int?
     /// The store that sells it, where the events name it: `app_store`.
     public var store: String?
-    /// False if the store does not renew it: it never does, or it has reported the end. Else nil.
+    /// The value is false if the store does not renew it, because it never does or has reported the end, and nil
+    /// otherwise.
     public var renews: Bool?
-    /// As paid at the last renewal, and in which currency.
+    /// The price as paid at the last renewal, and its currency.
     public var price: String?
     public var currency: String?
-    /// Nil if its periods begin on the user's anchor day.
+    /// How the paid time is divided; nil if periods begin on the user's anchor day.
     public var periods: PaidPeriods?
     /// The start that the newest payment's event named. A late payment of an earlier period is recognized by it.
     var newestStart: Instant?
@@ -67,7 +68,7 @@ public struct StoreSubscription: Sendable, Equatable {
             unsubscribedAt = nil
         case .gracePeriod: beginGrace(effect, at: at)
         case .billingRetry:
-            // Ends the grace period, and leaves the paid time.
+            // This ends the grace period, and leaves the paid time.
             graceUntil = earlier(earlier(graceUntil, effect.graceUntil), at)
             billingIssueAt = billingIssueAt ?? at
         case .expired: expire(effect.expires ?? at, of: event)
@@ -96,7 +97,7 @@ public struct StoreSubscription: Sendable, Equatable {
         return expiresAt.map { end <= $0 } ?? true
     }
 
-    /// A purchase or a renewal. It ends a cancellation, a billing issue and, if it was paid, an earlier refund.
+    /// Applies a purchase or a renewal. It ends a cancellation, a billing issue and, if it was paid, an earlier refund.
     private mutating func pay(_ effect: BillingEffect, at: Instant, _ cycles: [String: Plan.Cycle]) {
         let cycleBefore = plan.flatMap { cycles[$0] }
         let productBefore = product
@@ -132,9 +133,9 @@ public struct StoreSubscription: Sendable, Equatable {
         }
     }
 
-    /// If the event names no end of the grace, the end by an earlier event of the same billing issue stays, also that
-    /// of a billing retry. Else it is nil, and `headroom.entitlement` adds 16 days to `expiresAt`; without `expiresAt`
-    /// it is 16 days after this event.
+    /// Begins the grace period. If the event names no end of it, the end by an earlier event of the same billing issue
+    /// stays, also that of a billing retry. Else it is nil, and `headroom.entitlement` adds 16 days to `expiresAt`;
+    /// without `expiresAt` it is 16 days after this event.
     private mutating func beginGrace(_ effect: BillingEffect, at: Instant) {
         let fallback = expiresAt == nil ? at.advanced(bySeconds: StoreSubscription.fallbackGraceSeconds) : nil
         graceUntil = effect.graceUntil ?? (billingIssueAt == nil ? nil : graceUntil) ?? fallback
@@ -151,8 +152,8 @@ public struct StoreSubscription: Sendable, Equatable {
         billingIssueAt = nil
     }
 
-    /// The end in a cancellation or its reversal, which never shortens the subscription. If it is later than the known
-    /// one, the event of a renewal was lost: the store renews it, and what was due is paid.
+    /// Applies the end in a cancellation or its reversal, which never shortens the subscription. If it is later than
+    /// the known one, the event of a renewal was lost: the store renews it, and what was due is paid.
     private mutating func confirmEnd(_ effect: BillingEffect) {
         if let expiresAt, let end = effect.expires, expiresAt < end {
             renews = effect.sale?.renews

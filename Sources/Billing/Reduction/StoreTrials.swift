@@ -27,7 +27,7 @@ struct StoreTrials {
     private let records: [UserID: UserRecord]
     private let cycles: [String: Plan.Cycle]
 
-    /// - Parameter events: in the order in which they happened.
+    /// - Parameter events: the events in the order in which they happened.
     init(_ events: [RecordedEvent], _ ownership: Ownership, _ history: CustomerHistory) {
         var trials: [Ownership.Transaction: Trial] = [:]
         var arrivals: [RecordedEvent.Key: Instant] = [:]
@@ -84,7 +84,7 @@ struct StoreTrials {
         return isArriving ? record.presentTrialUsedUpAt : nil
     }
 
-    /// When a trial reached its present owner. Nil if it does so now.
+    /// When a trial reached its present owner; nil if it does so now.
     private func arrival(of transaction: Ownership.Transaction) -> Instant? {
         guard let bought = trials[transaction]?.arrivedAt, let step = ownership.steps[transaction]?.last,
             let moved = arrivals[step.event.key]
@@ -92,7 +92,7 @@ struct StoreTrials {
         return max(bought, moved)
     }
 
-    /// The regular plan that replaces the trial plan of this transaction. Nil if the trial plan stays.
+    /// The regular plan that replaces the trial plan of this transaction; nil if the trial plan stays.
     func replacement(of transaction: Ownership.Transaction) -> String? {
         guard let trial = trials[transaction], let buyer = buyer(of: transaction),
             earlierTrial(of: buyer, otherThan: transaction, overBy: trial.startedAt, trial.arrivedAt) != nil
@@ -118,7 +118,7 @@ struct StoreTrials {
         return subscription
     }
 
-    /// The earlier trial of the owner (before the transfer) or of the buyer. Nil if there is none, or if the regular
+    /// The earlier trial of the owner (before the transfer) or of the buyer; nil if there is none, or if the regular
     /// plan replaces this trial.
     private func spentTrial(
         before transaction: Ownership.Transaction,
@@ -158,7 +158,7 @@ struct StoreTrials {
             guard let trial = trials[other], trial.startedAt < instant, trial.endsAt <= instant else { continue }
             found.append((trial.startedAt, trial.endsAt))
         }
-        // Of trials that began at the same instant, the user's own comes first.
+        // If trials began at the same instant, the user's own comes first.
         return found.enumerated().min { one, other in
             if one.element.startedAt != other.element.startedAt {
                 return one.element.startedAt < other.element.startedAt

@@ -20,7 +20,7 @@ struct UsageTransfers {
     private let history: CustomerHistory
     private let subscriptions: [UserID: [ExactText: StoreSubscription]]
 
-    /// - Parameter subscriptions: of all users, after all events.
+    /// - Parameter subscriptions: the subscriptions of all users, after all events.
     init(_ ownership: Ownership, _ history: CustomerHistory, _ subscriptions: [UserID: [StoreSubscription]]) {
         self.ownership = ownership
         self.history = history
@@ -89,7 +89,7 @@ struct UsageTransfers {
         return subscriptions[owner]?[ExactText(transaction.name)]
     }
 
-    /// The largest allowance to which a user had access just before an event. Nil without access.
+    /// The largest allowance to which a user had access just before an event; nil without access.
     private func allowance(
         of user: UserID,
         before event: OwnershipStep.Position,
@@ -107,12 +107,12 @@ struct UsageTransfers {
 }
 
 extension CustomerHistory {
-    /// Messages in 30 days (`headroom.comparable_allowance`). No limit is the largest number.
+    /// The messages in 30 days (`headroom.comparable_allowance`). No limit is the largest number.
     fileprivate func allowance(of plan: String) -> Int {
         allowances[plan] ?? .max
     }
 
-    /// Whether a subscription gives access. The same rules as in `headroom.judged_subscription`.
+    /// Whether a subscription gives access. The rules are those of `headroom.judged_subscription`.
     fileprivate func hasAccess(_ subscription: StoreSubscription, at instant: Instant) -> Bool {
         guard let plan = subscription.plan, let cycle = plans[plan] else { return false }
         if let revokedAt = subscription.revokedAt, revokedAt <= instant { return false }
@@ -122,7 +122,7 @@ extension CustomerHistory {
 }
 
 extension StoreSubscription {
-    /// Nil if access has no end.
+    /// The end of access; nil if it has none.
     fileprivate func accessEnd(_ cycle: Plan.Cycle, _ renewalLeewaySeconds: Int64) -> Instant? {
         if case .trial(let days) = cycle {
             return expiresAt ?? startedAt?.advanced(bySeconds: Int64(days) * 86_400)

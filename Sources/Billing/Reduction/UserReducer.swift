@@ -29,7 +29,7 @@ struct UserReducer {
 
     /// - Parameters:
     ///   - transferredAt: when the transaction was transferred to the user; nil if it was not.
-    ///   - plan: replaces a trial's plan.
+    ///   - plan: the plan that replaces a trial's plan.
     /// - Returns: applied or outdated. A plan set by an operator overrides all events that happened or arrived before.
     mutating func apply(
         _ effect: BillingEffect,
@@ -56,7 +56,7 @@ struct UserReducer {
         return .applied
     }
 
-    /// The period of a refunded subscription in which an instant lies, of several the one that ends last.
+    /// The period of a refunded subscription in which an instant lies; if there are several, the one that ends last.
     private func refundedPeriod(
         at instant: Instant,
         _ length: PaidPeriods.Length

@@ -21,13 +21,13 @@ public enum AppStoreNotification: StoreAdapter {
         "notificationUUID": .text, "notificationType": .word, "subtype": .word, "version": .word,
         "signedDate": .instant,
     ]
-    /// Fields of `data`, or of the object in its place (`appObjects`).
+    /// The stored fields of `data`, or of the object in its place (`appObjects`).
     private static let storedAppFields: KeyValuePairs<String, PayloadFields.Format> = [
         "appAppleId": .integer, "bundleId": .text, "environment": .text, "status": .integer,
         "consumptionRequestReason": .text, "externalPurchaseId": .text, "productId": .text, "requestIdentifier": .text,
         "succeededCount": .integer, "failedCount": .integer,
     ]
-    /// Not stored: storefronts and offer identifiers, and the prices of renewals to come.
+    /// Storefronts and offer identifiers, and the prices of renewals to come, are not stored.
     private static let storedTransactionFields: KeyValuePairs<String, PayloadFields.Format> = [
         "originalTransactionId": .text, "transactionId": .text, "webOrderLineItemId": .text, "bundleId": .text,
         "productId": .text, "subscriptionGroupIdentifier": .text, "purchaseDate": .instant,
@@ -97,7 +97,7 @@ public enum AppStoreNotification: StoreAdapter {
         )
         var parts: [String: PayloadFields] = [:]
         if let data = try notification.object("data") {
-            // Checked first, to save verifying the parts of another app's notification.
+            // This comes first, to save verifying the parts of another app's notification.
             try verifier.app.check(data)
             for part in signedParts {
                 guard let compact = try signedText(part.name, of: data) else { continue }
@@ -128,7 +128,7 @@ public enum AppStoreNotification: StoreAdapter {
     }
 
     /// - Parameters:
-    ///   - notification: verified, as are the parts.
+    ///   - notification: the notification, which is verified, as are the parts.
     ///   - parts: the signed objects within `data`, by name.
     static func stored(
         of notification: PayloadFields,
@@ -143,7 +143,7 @@ public enum AppStoreNotification: StoreAdapter {
             var storedApp = try app.stored(storedAppFields, informative: informativeFields)
             for part in signedParts where name == "data" {
                 guard let fields = parts[part.name] else { continue }
-                // Signed separately, so it could belong to another app.
+                // The part is signed separately, so it could belong to another app.
                 try expected.check(fields)
                 let readable = notification.isLenient ? fields.lenient : fields
                 storedApp[part.storedName] = .object(
@@ -153,7 +153,7 @@ public enum AppStoreNotification: StoreAdapter {
             stored[name] = .object(storedApp)
         }
         let payload = JSONValue.object(stored)
-        // Checks the required fields, so that every stored payload can be translated again.
+        // This checks the required fields, so that every stored payload can be translated again.
         try expected.environments.check(try translate(payload: payload).environment)
         return payload
     }
@@ -189,7 +189,7 @@ public enum AppStoreNotification: StoreAdapter {
         return notification
     }
 
-    /// Nil if the notification should name it and does not.
+    /// Returns the environment; nil if the notification should name it and does not.
     private static func environment(
         of type: String,
         _ fields: PayloadFields

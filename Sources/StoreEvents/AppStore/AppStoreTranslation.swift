@@ -37,7 +37,7 @@ struct AppStoreTranslation {
         }
     }
 
-    /// As paid for the transaction, in milliunits of its currency.
+    /// The price as paid for the transaction, which is in milliunits of its currency.
     private func price() throws(BillingError) -> Price? {
         Price(
             thousandths: try transactionInfo?.integer("price"),

@@ -14,7 +14,7 @@ public final class AppStoreVerifier: Sendable {
     /// The app whose notifications are accepted.
     public struct App: Sendable, Equatable {
         public var bundleID: String
-        /// The app's id in the App Store; nil: not compared. Sandbox notifications have none.
+        /// The app's id in the App Store. Nil is not compared: sandbox notifications have none.
         public var appleID: Int64?
         public var environments: AcceptedEnvironments
 
@@ -38,9 +38,9 @@ public final class AppStoreVerifier: Sendable {
         self.root = root
     }
 
-    /// The payload of a JWS. It is decoded only after verifying the header's algorithm, then the header's certificate
-    /// chain, then the signature by the chain's first certificate. The whole chain must have been valid at the
-    /// payload's time of signing.
+    /// Returns the payload of a JWS. It is decoded only after verifying the header's algorithm, then the header's
+    /// certificate chain, then the signature by the chain's first certificate. The whole chain must have been valid at
+    /// the payload's time of signing.
     func payload(of compact: String, name: String) async throws(BillingError) -> PayloadFields {
         let signed = try SignedPayload(compact, name: name)
         // Accepting "none", or HMAC with the public key as its secret, would allow forged signatures.

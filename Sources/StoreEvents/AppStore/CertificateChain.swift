@@ -15,7 +15,7 @@ enum CertificateChain {
     /// A verified chain.
     struct Verified {
         let signerKey: P256.Signing.PublicKey
-        /// When all certificates are valid. Signatures of another time are not accepted.
+        /// The time when all certificates are valid. Signatures of another time are not accepted.
         let validity: ClosedRange<Date>
     }
 
@@ -23,7 +23,7 @@ enum CertificateChain {
     /// authorities where required, and has Apple's marker extensions. Every registered developer has certificates under
     /// the same root; only those with the markers sign for the App Store.
     ///
-    /// - Parameter encoded: DER, the signer first.
+    /// - Parameter encoded: the certificates as DER, the signer first.
     /// - Throws: an error that describes what is wrong with the chain.
     static func verify(_ encoded: [[UInt8]], root: Certificate) async throws(CertificateChainError) -> Verified {
         let certificates = try decode(encoded)
@@ -35,7 +35,8 @@ enum CertificateChain {
         }
         let validity = try validity(of: certificates)
         var verifier = Verifier(rootCertificates: CertificateStore([root])) {
-            // All are valid throughout `validity`. The time of signing is compared with it after decoding the payload.
+            // All certificates are valid throughout `validity`. The time of signing is compared with it after decoding
+            // the payload.
             RFC5280Policy(fixedExpiryValidationTime: validity.lowerBound)
             KeyUsePolicy()
             AppleMarkerPolicy()
@@ -50,7 +51,7 @@ enum CertificateChain {
         }
     }
 
-    /// When all of the certificates are valid.
+    /// Returns the time when all of the certificates are valid.
     ///
     /// - Throws: if there is no such time.
     private static func validity(of certificates: [Certificate]) throws(CertificateChainError) -> ClosedRange<Date> {

@@ -13,7 +13,7 @@ struct SignedPayload {
     /// The JWS's name in errors: `signedPayload`, `data.signedTransactionInfo`.
     let name: String
     let algorithm: String?
-    /// DER, the signing certificate first.
+    /// The certificates as DER, the signing one first.
     let certificates: [[UInt8]]
     private let encodedPayload: Substring.UTF8View
     /// The signed bytes: the first two parts as received.
@@ -47,7 +47,7 @@ struct SignedPayload {
         try SignedPayload.object(encodedPayload, "\(name)'s payload")
     }
 
-    /// Checks the count first, so that a header with thousands of certificates is not decoded.
+    /// Decodes the certificates. It checks their number first, so that a header with thousands of them is not decoded.
     private static func certificates(_ value: JSONValue?, _ name: String) throws(BillingError) -> [[UInt8]] {
         guard case .array(let elements)? = value, elements.count == CertificateChain.length else {
             throw BillingError(
@@ -72,7 +72,7 @@ struct SignedPayload {
         return value
     }
 
-    /// Rejects padding and other alphabets, so that each token has one spelling.
+    /// Decodes Base64 for URLs. It rejects padding and other alphabets, so that each token has one spelling.
     private static func decode(urlSafe part: Substring.UTF8View) -> [UInt8]? {
         var text: [UInt8] = []
         text.reserveCapacity(part.count + 2)

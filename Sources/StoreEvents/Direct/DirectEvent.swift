@@ -17,7 +17,7 @@ public enum DirectEvent {
 
     private static let transferFields: Set<String> = ["source", "id", "at", "kind", "from", "to", "environment"]
 
-    /// - Parameter namespace: of users' names; nil where users are UUIDs only, as in stored payloads.
+    /// - Parameter namespace: the namespace of users' names; nil where users are UUIDs only, as in stored payloads.
     /// - Throws: malformed, with the field and its rule.
     public static func parse(
         body: [UInt8],
@@ -198,7 +198,7 @@ public enum DirectEvent {
     /// Whether a text is a valid name of a store or a billing system.
     public static func isSource(_ text: String) -> Bool { Plan.isName(text) }
 
-    /// A UUID, or in a replayed event the replacement of a forgotten user's.
+    /// Whether a text is a UUID, or the replacement of a forgotten user's, which a replayed event may have.
     private static func isUser(_ text: String) -> Bool { UserID(text) != nil || CustomerIdentity.isForgotten(text) }
 
     private static func quoted(_ name: String) -> String {

@@ -16,10 +16,10 @@ public enum RevenueCatEvent: StoreAdapter {
     ])
     /// RevenueCat's events of these types name no environment. Those without effects need none.
     private static let typesWithoutEnvironment: Set = ["SUBSCRIBER_ALIAS", "TEMPORARY_ENTITLEMENT_GRANT", "TRANSFER"]
-    /// The second one is of virtual currencies.
+    /// Events about virtual currencies have the second one.
     private static let environmentFields = ["environment", "purchase_environment"]
 
-    /// Not stored: subscriber_attributes (names, addresses), other prices, countries.
+    /// subscriber_attributes (names, addresses), other prices and countries are not stored.
     private static let storedFields: KeyValuePairs<String, PayloadFields.Format> = [
         "id": .text, "type": .word, "event_timestamp_ms": .instant, "app_id": .text, "environment": .word,
         "purchase_environment": .word, "store": .word, "app_user_id": .identity, "original_app_user_id": .identity,
@@ -39,8 +39,8 @@ public enum RevenueCatEvent: StoreAdapter {
     ]
 
     /// - Parameters:
-    ///   - body: of a verified request.
-    ///   - namespace: of users' names; nil where users are UUIDs only.
+    ///   - body: the body of a verified request.
+    ///   - namespace: the namespace of users' names; nil where users are UUIDs only.
     /// - Returns: the payload to store, which `translate` accepts.
     /// - Throws: malformed or too large, with the field's name.
     public static func sanitized(
@@ -55,7 +55,7 @@ public enum RevenueCatEvent: StoreAdapter {
         ]
         if let version = (try? fields.text("api_version")) ?? nil { stored["api_version"] = .string(version) }
         let payload = JSONValue.object(stored)
-        // Checks the required fields, so that every stored payload can be translated again.
+        // This checks the required fields, so that every stored payload can be translated again.
         _ = try translate(payload: payload)
         return payload
     }
@@ -86,7 +86,7 @@ public enum RevenueCatEvent: StoreAdapter {
         return notification
     }
 
-    /// Nil if the event should name it and does not.
+    /// Returns the environment; nil if the event should name it and does not.
     private static func environment(
         of kind: String,
         _ event: PayloadFields

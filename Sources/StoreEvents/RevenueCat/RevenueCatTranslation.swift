@@ -40,7 +40,7 @@ struct RevenueCatTranslation {
         case "EXPIRATION": [try plain(.expired)]
         case "PRODUCT_CHANGE": try productChange()
         case "SUBSCRIPTION_EXTENDED": [try subscriptionExtension()]
-        // Also a lifetime purchase, a pass, and what RevenueCat's dashboard gives away.
+        // This is also a lifetime purchase, a pass, and what RevenueCat's dashboard gives away.
         case "NON_RENEWING_PURCHASE": [try payment(.granted)]
         case "TRANSFER": [try transfer()]
         case "TEMPORARY_ENTITLEMENT_GRANT": [try temporary()]
@@ -62,7 +62,7 @@ struct RevenueCatTranslation {
         )
     }
 
-    /// The store, and of a payment also the price.
+    /// Returns the store, and the price of a payment.
     private func sale(_ kind: BillingEffect.Kind) throws -> BillingEffect.Sale? {
         let store = try event.text("store")?.lowercased()
         var sale = BillingEffect.Sale(store: store)

@@ -8,7 +8,7 @@ public struct RevenueCatVerifier: Sendable {
     public static let signatureHeader = "X-RevenueCat-Webhook-Signature"
 
     private let authorizations: [SHA256Digest]
-    /// nil: no signature is required.
+    /// What verifies a signature; nil if none is required.
     private let signature: TimedSignature?
 
     /// - Parameters:

@@ -34,7 +34,7 @@ struct TimedSignature: Sendable {
         let parts = try parts(of: value)
         let signed = Array("\(parts.time).".utf8) + body
         var isGenuine = false
-        // Compares all, each in constant time (swift-crypto), so that timing reveals nothing about a secret.
+        // All are compared, each in constant time (swift-crypto), so that timing reveals nothing about a secret.
         for key in keys {
             for code in parts.codes.prefix(TimedSignature.codesMaximum)
             where HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: signed, using: key) {
@@ -44,7 +44,7 @@ struct TimedSignature: Sendable {
         guard isGenuine else {
             throw BillingError(.unverified, "the signature does not belong to this body and a configured secret")
         }
-        // After the signature, so that only the store learns about this machine's clock.
+        // This comes after the signature, so that only the store learns about this machine's clock.
         guard (now.secondsSince1970 - parts.time).magnitude <= windowSeconds.magnitude else {
             throw BillingError(
                 .unverified,
@@ -93,7 +93,7 @@ struct SignatureParts {
         guard hasTime, !codes.isEmpty else { return nil }
     }
 
-    /// Digits without leading zeros: other spellings of the same time were not signed.
+    /// Parses digits without leading zeros: other spellings of the same time were not signed.
     private static func seconds(_ text: Substring) -> Int64? {
         guard (1...12).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             text == "0" || !text.hasPrefix("0")

@@ -1,8 +1,8 @@
 import Billing
 import JSON
 
-/// The fields of Stripe's objects that are stored: ids, dates and values of Stripe's enumerations. Not stored: names,
-/// addresses, e-mail addresses, cards, metadata other than the user's id, and amounts other than a price.
+/// The fields of Stripe's objects that are stored: ids, dates and values of Stripe's enumerations. Names, addresses,
+/// e-mail addresses, cards, metadata other than the user's id, and amounts other than a price are not stored.
 ///
 /// Older and newer versions of Stripe's API have some fields in different places. Both are stored as received; the
 /// translation handles the difference.
@@ -26,7 +26,7 @@ enum StripeAllowlist {
         "api_version": .informative(.word),
     ]
 
-    /// The fields of an event's object. Of events without effects, only the object's type.
+    /// The fields of an event's object. If the event has no effects, that is only the object's type.
     static func object(of type: String) -> Fields {
         if type.hasPrefix("customer.subscription.") { return subscription }
         return switch type {

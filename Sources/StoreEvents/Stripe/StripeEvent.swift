@@ -5,7 +5,7 @@ import Usage
 /// Stripe's events (https://docs.stripe.com/api/events), as they are stored, and translated.
 public enum StripeEvent: StoreAdapter {
     public static let source = BillingEvent.Source.stripe
-    /// Of subscriptions (https://docs.stripe.com/billing/subscriptions/webhooks) and refunds, as are `eventTypes`.
+    /// The types are those of subscriptions (https://docs.stripe.com/billing/subscriptions/webhooks) and of refunds.
     public static let typesWithEffects: Set = [
         "charge.refunded", "checkout.session.async_payment_succeeded", "checkout.session.completed",
         "customer.subscription.created",
@@ -28,10 +28,10 @@ public enum StripeEvent: StoreAdapter {
     ])
 
     /// - Parameters:
-    ///   - body: of a verified request.
+    ///   - body: the body of a verified request.
     ///   - refundRevokes: the setting stripe-refund-revokes. It is stored with a refund, so that a replay has the same
     ///     effect after the setting was changed.
-    ///   - namespace: of users' names; nil where users are UUIDs only.
+    ///   - namespace: the namespace of users' names; nil where users are UUIDs only.
     /// - Returns: the payload to store, which `translate` accepts.
     /// - Throws: malformed or too large, with the field's name.
     public static func sanitized(
@@ -56,7 +56,7 @@ public enum StripeEvent: StoreAdapter {
         }
         if type == "charge.refunded" { stored["refund_revokes"] = .bool(refundRevokes) }
         let payload = JSONValue.object(stored)
-        // Checks the required fields, so that every stored payload can be translated again.
+        // This checks the required fields, so that every stored payload can be translated again.
         _ = try translate(payload: payload)
         return payload
     }

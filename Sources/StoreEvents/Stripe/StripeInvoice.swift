@@ -73,7 +73,7 @@ struct StripeInvoice {
         var end: Instant
     }
 
-    /// The one whose period ends last comes first.
+    /// The lines for periods. The one whose period ends last comes first.
     var lines: [Line] {
         get throws(BillingError) {
             var found: [Line] = []
@@ -94,7 +94,7 @@ struct StripeInvoice {
         }
     }
 
-    /// False for a proration, and for an item that does not belong to the subscription.
+    /// Whether a line is for a period of the subscription: no proration, and no item that does not belong to it.
     private func isForPeriod(_ line: PayloadFields) throws(BillingError) -> Bool {
         let parent = try line.object("parent")
         if try line.flag("proration") == true { return false }
@@ -112,7 +112,7 @@ struct StripeInvoice {
         var currency = try line.text("currency")
         if currency == nil { currency = try fields.text("currency") }
         if let price = try Price(ofStripe: line, currency: currency) { return price }
-        // Newer versions of the API: a decimal text.
+        // Newer versions of the API have a decimal text.
         let amount = try line.object("pricing")?.text("unit_amount_decimal").flatMap { Double($0) }
         return Price(stripe: amount, currency: currency)
     }
@@ -129,8 +129,8 @@ struct StripeInvoice {
 
 extension Price {
     /// - Parameters:
-    ///   - item: of a subscription or an invoice. Its price, or in older versions of the API its plan.
-    ///   - currency: of the subscription or the invoice, where the price has none.
+    ///   - item: an item of a subscription or an invoice. It has a price, or in older versions of the API a plan.
+    ///   - currency: the currency of the subscription or the invoice, for a price that has none.
     init?(ofStripe item: PayloadFields?, currency: String?) throws(BillingError) {
         for name in ["price", "plan"] {
             guard let object = try item?.object(name) else { continue }

@@ -4,12 +4,12 @@ import Usage
 
 /// An item of a subscription: a price, and the period that is paid for it.
 struct StripeItem {
-    /// The id of the price, or of its product if there is no price. Nil if the item has neither.
+    /// The id of the price, or of its product if there is no price; nil if the item has neither.
     private(set) var product: String?
     /// The price's product, by which the price may be mapped too.
     private(set) var priceProduct: String?
     let price: Price?
-    /// Of the period. In newer versions of the API each item has one, in older ones the subscription.
+    /// The start of the period. In newer versions of the API each item has one, in older ones the subscription.
     let start: Instant?
     let end: Instant?
 
@@ -43,10 +43,11 @@ struct StripeItem {
 /// What an update changed in the items of a subscription. Of an array that changed, Stripe's `previous_attributes` has
 /// all elements as they were.
 struct StripeItemChange {
-    /// Every item begins another period; an add-on with another interval does so alone. In older versions of the API
-    /// the subscription has the period, and `previous_attributes` its start.
+    /// Whether every item begins another period; an add-on with another interval does so alone. In older versions of
+    /// the API the subscription has the period, and `previous_attributes` its start.
     let isNewPeriod: Bool
-    /// The prices and the starts of the periods are as they were; the quantity, the metadata or the end may differ.
+    /// Whether the prices and the starts of the periods are as they were; the quantity, the metadata or the end may
+    /// differ.
     let isOfQuantityOnly: Bool
 
     private struct Item {

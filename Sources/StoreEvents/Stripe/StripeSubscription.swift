@@ -3,7 +3,7 @@ import Usage
 
 /// The subscription in an event: a snapshot, which takes precedence over the event's type.
 struct StripeSubscription {
-    /// https://docs.stripe.com/api/subscriptions/object#subscription_object-status
+    /// Stripe documents these (https://docs.stripe.com/api/subscriptions/object#subscription_object-status).
     enum Status: String {
         case trialing, active, unpaid, incomplete, paused, canceled
         case pastDue = "past_due"
@@ -15,9 +15,9 @@ struct StripeSubscription {
     private static let paidAttributes: Set = [
         "status", "items", "plan", "current_period_start", "trial_start", "start_date",
     ]
-    /// They change with a payment too, but also with those of `endAttributes`.
+    /// These attributes change with a payment too, but also with those of `endAttributes`.
     private static let periodAttributes: Set = ["current_period_end", "billing_cycle_anchor"]
-    /// Another end of the trial, or of the subscription.
+    /// These attributes change with another end of the trial, or of the subscription.
     private static let endAttributes: Set = ["cancel_at", "trial_end"]
 
     let kind: String
@@ -85,7 +85,7 @@ struct StripeSubscription {
         get throws(BillingError) { try fields.object("pause_collection") != nil }
     }
 
-    /// The end of access if nothing else happens: of the trial or the period, or the scheduled cancellation.
+    /// The end of access if nothing else happens: that of the trial or the period, or the scheduled cancellation.
     private var end: Instant {
         get throws {
             if let cancelAt = try fields.seconds("cancel_at") { return cancelAt }
@@ -121,8 +121,8 @@ struct StripeSubscription {
         }
     }
 
-    /// A subscription that has ended, or is paused. Its dates come first: without them, an end before the known one
-    /// would count as the end of an earlier period.
+    /// The effects of a subscription that has ended, or is paused. Its dates come first: without them, an end before
+    /// the known one would count as the end of an earlier period.
     func ended(_ payment: BillingEffect.Kind, at end: Instant) throws -> [BillingEffect] {
         [try unpaid(payment, until: end), try effect(.expired, expires: end)]
     }
@@ -166,7 +166,7 @@ struct StripeSubscription {
 
     private func pastDue(_ payment: BillingEffect.Kind) throws -> [BillingEffect] {
         var nextAttempt: Instant?
-        // Usually only the id; the invoice itself if it was expanded.
+        // The value is usually only the id, and the invoice itself if it was expanded.
         if case .object? = fields.members["latest_invoice"] {
             nextAttempt = try fields.object("latest_invoice")?.seconds("next_payment_attempt")
         }
@@ -180,7 +180,7 @@ struct StripeSubscription {
         ]
     }
 
-    /// The dates of a subscription that is not paid now.
+    /// The effect with the dates of a subscription that is not paid now.
     private func unpaid(_ kind: BillingEffect.Kind, until end: Instant) throws -> BillingEffect {
         var effect = try paid(kind, until: end)
         effect.isUnpaid = true

@@ -4,7 +4,7 @@ import Usage
 /// The effects of each type of Stripe event. Unknown types have none.
 struct StripeTranslation {
     let kind: String
-    /// `created`, in whole seconds.
+    /// The event's `created`, in whole seconds.
     let at: Instant
     private let event: PayloadFields
     private let object: PayloadFields
@@ -42,7 +42,7 @@ struct StripeTranslation {
             case "invoice.paid": try paid(StripeInvoice(object))
             case "invoice.payment_failed": try failed(StripeInvoice(object))
             case "charge.refunded": [try refund()]
-            // That of a subscription only identifies the user of a customer, in the event's identities.
+            // A session of a subscription only identifies the user of a customer, in the event's identities.
             case "checkout.session.completed", "checkout.session.async_payment_succeeded": [try soldOnce()]
             default: []
             }
@@ -132,7 +132,7 @@ struct StripeTranslation {
         }
         if try metadata?.text("headroom_product") != nil { return try refundOfSale() }
         switch object.members["invoice"] {
-        // Explicitly without an invoice: a one-time purchase.
+        // The charge is explicitly without an invoice: it is for a one-time purchase.
         case .null?: return try refundOfSale()
         case .object?:
             guard let invoice = try object.object("invoice"),
@@ -144,8 +144,8 @@ struct StripeTranslation {
         }
     }
 
-    /// Of what was bought once, by the name of its payment. The shop may have sold something else: `quantity` says that
-    /// the refund has no effect then.
+    /// Refunds what was bought once, by the name of its payment. The shop may have sold something else: `quantity` says
+    /// that the refund has no effect then.
     private func refundOfSale() throws -> [BillingEffect] {
         guard let payment = try object.text("payment_intent") else { return [] }
         return [BillingEffect(.revoked, transaction: payment, quantity: 1)]

@@ -9,7 +9,7 @@ public struct StripeVerifier: Sendable {
     private let signature: TimedSignature
 
     /// - Parameters:
-    ///   - secrets: of the endpoint, `whsec_…`; several, so that one can be replaced. Not empty.
+    ///   - secrets: the secrets of the endpoint, `whsec_…`: at least one, and several while one is replaced.
     ///   - windowSeconds: the largest difference between the time in a signature and this machine's clock.
     public init(secrets: [String], windowSeconds: Int) {
         signature = TimedSignature(header: StripeVerifier.header, secrets: secrets, windowSeconds: windowSeconds)

@@ -7,10 +7,10 @@ import Usage
 ///
 /// null and empty texts count as absent. Unknown members are ignored, because stores add fields at any time.
 struct PayloadFields {
-    /// The limit of the database. Ids and enumeration values of stores are shorter.
+    /// The database has this limit. Ids and enumeration values of stores are shorter.
     static let textLengthMaximum = 255
-    /// Types, reasons and other values of a store's enumerations. None is longer, so a longer one is unknown: it is
-    /// cut, and recorded as such.
+    /// No type, reason or other value of a store's enumerations is longer. So a longer one is unknown: it is cut, and
+    /// recorded as such.
     static let wordLengthMaximum = 64
     /// Some customers have hundreds of aliases; the important ones come first.
     static let identitiesMaximum = 100
@@ -33,7 +33,7 @@ struct PayloadFields {
     }
 
     private let path: String
-    /// Of users' names; nil where users are UUIDs only, as they are in stored payloads.
+    /// The namespace of users' names; nil where users are UUIDs only, as they are in stored payloads.
     private let namespace: UserNamespace?
     let members: [String: JSONValue]
     /// Whether a member of an unexpected format counts as absent, in `stored` and in objects within this one.
@@ -58,7 +58,7 @@ struct PayloadFields {
         self.isLenient = isLenient
     }
 
-    /// The same members. For events without effects: whatever their fields are, they are recorded.
+    /// The same members, for events without effects: whatever their fields are, they are recorded.
     var lenient: PayloadFields {
         var lenient = self
         lenient.isLenient = true
@@ -72,7 +72,7 @@ struct PayloadFields {
         return try read { () throws(BillingError) in try object(value, name) }
     }
 
-    /// Of a lenient object, one without members if there is none.
+    /// Returns the object of the name. A lenient object returns one without members if there is none.
     func requiredObject(_ name: String) throws(BillingError) -> PayloadFields {
         if let object = try object(name) { return object }
         return try object(isLenient ? .object([:]) : nil, name)
@@ -96,7 +96,7 @@ struct PayloadFields {
         return try text(value, name)
     }
 
-    /// At most `wordLengthMaximum` characters; more are cut off.
+    /// Returns a text of at most `wordLengthMaximum` characters; more are cut off.
     func word(_ name: String) throws(BillingError) -> String? {
         guard let value = value(name) else { return nil }
         guard case .string(let text) = value else { return try self.text(value, name) }
@@ -139,7 +139,7 @@ struct PayloadFields {
         }
     }
 
-    /// From milliseconds since 1970, the format of RevenueCat and the App Store.
+    /// Reads milliseconds since 1970, the format of RevenueCat and the App Store.
     func instant(_ name: String) throws(BillingError) -> Instant? {
         guard let milliseconds = try integer(name) else { return nil }
         guard let instant = Instant(millisecondsSince1970: milliseconds) else {
@@ -148,7 +148,7 @@ struct PayloadFields {
         return instant
     }
 
-    /// From whole seconds since 1970, Stripe's format.
+    /// Reads whole seconds since 1970, Stripe's format.
     func seconds(_ name: String) throws(BillingError) -> Instant? {
         guard let seconds = try integer(name) else { return nil }
         guard (946_684_800..<253_402_300_800).contains(seconds) else {
@@ -157,7 +157,7 @@ struct PayloadFields {
         return Instant(secondsSince1970: seconds)
     }
 
-    /// A user's UUID in canonical form, also of a name. nil for any other value.
+    /// Returns a user's UUID in canonical form, also that of a name; nil for any other value.
     func user(_ name: String) -> String? {
         members[name]?.string.flatMap { UserID($0, in: namespace)?.description }
     }
@@ -191,7 +191,7 @@ struct PayloadFields {
         return value
     }
 
-    /// These fields and no others, for storing.
+    /// Returns these fields and no others, for storing.
     ///
     /// - Parameter informative: fields that no effect depends on. If one has an unexpected format, it is dropped and
     ///   the event is accepted; any other field throws, unless this object is lenient.

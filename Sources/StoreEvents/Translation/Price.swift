@@ -2,9 +2,9 @@ import Billing
 
 /// A price as answers show it: a decimal number without rounding, and the currency.
 struct Price: Equatable {
-    /// In units of the currency, with at least the currency's own decimal places: "9.99", "1200" yen.
+    /// The amount in units of the currency, with at least the currency's own decimal places: "9.99", "1200" yen.
     let amount: String
-    /// ISO 4217: "USD".
+    /// The code by ISO 4217: "USD".
     let currency: String
 
     /// Currencies without a smaller unit, and with a thousandth (ISO 4217). All others have hundredths.
@@ -18,7 +18,7 @@ struct Price: Equatable {
     private static let hundredthsAtStripe: Set = ["ISK", "UGX"]
     private static let thousandthsMaximum: Int64 = 1_000_000_000_000_000
 
-    /// - Parameter thousandths: of the currency's unit; the App Store calls them milliunits.
+    /// - Parameter thousandths: the amount in thousandths of the currency's unit; the App Store calls them milliunits.
     /// - Returns: nil for a negative or very large amount, and for anything but a code of three letters.
     init?(thousandths: Int64?, currency: String?) {
         guard let thousandths, (0...Price.thousandthsMaximum).contains(thousandths), let currency,
@@ -32,7 +32,8 @@ struct Price: Equatable {
         self.currency = code
     }
 
-    /// - Parameter units: of the currency, such as 9.99. RevenueCat converts prices, so it is rounded to thousandths.
+    /// - Parameter units: the amount in units of the currency, such as 9.99. RevenueCat converts prices, so it is
+    ///   rounded to thousandths.
     init?(units: Double?, currency: String?) {
         guard let units, (0...1e12).contains(units) else { return nil }
         self.init(thousandths: Int64((units * 1_000).rounded()), currency: currency)

@@ -12,7 +12,7 @@ extension CustomerIdentity {
         return digestPrefix + SHA256.hash(data: Array(id.utf8)).map(hexadecimal).joined()
     }
 
-    /// Of ids that RevenueCat makes for people who are not signed in.
+    /// The prefix of ids that RevenueCat makes for people who are not signed in.
     private static let anonymousPrefix = "$RCAnonymousID:"
 
     private static func hexadecimal(_ byte: UInt8) -> String {
