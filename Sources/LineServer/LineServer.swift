@@ -14,6 +14,7 @@ import Synchronization
 package final class LineServer: LinePort, CustomStringConvertible {
     package let description = "line server"
     private let configuration: ServerConfiguration
+    private let limits: ConnectionLimits
     private let engine: BatchingEngine
     private let tls: TLSContexts?
     private let eventLoops: MultiThreadedEventLoopGroup
@@ -27,13 +28,15 @@ package final class LineServer: LinePort, CustomStringConvertible {
     package init(_ dependencies: ServiceDependencies) {
         let configuration = dependencies.configuration
         self.configuration = configuration
+        let limits = ConnectionLimits(configuration)
+        self.limits = limits
         engine = dependencies.engine
         tls = dependencies.tls
         access = dependencies.access
         connectionCounter = dependencies.connectionCounter
         draining = dependencies.draining
         logger = dependencies.logger
-        eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
+        eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.settings.connections.eventLoops)
         dependencies.watchedEventLoops.add(eventLoops)
         groups = zip(eventLoops.makeIterator(), dependencies.metrics.loops).map { eventLoop, loopMetrics in
             ConnectionGroup(
@@ -43,7 +46,7 @@ package final class LineServer: LinePort, CustomStringConvertible {
                 connectionCounter: dependencies.connectionCounter,
                 serverInfo: dependencies.info,
                 metrics: loopMetrics,
-                limits: configuration.connectionLimits,
+                limits: limits,
                 logger: dependencies.logger
             )
         }
@@ -54,10 +57,10 @@ package final class LineServer: LinePort, CustomStringConvertible {
             zip(eventLoops.makeIterator().map { ObjectIdentifier($0) }, groups),
             uniquingKeysWith: { first, _ in first }
         )
-        let limits = configuration.connectionLimits
+        let limits = limits
         let ids = ConnectionIDs()
         let tls = tls
-        let handshakeTimeout = configuration.handshakeTimeout
+        let handshakeTimeout = TimeAmount(configuration.settings.access.tlsHandshakeTimeout)
         let bootstrap = ServerBootstrap(group: eventLoops)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -100,18 +103,19 @@ package final class LineServer: LinePort, CustomStringConvertible {
 
     package func run() async throws {
         try await gracefulShutdown()
-        draining.begin(timeout: configuration.drainTimeout)
+        let drainTimeout = configuration.settings.connections.drainTimeout
+        draining.begin(timeout: drainTimeout)
         do {
             try await port.withLock { $0 }?.close().get()
         } catch {
             logger.debug("the port was closed already", metadata: ["error": "\(error)"])
         }
         // Reports may take longer than the drain time. A quarter of it is left for their error replies.
-        engine.reports.drain(by: .now + configuration.drainTimeout * 3 / 4)
+        engine.reports.drain(by: .now + drainTimeout * 3 / 4)
         for group in groups { await group.drain() }
         // Logged once no more requests are accepted; operators and tests rely on it.
         logger.notice("draining", metadata: ["connections": "\(connectionCounter.snapshot.current)"])
-        await connectionCounter.waitUntilEmpty(timeout: configuration.drainTimeout)
+        await connectionCounter.waitUntilEmpty(timeout: drainTimeout)
         let left = connectionCounter.snapshot.current
         if left > 0 {
             logger.warning("connections were closed after the drain time", metadata: ["connections": "\(left)"])

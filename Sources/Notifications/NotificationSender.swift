@@ -12,10 +12,10 @@ package final class NotificationSender: Sendable {
     private let signer: NotificationSigner
     private let sender: HTTPSender
 
-    package init(_ configuration: NotificationConfiguration, _ signer: NotificationSigner) {
+    package init(url: String, _ signer: NotificationSigner) {
         self.signer = signer
         sender = HTTPSender(
-            url: configuration.url,
+            url: url,
             connections: NotificationSender.requestsMaximum,
             timeout: NotificationSender.timeout
         )

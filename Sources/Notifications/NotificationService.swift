@@ -19,8 +19,9 @@ package struct NotificationService: Service, CustomStringConvertible {
     private static let drainTimeout = Duration.seconds(1)
 
     private let outbox: NotificationOutbox
-    private let configuration: NotificationConfiguration
+    private let url: String
     private let signer: NotificationSigner
+    private let sweepInterval: Duration
     private let crossedUsers: CrossedUsers
     private let metrics: NotificationMetrics
     private let logger: Logger
@@ -32,14 +33,11 @@ package struct NotificationService: Service, CustomStringConvertible {
     }
 
     /// - Parameter dependencies: those of a service whose settings have a URL for notifications.
-    package init(
-        _ dependencies: ServiceDependencies,
-        _ configuration: NotificationConfiguration,
-        _ signer: NotificationSigner
-    ) {
+    private init(_ dependencies: ServiceDependencies, url: String, _ signer: NotificationSigner) {
         outbox = NotificationOutbox(dependencies.engine.configuration, logger: dependencies.logger)
-        self.configuration = configuration
+        self.url = url
         self.signer = signer
+        sweepInterval = .seconds(dependencies.configuration.settings.notifications.sweepSeconds)
         crossedUsers = dependencies.engine.crossedUsers ?? CrossedUsers()
         metrics = dependencies.notificationMetrics ?? NotificationMetrics()
         logger = dependencies.logger
@@ -49,15 +47,15 @@ package struct NotificationService: Service, CustomStringConvertible {
     ///
     /// - Returns: nil if no notifications are sent.
     package static func maker(
-        _ configuration: NotificationConfiguration?
+        _ settings: SettingValues<NotificationSettings>
     ) throws(SettingFile.Unusable) -> HeadroomService.NotifierMaker? {
-        guard let configuration else { return nil }
-        let signer = try NotificationSigner(configuration)
-        return { NotificationService($0, configuration, signer) }
+        guard let url = settings.url else { return nil }
+        let signer = try NotificationSigner(settings)
+        return { NotificationService($0, url: url, signer) }
     }
 
     package func run() async throws {
-        let sender = NotificationSender(configuration, signer)
+        let sender = NotificationSender(url: url, signer)
         async let sessions: Void = outbox.run()
         await cancelWhenGracefulShutdown {
             async let recording: Void = record()
@@ -116,7 +114,7 @@ package struct NotificationService: Service, CustomStringConvertible {
             guard state.delivers.load(ordering: .relaxed) else { return NotificationService.pollInterval }
             let recorded = try await outbox.sweep()
             logger.debug("swept the table of usage", metadata: ["notifications.recorded": "\(recorded)"])
-            return configuration.sweepInterval
+            return sweepInterval
         }
     }
 

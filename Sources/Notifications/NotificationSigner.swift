@@ -10,8 +10,8 @@ package struct NotificationSigner: Sendable {
     private let keys: [SymmetricKey]
 
     /// Reads the file of secrets.
-    package init(_ configuration: NotificationConfiguration) throws(SettingFile.Unusable) {
-        let texts = try SettingFile.texts(configuration.secrets, setting: Settings.notificationsSecretFile)
+    package init(_ settings: SettingValues<NotificationSettings>) throws(SettingFile.Unusable) {
+        let texts = try settings.secrets.texts()
         try self.init(secrets: texts.flatMap { $0.split(whereSeparator: \.isWhitespace).map(String.init) })
     }
 

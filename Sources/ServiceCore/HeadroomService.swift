@@ -21,6 +21,7 @@ public struct HeadroomService: Sendable {
     package typealias NotifierMaker = @Sendable (ServiceDependencies) -> any Service
 
     private let configuration: ServerConfiguration
+    private var settings: SettingValues<Settings> { configuration.settings }
     private let lineServer: LineServerMaker
     private let httpServer: HTTPServerMaker?
     private let notifier: NotifierMaker?
@@ -70,11 +71,11 @@ public struct HeadroomService: Sendable {
     public func run(whenReady: @escaping @Sendable (Ready) -> Void) async throws {
         // Errors that the settings alone show are reported before anything is started.
         try checkPorts(requiresAuthentication: true)
-        let tls = try configuration.tls.map { files throws(TLSFileError) in try TLSContexts(files, logger: logger) }
+        let tls = try settings.access.tls.map { files throws(TLSFileError) in try TLSContexts(files, logger: logger) }
         let reloading = tls == nil && manager == nil ? nil : await ReloadService(contexts: tls, manager: manager)
         switch configuration.database {
         case .url(let url):
-            let database = DatabaseTopology(url)
+            let database = DatabaseTopology(url.text)
             try await serve(database, psqlCommand: psqlCommand(database), privateServer: nil, tls, reloading, whenReady)
         case .privateServer(let directory):
             let server = PrivateServer(dataDirectory: directory, createsCluster: true, logger: logger)
@@ -111,8 +112,9 @@ public struct HeadroomService: Sendable {
         let schema = SchemaSetup(database: database, logger: logger)
         try await schema.prepare(isPrivate: privateServer != nil)
         let access = AccessControl(
-            configuration.authentication,
-            connectionsPerTokenMaximum: configuration.connectionsPerTokenMaximum,
+            settings.access.authentication,
+            connectionsPerTokenMaximum: settings.access.connectionsPerTokenMaximum
+                ?? settings.connections.connectionsMaximum,
             logger: logger
         )
         try await access.load(from: database)
@@ -122,7 +124,7 @@ public struct HeadroomService: Sendable {
         } catch is ProtectedMode.Refused {
             access.requireToken()
         }
-        if let namespace = configuration.userNamespace {
+        if let namespace = settings.counting.userNamespace {
             try await schema.claim(namespace)
         } else if let namespace = try await schema.userNamespace() {
             logger.warning(
@@ -170,7 +172,7 @@ public struct HeadroomService: Sendable {
     private func databaseServices(_ dependencies: ServiceDependencies, privateServer: PrivateServer?) -> [any Service] {
         let housekeeper = Housekeeper(
             database: dependencies.database,
-            keepDays: configuration.keysKeepDays,
+            keepDays: settings.counting.keysKeepDays,
             logger: logger
         )
         let activity = ActivityRecorder(database: dependencies.database, logger: logger) {
@@ -191,7 +193,7 @@ public struct HeadroomService: Sendable {
 
     private func drainDelay(_ dependencies: ServiceDependencies) -> DrainDelayService {
         DrainDelayService(
-            delay: configuration.drainDelay,
+            delay: settings.connections.drainDelay,
             draining: dependencies.draining,
             manager: manager,
             logger: logger
@@ -219,7 +221,7 @@ public struct HeadroomService: Sendable {
             logger: logger
         )
         configured.maximumGracefulShutdownDuration =
-            configuration.drainDelay + configuration.drainTimeout + .milliseconds(1_500)
+            settings.connections.drainDelay + settings.connections.drainTimeout + .milliseconds(1_500)
         let group = ServiceGroup(configuration: configured)
         async let _: Void = {
             for await _ in terminationSignals {
@@ -231,7 +233,7 @@ public struct HeadroomService: Sendable {
     }
 
     private func checkPorts(requiresAuthentication: Bool) throws {
-        try ProtectedMode(configuration, hasTLS: configuration.tls != nil)
+        try ProtectedMode(configuration, hasTLS: settings.access.tls != nil)
             .check(configuration.listen, requiresAuthentication: requiresAuthentication)
         guard let http = configuration.http else { return }
         try ProtectedMode(configuration, hasTLS: configuration.httpHasTLS)

@@ -61,8 +61,8 @@ package struct ServiceDependencies: Sendable {
         )
         serverWatch = ServerWatch(database, logger: logger)
         connectionCounter = ConnectionCounter()
-        metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
-        notificationMetrics = configuration.notifications.map { _ in NotificationMetrics() }
+        metrics = ServiceMetrics(eventLoops: configuration.settings.connections.eventLoops)
+        notificationMetrics = engineConfiguration.sendsNotifications ? NotificationMetrics() : nil
     }
 
     package var info: ServerInfo { ServerInfo(self) }

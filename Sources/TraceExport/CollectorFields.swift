@@ -5,9 +5,8 @@ struct CollectorFields {
     let fields: [(name: String, value: String)]
 
     /// Reads the file of fields.
-    init(_ configuration: TracingConfiguration) throws(SettingFile.Unusable) {
-        let texts = try SettingFile.texts(configuration.headers, setting: Settings.tracingHeadersFile)
-        try self.init(texts)
+    init(_ settings: SettingValues<TracingSettings>) throws(SettingFile.Unusable) {
+        try self.init(settings.headers.texts())
     }
 
     /// - Parameter texts: `name=value`.

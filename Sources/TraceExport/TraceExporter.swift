@@ -37,14 +37,15 @@ package struct TraceExporter: Service, CustomStringConvertible {
     private init(
         _ queue: SpanQueue,
         _ metrics: SpanMetrics,
-        _ configuration: TracingConfiguration,
+        _ settings: SettingValues<TracingSettings>,
+        url: String,
         _ logger: Logger
     ) throws(SettingFile.Unusable) {
         self.queue = queue
         self.metrics = metrics
         self.logger = logger
-        fields = try CollectorFields(configuration).fields + [("User-Agent", HeadroomVersion.userAgent)]
-        url = configuration.url
+        fields = try CollectorFields(settings).fields + [("User-Agent", HeadroomVersion.userAgent)]
+        self.url = url
         resource = [
             .init(key: "service.name", value: .text("headroom")),
             .init(key: "service.version", value: .text(HeadroomVersion.current)),
@@ -55,18 +56,18 @@ package struct TraceExporter: Service, CustomStringConvertible {
 
     /// - Returns: nil if nothing is traced.
     package static func tracing(
-        _ configuration: TracingConfiguration?,
+        _ settings: SettingValues<TracingSettings>,
         logger: Logger
     ) throws(SettingFile.Unusable) -> ServiceTracing? {
-        guard let configuration else { return nil }
+        guard let url = settings.url else { return nil }
         let metrics = SpanMetrics()
         let queue = SpanQueue(capacity: queueCapacity, metrics: metrics)
         return ServiceTracing(
             tracer: SpanTracer(queue: queue),
-            sampledPercent: configuration.sampledPercent,
-            slowTime: configuration.slowTime,
+            sampledPercent: settings.sampledPercent,
+            slowTime: settings.slowTime == .zero ? nil : settings.slowTime,
             metrics: metrics,
-            exporter: try TraceExporter(queue, metrics, configuration, logger)
+            exporter: try TraceExporter(queue, metrics, settings, url: url, logger)
         )
     }
 

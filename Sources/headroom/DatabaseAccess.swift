@@ -4,7 +4,8 @@ import ServiceCore
 
 extension DatabaseOptions {
     func warnAboutPassword(_ logger: Logger) {
-        guard let url = values[Settings.databaseURL.name], DatabaseTopology(url).holdsPassword else { return }
+        let name = Settings.table.database.url.definition.name
+        guard let url = values[name], DatabaseTopology(url).holdsPassword else { return }
         logger.warning(
             "every user of this machine can read a password on the command line; set database-url in the environment"
         )
@@ -12,7 +13,7 @@ extension DatabaseOptions {
 }
 
 extension SettingsOptions {
-    /// Of the settings that hold a secret and were given as a flag.
+    /// Warns of each setting that holds a secret and was given as a flag.
     func warnAboutSecrets(_ logger: Logger) {
         for setting in Self.settings where setting.isSecret && values[setting.name] != nil {
             logger.warning(
@@ -33,10 +34,10 @@ struct DatabaseAccess {
     ///
     /// - Parameter pruneOptions: further settings, of `headroom prune` alone.
     init(_ database: DatabaseOptions, _ pruneOptions: PruneOptions = PruneOptions()) throws {
-        let reader = SettingsReader([database, pruneOptions])
-        configuration = try ServerConfiguration(reader)
+        configuration = try ServerConfiguration(SettingsReader([database, pruneOptions]))
+        let settings = configuration.settings.database
         // People read the output of a command, and the start of a private PostgreSQL does not interest them.
-        logger = LogSetup.start(level: reader.isSet(Settings.logLevel) ? configuration.logLevel : .warning)
+        logger = LogSetup.start(level: settings.isSet(\.logLevel) ? settings.logLevel : .warning)
         database.warnAboutPassword(logger)
     }
 
@@ -58,7 +59,7 @@ struct DatabaseAccess {
     ) async throws -> Value {
         switch configuration.database {
         case .url(let url):
-            return try await work(DatabaseTopology(url))
+            return try await work(DatabaseTopology(url.text))
         case .privateServer(let directory):
             let server = PrivateServer(dataDirectory: directory, createsCluster: false, logger: logger)
             let running = try await server.start()

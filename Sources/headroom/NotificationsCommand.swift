@@ -155,17 +155,17 @@ struct NotificationsTestCommand: AsyncParsableCommand {
         discussion: "Connects to no service and no database. Its type is test. Exit status 1 if it was not delivered."
     )
 
-    @OptionGroup var options: NotificationOptions
+    @OptionGroup var options: GroupOptions<NotificationSettings>
 
     func run() async throws {
-        let configuration = try ServerConfiguration(SettingsReader([options]))
-        guard let notifications = configuration.notifications else {
+        let settings = try ServerConfiguration(SettingsReader([options])).settings.notifications
+        guard let url = settings.url else {
             throw CommandFailure.invalidArguments("notifications-url is not set").exitCodeAfterPrinting()
         }
         let logger = LogSetup.start(level: .warning)
         options.warnAboutSecrets(logger)
-        let signer = try NotificationSigner(notifications)
-        let sender = NotificationSender(notifications, signer)
+        let signer = try NotificationSigner(settings)
+        let sender = NotificationSender(url: url, signer)
         let now = Instant(microsecondsSince1970: Int64(Date().timeIntervalSince1970 * 1_000_000))
         let problem = await sender.sendTest(
             id: UUID().uuidString.lowercased(),

@@ -17,7 +17,7 @@ struct PruneCommand: AsyncParsableCommand {
         try await access.run { database in
             let housekeeper = Housekeeper(
                 database: database,
-                keepDays: access.configuration.keysKeepDays,
+                keepDays: access.configuration.settings.counting.keysKeepDays,
                 logger: access.logger
             )
             var failure: (any Error)?

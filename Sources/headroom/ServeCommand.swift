@@ -26,13 +26,13 @@ struct ServeCommand: AsyncParsableCommand {
 
     // A group for each subject, in the order of docs/reference/settings.md.
     @OptionGroup(title: "Database and log") var database: DatabaseOptions
-    @OptionGroup(title: "Connections") var connections: LinePortOptions
-    @OptionGroup(title: "Access") var access: ServiceAccessOptions
-    @OptionGroup(title: "Counting") var counting: CountingOptions
-    @OptionGroup(title: "HTTP") var http: HTTPOptions
-    @OptionGroup(title: "Webhooks of stores") var webhooks: WebhookOptions
-    @OptionGroup(title: "Notifications") var notifications: NotificationOptions
-    @OptionGroup(title: "Tracing") var tracing: TracingOptions
+    @OptionGroup(title: "Connections") var connections: GroupOptions<ConnectionSettings>
+    @OptionGroup(title: "Access") var access: GroupOptions<AccessSettings>
+    @OptionGroup(title: "Counting") var counting: GroupOptions<CountingSettings>
+    @OptionGroup(title: "HTTP") var http: GroupOptions<HTTPSettings>
+    @OptionGroup(title: "Webhooks of stores") var webhooks: GroupOptions<WebhookSettings>
+    @OptionGroup(title: "Notifications") var notifications: GroupOptions<NotificationSettings>
+    @OptionGroup(title: "Tracing") var tracing: GroupOptions<TracingSettings>
 
     private var options: [any SettingsOptions] {
         [database, connections, access, counting, http, webhooks, notifications, tracing]
@@ -42,7 +42,8 @@ struct ServeCommand: AsyncParsableCommand {
         let environment = SettingsReader.environment()
         let sockets = try InheritedSocket.all(in: environment)
         var configuration = try ServerConfiguration(SettingsReader(options), sockets: sockets)
-        let logger = LogSetup.start(level: configuration.logLevel)
+        let settings = configuration.settings
+        let logger = LogSetup.start(level: settings.database.logLevel)
         ProcessSetup.preventCoreFiles()
         ProcessSetup.keepMemoryOutOfCrashReports()
         ProcessSetup.keepFromChildren(sockets)
@@ -55,9 +56,9 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.http?.allowDescriptors(atMost: allowed.http)
         database.warnAboutPassword(logger)
         for each in options { each.warnAboutSecrets(logger) }
-        let webhookEndpoints = try WebhookEndpoints(configuration.webhooks)
-        let notifier = try NotificationService.maker(configuration.notifications)
-        let tracing = try TraceExporter.tracing(configuration.tracing, logger: logger)
+        let webhookEndpoints = try WebhookEndpoints(settings)
+        let notifier = try NotificationService.maker(settings.notifications)
+        let tracing = try TraceExporter.tracing(settings.tracing, logger: logger)
         // The service continues when the reader of its output ends.
         signal(SIGPIPE, SIG_IGN)
         let httpServer = HTTPServerService.maker(webhookEndpoints: webhookEndpoints)

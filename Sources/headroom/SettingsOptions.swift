@@ -14,8 +14,8 @@ import Darwin
 /// ArgumentParser finds a type's flags by reflection and decodes their values by key: the mirror and the decoder here
 /// have an `Option` for each setting in place of a property.
 protocol SettingsOptions: ParsableArguments, CustomReflectable {
-    static var settings: [any SettingDefinition] { get }
-    /// By the setting's name; without those that were not given.
+    static var settings: [SettingDefinition] { get }
+    /// The texts that were given, by the setting's name.
     var values: [String: String] { get set }
 }
 
@@ -45,7 +45,7 @@ extension SettingsOptions {
         return Mirror(self, children: options, displayStyle: .struct)
     }
 
-    private static func option(_ setting: any SettingDefinition) -> Option<String?> {
+    private static func option(_ setting: SettingDefinition) -> Option<String?> {
         let byDefault = setting.defaultText.map { ", default \($0)" } ?? ""
         let help = ArgumentHelp(
             "\(setting.meaning) (\(setting.range)\(byDefault); \(setting.environmentVariable))",
@@ -55,53 +55,17 @@ extension SettingsOptions {
     }
 }
 
-/// The settings that every command on the database takes.
-struct DatabaseOptions: SettingsOptions {
-    static let settings = Settings.ofEveryCommand
+/// The settings of one subject.
+struct GroupOptions<Group: SettingGroup>: SettingsOptions {
+    static var settings: [SettingDefinition] { Settings.all(in: Group.self) }
     var values: [String: String] = [:]
 }
 
-// The settings that only `serve` takes, by subject.
-
-struct LinePortOptions: SettingsOptions {
-    static let settings = Settings.ofConnections
-    var values: [String: String] = [:]
-}
-
-struct ServiceAccessOptions: SettingsOptions {
-    static let settings = Settings.ofAccess
-    var values: [String: String] = [:]
-}
-
-struct CountingOptions: SettingsOptions {
-    static let settings = Settings.ofDatabase
-    var values: [String: String] = [:]
-}
-
-struct HTTPOptions: SettingsOptions {
-    static let settings = Settings.ofHTTP
-    var values: [String: String] = [:]
-}
-
-struct WebhookOptions: SettingsOptions {
-    static let settings = Settings.ofWebhooks
-    var values: [String: String] = [:]
-}
-
-/// `serve` and `notifications test`.
-struct NotificationOptions: SettingsOptions {
-    static let settings = Settings.ofNotifications
-    var values: [String: String] = [:]
-}
-
-struct TracingOptions: SettingsOptions {
-    static let settings = Settings.ofTracing
-    var values: [String: String] = [:]
-}
+typealias DatabaseOptions = GroupOptions<DatabaseSettings>
 
 /// The settings that only `prune` takes.
 struct PruneOptions: SettingsOptions {
-    static let settings: [any SettingDefinition] = [Settings.keysKeepDays]
+    static let settings = [Settings.table.counting.keysKeepDays.definition]
     var values: [String: String] = [:]
 }
 

@@ -30,6 +30,7 @@ struct LingeringTests {
             tls: nil,
             logger: .silent
         )
+        let limits = ConnectionLimits(configuration)
         let eventLoop = EmbeddedEventLoop()
         let group = ConnectionGroup(
             eventLoop: eventLoop,
@@ -38,10 +39,10 @@ struct LingeringTests {
             connectionCounter: dependencies.connectionCounter,
             serverInfo: dependencies.info,
             metrics: dependencies.metrics.loops[0],
-            limits: configuration.connectionLimits,
+            limits: limits,
             logger: .silent
         )
-        return (group, configuration.connectionLimits, eventLoop)
+        return (group, limits, eventLoop)
     }
 
     /// A connection of the line port without TLS.

@@ -1,4 +1,4 @@
-import Foundation
+import LineProtocol
 import Logging
 import Postgres
 import Testing
@@ -20,21 +20,22 @@ struct ConfigurationTests {
         let configuration = try configuration()
         #expect(configuration.listen == ListenAddress(host: "127.0.0.1", port: 6747))
         #expect(configuration.database == .privateServer(dataDirectory: ".headroom"))
-        #expect(configuration.logLevel == .info)
-        #expect(configuration.drainTimeout == .seconds(8) && configuration.drainDelay == .zero)
-        let limits = configuration.connectionLimits
-        #expect(limits.connectionsMaximum == 4_096)
-        #expect(limits.inFlightMaximum == 1_024)
-        #expect(limits.outputBytesMaximum == 1_048_576)
-        #expect(limits.outputTimeout == .seconds(10))
-        #expect(limits.idleTimeout == .seconds(300))
-        #expect(limits.firstRequestTimeout == .seconds(10))
-        #expect(limits.request.bytesMaximum == 1_024)
-        #expect(limits.request.tokensMaximum == 16)
-        #expect(!limits.allowsWhenUnavailable)
-        #expect(limits.authenticationTimeout == .seconds(10))
-        #expect(configuration.authentication == .auto)
-        #expect(configuration.connectionsPerTokenMaximum == 4_096)
+        #expect(configuration.settings.database.logLevel == .info)
+        let connections = configuration.settings.connections
+        #expect(connections.drainTimeout == .seconds(8) && connections.drainDelay == .zero)
+        #expect(configuration.connectionsMaximum == 4_096)
+        #expect(connections.inFlightMaximum == 1_024)
+        #expect(connections.outputBytesMaximum == 1_048_576)
+        #expect(connections.outputTimeout == .seconds(10))
+        #expect(connections.idleTimeout == .seconds(300))
+        #expect(connections.firstRequestTimeout == .seconds(10))
+        #expect(connections.requestBytesMaximum == 1_024)
+        #expect(connections.requestArgumentsMaximum == 16)
+        #expect(!configuration.settings.counting.allowsWhenUnavailable)
+        let access = configuration.settings.access
+        #expect(access.authenticationTimeout == .seconds(10))
+        #expect(access.authentication == .auto)
+        #expect(access.connectionsPerTokenMaximum == nil)
         let engine = configuration.engine(database: DatabaseTopology("host=db"))
         #expect("\(engine.database)" == "host=db")
         #expect(engine.unknownUsersPolicy == .trial)
@@ -54,14 +55,8 @@ struct ConfigurationTests {
         #expect(engine.batchMaximum == 512)
     }
 
-    @Test("lists every declared setting once, by a name of its own")
-    func names() throws {
-        let directory = Repository.root.appending(path: "Sources/ServiceCore/Configuration")
-        let files = try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
-        let declared = try files.map { file in
-            try String(contentsOf: file, encoding: .utf8).matches(of: /static let \w+ = Setting</).count
-        }
-        #expect(Settings.all.count == declared.reduce(0, +))
+    @Test("has every setting once, by a name of its own")
+    func names() {
         #expect(Set(Settings.all.map(\.name)).count == Settings.all.count)
         for setting in Settings.all {
             #expect(setting.name.allSatisfy { $0.isLowercase || $0 == "-" })
@@ -71,7 +66,7 @@ struct ConfigurationTests {
     }
 
     /// Values that a setting must refuse, by its range; the ends of a range of numbers are allowed.
-    private static func values(of setting: any SettingDefinition) -> (bad: [String], good: [String]) {
+    private static func values(of setting: SettingDefinition) -> (bad: [String], good: [String]) {
         let numbers = setting.range.split(separator: " ").compactMap { Int($0) }
         if numbers.count == 2 {
             let outside = [String(numbers[0] - 1), String(numbers[1] + 1)]
@@ -140,26 +135,12 @@ struct ConfigurationTests {
         }
     }
 
-    @Test("allows one token all connections by default")
-    func perToken() throws {
-        #expect(try configuration(flags: ["connections-maximum": "77"]).connectionsPerTokenMaximum == 77)
-        let flags = ["connections-maximum": "77", "connections-per-token-maximum": "5"]
-        #expect(try configuration(flags: flags).connectionsPerTokenMaximum == 5)
-    }
-
     @Test("accepts off, or an address, for http")
     func http() throws {
         #expect(try configuration(flags: ["http": "off"]).http == nil)
         let set = try configuration(flags: ["http": "[::1]:0"]).http
         #expect(set?.address == ListenAddress(host: "::1", port: 0) && set?.isByDefault == false)
         #expect(try configuration().http?.isByDefault == true)
-    }
-
-    @Test("allows one address all HTTP connections by default")
-    func httpPerAddress() throws {
-        #expect(try configuration().http?.connectionsPerAddressMaximum == .max)
-        let flags = ["http-connections-per-address-maximum": "5"]
-        #expect(try configuration(flags: flags).http?.connectionsPerAddressMaximum == 5)
     }
 
     @Test(
@@ -192,35 +173,36 @@ struct ConfigurationTests {
             "HEADROOM_REVENUECAT_SIGNING_SECRET": "s3cret",
         ]
         let configuration = try configuration(environment: environment)
-        let texts = configuration.webhooks.revenueCatAuthorizations.values.map(\.text)
-        #expect(texts == ["Bearer s3cret one", "s3cret two"])
-        #expect(configuration.webhooks.revenueCatSigningSecrets.values.map(\.text) == ["s3cret"])
+        let webhooks = configuration.settings.webhooks
+        #expect(try webhooks.revenueCatAuthorizations.texts() == ["Bearer s3cret one", "s3cret two"])
+        #expect(try webhooks.revenueCatSigningSecrets.texts() == ["s3cret"])
         var dumped = ""
         dump(configuration, to: &dumped)
         #expect(!("\(configuration)" + String(reflecting: configuration) + dumped).contains("s3cret"))
-        #expect(try self.configuration().webhooks.revenueCatAuthorizations.isEmpty)
+        #expect(try self.configuration().settings.webhooks.revenueCatAuthorizations.isEmpty)
     }
 
     @Test("reads Stripe's secrets, which no dump of it shows, and its switch")
     func stripe() throws {
         let flags = ["stripe-signing-secret": "whsec_s3cret1, whsec_s3cret2", "stripe-refund-revokes": "off"]
-        let stripe = try configuration(flags: flags).webhooks.stripe
-        #expect(stripe.signingSecrets.values.map(\.text) == ["whsec_s3cret1", "whsec_s3cret2"])
-        #expect(stripe.windowSeconds == 300 && !stripe.refundRevokes)
-        #expect(!"\(stripe)".contains("s3cret"))
-        let unset = try configuration().webhooks.stripe
-        #expect(unset.signingSecrets.isEmpty && unset.refundRevokes)
+        let webhooks = try configuration(flags: flags).settings.webhooks
+        let secrets = webhooks.stripeSigningSecrets
+        #expect(try secrets.texts() == ["whsec_s3cret1", "whsec_s3cret2"])
+        #expect(webhooks.stripeWindowSeconds == 300 && !webhooks.stripeRefundRevokes)
+        #expect(!"\(webhooks) \(secrets)".contains("s3cret"))
+        let unset = try configuration().settings.webhooks
+        #expect(unset.stripeSigningSecrets.isEmpty && unset.stripeRefundRevokes)
     }
 
     @Test("requires the App Store's bundle id and root certificate together")
     func appStore() throws {
         let both = ["appstore-bundle-id": "com.example.chat", "appstore-root-certificate": "/root.cer"]
-        let app = try configuration(flags: both.merging(["appstore-app-apple-id": "6447000001"]) { $1 }).webhooks
-            .appStore
-        #expect(app?.bundleID == "com.example.chat")
-        #expect(app?.rootCertificate == "/root.cer")
-        #expect(app?.appleID == 6_447_000_001)
-        #expect(try configuration().webhooks.appStore == nil)
+        let flags = both.merging(["appstore-app-apple-id": "6447000001"]) { $1 }
+        let webhooks = try configuration(flags: flags).settings.webhooks
+        #expect(webhooks.appStoreBundleID == "com.example.chat")
+        #expect(webhooks.appStoreRootCertificate?.path == "/root.cer")
+        #expect(webhooks.appStoreAppleID == 6_447_000_001)
+        #expect(try configuration().settings.webhooks.appStoreBundleID == nil)
         for (name, value) in both {
             let error = #expect(throws: InvalidSetting.self) { try configuration(flags: [name: value]) }
             #expect(error?.description.contains("go together") == true)
@@ -229,7 +211,7 @@ struct ConfigurationTests {
 
     @Test("sends notifications to an https URL, or an http URL of this machine, and requires a secret")
     func notifications() throws {
-        #expect(try configuration().notifications == nil)
+        #expect(try configuration().settings.notifications.url == nil)
         #expect(try !configuration().engine(database: DatabaseTopology("")).sendsNotifications)
         for url in [
             "https://example.com", "https://example.com:8443/hooks?a=1", "https://[2001:db8::1]/",
@@ -237,12 +219,12 @@ struct ConfigurationTests {
         ] {
             let secret = ["notifications-url": url, "notifications-secret": "whsec_s3cret whsec_other"]
             let configuration = try configuration(flags: secret)
-            #expect(configuration.notifications?.url == url)
-            #expect(configuration.notifications?.sweepInterval == .seconds(600))
+            #expect(configuration.settings.notifications.url == url)
+            #expect(configuration.settings.notifications.sweepSeconds == 600)
             #expect(configuration.engine(database: DatabaseTopology("")).sendsNotifications)
             #expect(!"\(configuration)".contains("s3cret"))
             let file = ["notifications-url": url, "notifications-secret-file": "/secrets"]
-            #expect(try self.configuration(flags: file).notifications?.secrets.file == "/secrets")
+            #expect(try !self.configuration(flags: file).settings.notifications.secrets.isEmpty)
             let error = #expect(throws: InvalidSetting.self) {
                 try self.configuration(flags: ["notifications-url": url])
             }
@@ -252,28 +234,26 @@ struct ConfigurationTests {
 
     @Test("traces to an http or https URL, with secret header fields only where nobody else can read them")
     func tracing() throws {
-        #expect(try configuration().tracing == nil)
+        #expect(try configuration().settings.tracing.url == nil)
         for (url, isLocalOrSecure) in [
             ("https://collector.example.com/v1/traces", true), ("http://127.0.0.1:4318/v1/traces", true),
             ("http://localhost:4318/v1/traces", true), ("http://otel-collector.monitoring:4318/v1/traces", false),
             ("http://127.0.0.1.example.com/", false), ("http://localhost.example.com/v1/traces", false),
         ] {
-            let plain = try configuration(flags: ["tracing-url": url]).tracing
-            #expect(plain?.url == url && plain?.headers.isEmpty == true)
-            #expect(plain?.sampledPercent == 100 && plain?.slowTime == .milliseconds(100))
+            let plain = try configuration(flags: ["tracing-url": url]).settings.tracing
+            #expect(plain.url == url && plain.headers.isEmpty)
+            #expect(plain.sampledPercent == 100 && plain.slowTime == .milliseconds(100))
             for secret in [["tracing-headers": "Authorization=s3cret"], ["tracing-headers-file": "/secrets"]] {
                 let flags = secret.merging(["tracing-url": url]) { $1 }
                 if isLocalOrSecure {
                     let configuration = try configuration(flags: flags)
-                    #expect(configuration.tracing?.headers.isEmpty == false && !"\(configuration)".contains("s3cret"))
+                    #expect(!configuration.settings.tracing.headers.isEmpty && !"\(configuration)".contains("s3cret"))
                 } else {
                     let error = #expect(throws: InvalidSetting.self) { try configuration(flags: flags) }
                     #expect(error?.description.contains("must be an https URL") == true)
                 }
             }
         }
-        let off = ["tracing-url": "http://a/", "tracing-slow-ms": "0", "tracing-sampled-percent": "0"]
-        #expect(try configuration(flags: off).tracing?.slowTime == nil)
         for url in ["collector:4318", "ftp://a/", "http://", "http://a b/", "http://user:s3cret@a/", "http://a:x/"] {
             #expect(throws: InvalidSetting.self) { try configuration(flags: ["tracing-url": url]) }
         }
@@ -281,12 +261,12 @@ struct ConfigurationTests {
 
     @Test("requires a certificate and its key together, and allows a clients' CA only with them")
     func tls() throws {
-        #expect(try configuration().tls == nil)
+        #expect(try configuration().settings.access.tls == nil)
         let both = ["tls-certificate": "/tls/server.pem", "tls-key": "/tls/server.key"]
         let files = TLSFiles(certificate: "/tls/server.pem", key: "/tls/server.key", clientCA: nil)
-        #expect(try configuration(flags: both).tls == files)
+        #expect(try configuration(flags: both).settings.access.tls == files)
         let withCA = try configuration(flags: both.merging(["tls-client-ca": "/tls/ca.pem"]) { $1 })
-        #expect(withCA.tls?.clientCA == "/tls/ca.pem")
+        #expect(withCA.settings.access.tls?.clientCA == "/tls/ca.pem")
         for alone in ["tls-certificate", "tls-key", "tls-client-ca"] {
             let error = #expect(throws: InvalidSetting.self) { try configuration(flags: [alone: "/tls/x"]) }
             #expect(error?.description.contains("tls-certificate and tls-key") == true)
@@ -297,10 +277,10 @@ struct ConfigurationTests {
     func database() throws {
         let conventional = ["DATABASE_URL": "postgres://conventional/db"]
         let both = conventional.merging(["HEADROOM_DATABASE_URL": "postgres://own/db"]) { $1 }
-        #expect(try configuration(environment: conventional).database == .url("postgres://conventional/db"))
-        #expect(try configuration(environment: both).database == .url("postgres://own/db"))
+        #expect(try configuration(environment: conventional).database == .url(Secret("postgres://conventional/db")))
+        #expect(try configuration(environment: both).database == .url(Secret("postgres://own/db")))
         let flag = try configuration(flags: ["database-url": "host=flag"], environment: both)
-        #expect(flag.database == .url("host=flag"))
+        #expect(flag.database == .url(Secret("host=flag")))
         let directory = try configuration(flags: ["data-dir": "/srv/headroom"], environment: ["DATABASE_URL": ""])
         #expect(directory.database == .privateServer(dataDirectory: "/srv/headroom"))
     }

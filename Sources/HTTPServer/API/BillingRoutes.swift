@@ -25,8 +25,8 @@ struct BillingRoutes: RouteProvider {
         sessions = dependencies.webhookSessions
         bodies = BodyDecoder(dependencies.configuration)
         requestGuard = dependencies.requestGuard
-        requestTimeout = dependencies.configuration.requestTimeout
-        namespace = dependencies.service.configuration.userNamespace
+        requestTimeout = dependencies.configuration.settings.requestTimeout
+        namespace = dependencies.service.configuration.settings.counting.userNamespace
     }
 
     func add(to router: Router<HTTPContext>) {

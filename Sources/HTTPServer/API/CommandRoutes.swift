@@ -22,8 +22,8 @@ struct CommandRoutes: RouteProvider {
         requestGuard = dependencies.requestGuard
         bodies = BodyDecoder(dependencies.configuration)
         metrics = dependencies.service.metrics.http
-        allowsWhenUnavailable = dependencies.service.configuration.allowsWhenUnavailable
-        namespace = dependencies.service.configuration.userNamespace
+        allowsWhenUnavailable = dependencies.service.configuration.settings.counting.allowsWhenUnavailable
+        namespace = dependencies.service.configuration.settings.counting.userNamespace
     }
 
     func add(to router: Router<HTTPContext>) {

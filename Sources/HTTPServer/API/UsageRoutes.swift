@@ -18,8 +18,8 @@ struct UsageRoutes: RouteProvider {
         engine = dependencies.engine
         words = dependencies.service.engine.words
         requestGuard = dependencies.requestGuard
-        requestTimeout = dependencies.configuration.requestTimeout
-        namespace = dependencies.service.configuration.userNamespace
+        requestTimeout = dependencies.configuration.settings.requestTimeout
+        namespace = dependencies.service.configuration.settings.counting.userNamespace
     }
 
     func add(to router: Router<HTTPContext>) {

@@ -22,7 +22,7 @@ struct DashboardRoutes: RouteProvider {
     /// - Throws: if a template is malformed.
     init(_ dependencies: HTTPServerDependencies) throws {
         service = dependencies.service
-        namespace = dependencies.service.configuration.userNamespace
+        namespace = dependencies.service.configuration.settings.counting.userNamespace
         figures = DashboardFigures(dependencies)
         pages = try PageLibrary()
         authenticator = ViewerAuthenticator(access: service.access, isSecure: service.configuration.httpHasTLS)
@@ -41,7 +41,7 @@ struct DashboardRoutes: RouteProvider {
             forms: forms,
             figures: figures,
             sessions: dependencies.webhookSessions,
-            requestTimeout: dependencies.configuration.requestTimeout,
+            requestTimeout: dependencies.configuration.settings.requestTimeout,
             pages: pages
         )
         lists = UserListHandler(authenticator: authenticator, figures: figures, pages: pages)

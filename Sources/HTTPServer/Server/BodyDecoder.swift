@@ -9,8 +9,8 @@ struct BodyDecoder: Sendable {
     private let timeout: Duration
 
     init(_ configuration: HTTPConfiguration) {
-        bytesMaximum = configuration.bodyBytesMaximum
-        timeout = configuration.requestTimeout
+        bytesMaximum = configuration.settings.bodyBytesMaximum
+        timeout = configuration.settings.requestTimeout
     }
 
     /// The time that the peer gets to read the response before its connection closes.

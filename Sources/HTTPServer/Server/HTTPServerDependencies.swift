@@ -39,7 +39,7 @@ struct HTTPServerDependencies: Sendable {
         webhookSessions = SessionPool(
             name: "webhooks",
             service.engine.configuration,
-            sessions: configuration.billingSessions,
+            sessions: service.configuration.settings.counting.billingSessions,
             readOnly: false,
             logger: logger
         )
@@ -52,7 +52,7 @@ struct HTTPServerDependencies: Sendable {
         RequestGuard(
             access: service.access,
             hostCheck: hostCheck,
-            otherSite: OtherSiteMiddleware(origins: configuration.origins)
+            otherSite: OtherSiteMiddleware(origins: configuration.settings.origins ?? [])
         )
     }
 
@@ -71,7 +71,7 @@ struct HTTPServerDependencies: Sendable {
             router.add(middleware: RequestTracingMiddleware(tracing.tracer, sampledPercent: tracing.sampledPercent))
         }
         let methods = AllowedMethods(paths.routes)
-        router.add(middleware: CrossOriginMiddleware(origins: configuration.origins, methods: methods))
+        router.add(middleware: CrossOriginMiddleware(origins: configuration.settings.origins ?? [], methods: methods))
         router.add(middleware: ProblemMiddleware(methods: methods))
         for routes in routes { routes.add(to: router) }
         return router

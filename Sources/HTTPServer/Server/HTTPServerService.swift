@@ -130,17 +130,18 @@ package struct HTTPServerService: Service, CustomStringConvertible {
     }
 
     private func limiter(_ metrics: ConnectionMetrics) -> ConnectionLimiter {
-        ConnectionLimiter(
+        let connections = service.configuration.settings.connections
+        return ConnectionLimiter(
             ConnectionLimiterStateMachine.Limits(
                 all: configuration.connectionsMaximum,
-                perNetwork: configuration.connectionsPerAddressMaximum,
+                perNetwork: configuration.settings.connectionsPerAddressMaximum ?? .max,
                 newcomers: configuration.newcomersMaximum
             ),
             RequestTimeoutStateMachine.Limits(
-                firstHead: service.configuration.firstRequestTimeout,
-                head: service.configuration.incompleteRequestTimeout,
-                output: service.configuration.outputTimeout,
-                idle: TimeAmount(configuration.idleTimeout)
+                firstHead: TimeAmount(connections.firstRequestTimeout),
+                head: TimeAmount(connections.incompleteRequestTimeout),
+                output: TimeAmount(connections.outputTimeout),
+                idle: TimeAmount(configuration.settings.idleTimeout)
             ),
             metrics: metrics,
             logger: logger

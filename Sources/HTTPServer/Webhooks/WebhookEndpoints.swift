@@ -15,10 +15,10 @@ package struct WebhookEndpoints: Sendable {
     private let endpoints: [any WebhookEndpoint]
 
     /// Reads the files that the settings name.
-    package init(_ configuration: WebhookConfiguration) throws(SettingFile.Unusable) {
+    package init(_ settings: SettingValues<Settings>) throws(SettingFile.Unusable) {
         var endpoints: [any WebhookEndpoint] = []
         for type in WebhookEndpoints.types {
-            if let endpoint = try type.init(configuration) { endpoints.append(endpoint) }
+            if let endpoint = try type.init(settings) { endpoints.append(endpoint) }
         }
         self.endpoints = endpoints
     }
@@ -29,9 +29,9 @@ package struct WebhookEndpoints: Sendable {
     }
 }
 
-extension WebhookConfiguration {
+extension SettingValues<WebhookSettings> {
     var acceptedEnvironments: AcceptedEnvironments {
-        switch environments {
+        switch self.environment {
         case .production: .production
         case .sandbox: .sandbox
         case .any: .any

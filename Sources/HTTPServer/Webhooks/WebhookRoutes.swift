@@ -26,7 +26,7 @@ struct WebhookRoutes: RouteProvider {
         endpoints = dependencies.webhookEndpoints
         sessions = dependencies.webhookSessions
         bodies = BodyDecoder(dependencies.configuration)
-        requestTimeout = dependencies.configuration.requestTimeout
+        requestTimeout = dependencies.configuration.settings.requestTimeout
         // With the service's own logger, which has the configured level.
         recorder = WebhookRecorder(counters: dependencies.webhookCounters, logger: dependencies.service.logger)
     }

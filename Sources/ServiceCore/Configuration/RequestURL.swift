@@ -1,6 +1,6 @@
 /// The address to which the service sends requests.
 enum RequestURL {
-    private static let bytesMaximum = 1_024
+    static let bytesMaximum = 1_024
 
     /// Over https, or over http to this machine. Other machines cannot read what is sent.
     static func isLocalOrSecure(_ text: String) -> Bool {

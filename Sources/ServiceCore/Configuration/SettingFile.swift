@@ -1,8 +1,8 @@
 import Foundation
 import LineProtocol
 
-/// Reads a file that a setting names.
-package enum SettingFile {
+/// A file that a setting names.
+package struct SettingFile: Sendable {
     /// The file cannot be used. The description never quotes its contents, which may be secret.
     package struct Unusable: Error, CustomStringConvertible {
         package let description: String
@@ -15,39 +15,53 @@ package enum SettingFile {
     /// The size limit of a file: far more than any secret or certificate needs.
     private static let bytesMaximum = 65_536
 
-    /// - Returns: the secrets of the setting itself, then those of its file, one a line.
-    package static func texts(
-        _ secrets: WebhookConfiguration.Secrets,
-        setting: some SettingDefinition
-    ) throws(Unusable) -> [String] {
-        var texts = secrets.values.map(\.text)
-        guard let path = secrets.file else { return texts }
-        guard let text = String(validating: try bytes(path, setting: setting), as: UTF8.self) else {
-            throw Unusable(description: "\(path) cannot be \(setting.name): it is not UTF-8")
-        }
-        let lines = Secret.split(text.replacing("\r\n", with: "\n"), at: "\n")
-        guard !lines.isEmpty else { throw Unusable(description: "\(path) cannot be \(setting.name): it is empty") }
-        texts += lines.map(\.text)
-        return texts
+    let path: String
+    /// The setting's name.
+    let setting: String
+
+    package func unusable(because reason: String) -> Unusable {
+        Unusable(description: "\(path) cannot be \(setting): \(reason)")
     }
 
-    package static func bytes(_ path: String, setting: some SettingDefinition) throws(Unusable) -> [UInt8] {
-        do {
-            guard let file = FileHandle(forReadingAtPath: path) else {
-                throw Unusable(description: "\(path) cannot be read; \(setting.name) names it")
-            }
-            defer { try? file.close() }
-            let data = try file.read(upToCount: bytesMaximum + 1) ?? Data()
-            guard data.count <= bytesMaximum else {
-                throw Unusable(
-                    description: "\(path) cannot be \(setting.name): it has more than \(bytesMaximum) bytes"
-                )
-            }
-            return Array(data)
-        } catch let error as Unusable {
-            throw error
-        } catch {
-            throw Unusable(description: "\(path) cannot be read; \(setting.name) names it")
+    package func bytes() throws(Unusable) -> [UInt8] {
+        let file = FileHandle(forReadingAtPath: path)
+        defer { try? file?.close() }
+        guard let file, let data = try? file.read(upToCount: SettingFile.bytesMaximum + 1) ?? Data() else {
+            throw Unusable(description: "\(path) cannot be read; \(setting) names it")
+        }
+        guard data.count <= SettingFile.bytesMaximum else {
+            throw unusable(because: "it has more than \(SettingFile.bytesMaximum) bytes")
+        }
+        return Array(data)
+    }
+}
+
+/// Secrets in the setting itself, and a file with more of them.
+package struct Secrets: Sendable {
+    let values: [Secret]
+    let file: SettingFile?
+
+    package var isEmpty: Bool { values.isEmpty && file == nil }
+
+    /// - Returns: the secrets of the setting itself, then those of its file, one a line.
+    package func texts() throws(SettingFile.Unusable) -> [String] {
+        guard let file else { return values.map(\.text) }
+        guard let text = String(validating: try file.bytes(), as: UTF8.self) else {
+            throw file.unusable(because: "it is not UTF-8")
+        }
+        let lines = Secret.split(text.replacing("\r\n", with: "\n"), at: "\n")
+        guard !lines.isEmpty else { throw file.unusable(because: "it is empty") }
+        return (values + lines).map(\.text)
+    }
+}
+
+extension Secret {
+    /// The parts between separators, without the space around them; empty ones are left out.
+    static func split(_ text: String, at separator: Character) -> [Secret] {
+        text.split(separator: separator).compactMap { part in
+            let trimmed = part.drop { $0.isWhitespace }
+            guard let end = trimmed.lastIndex(where: { !$0.isWhitespace }) else { return nil }
+            return Secret(String(trimmed[...end]))
         }
     }
 }

@@ -1,36 +1,26 @@
 import Configuration
+import LineProtocol
 
-/// Reads settings: a flag wins over the environment, the environment over the default.
-public struct SettingsReader {
+/// Reads the texts of settings: a flag wins over the environment.
+package struct SettingsReader: Sendable {
     private let reader: ConfigReader
 
     /// - Parameters:
     ///   - flags: values given on the command line, by the setting's name.
     ///   - environment: the process's environment.
-    public init(flags: [String: String], environment: [String: String]) {
-        let secrets = Settings.all.filter(\.isSecret).map(\.name)
-        var values: [AbsoluteConfigKey: ConfigValue] = [:]
-        for (name, value) in flags {
-            values[AbsoluteConfigKey(["headroom", name])] = ConfigValue(
-                .string(value),
-                isSecret: secrets.contains(name)
-            )
+    package init(flags: [String: String], environment: [String: String]) {
+        let values = flags.map { name, value in
+            (AbsoluteConfigKey(["headroom", name]), ConfigValue(.string(value), isSecret: true))
         }
         reader = ConfigReader(providers: [
-            InMemoryProvider(name: "flags", values: values),
+            InMemoryProvider(name: "flags", values: Dictionary(uniqueKeysWithValues: values)),
             EnvironmentVariablesProvider(environmentVariables: environment),
         ])
     }
 
-    public func value<Value>(_ setting: Setting<Value>) throws(InvalidSetting) -> Value {
-        try setting.value(of: text(setting))
-    }
-
-    /// Whether a flag or the environment has a value, so that it is not the default.
-    public func isSet(_ setting: some SettingDefinition) -> Bool { text(setting) != nil }
-
-    /// An empty text is none: compose files and unit files have no other way to leave a variable out.
-    private func text(_ setting: some SettingDefinition) -> String? {
+    /// - Returns: nil if nothing is set. An empty text is none: compose files and unit files have no other way to leave
+    ///   a variable out.
+    func text(_ setting: SettingDefinition) -> String? {
         text(["headroom", setting.name], isSecret: setting.isSecret)
     }
 
@@ -39,5 +29,5 @@ public struct SettingsReader {
     }
 
     /// The name that other services use; `HEADROOM_DATABASE_URL` wins.
-    var conventionalDatabaseURL: String? { text(["database", "url"], isSecret: true) }
+    var conventionalDatabaseURL: Secret? { text(["database", "url"], isSecret: true).map { Secret($0) } }
 }

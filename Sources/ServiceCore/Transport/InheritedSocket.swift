@@ -81,10 +81,11 @@ struct PortSockets {
     private(set) var http: InheritedSocket?
 
     /// - Throws: if a socket is for no port, or contradicts a setting that was given.
-    init(_ sockets: [InheritedSocket], _ settings: SettingsReader) throws(InvalidSetting) {
+    init(_ sockets: [InheritedSocket], _ settings: SettingValues<Settings>) throws(InvalidSetting) {
         guard !sockets.isEmpty else { return }
-        let (listen, httpAddress) = (try settings.value(Settings.listen), try settings.value(Settings.http))
-        if try settings.value(Settings.reusesPort) {
+        let (listen, httpAddress) = (settings.connections.listen, settings.http.address)
+        let (isListenSet, isHTTPSet) = (settings.connections.isSet(\.listen), settings.http.isSet(\.address))
+        if settings.connections.reusesPort {
             throw InvalidSetting(
                 text: "reuse-port=on is for ports that the service opens, but the service manager has opened them"
             )
@@ -94,10 +95,10 @@ struct PortSockets {
             let isHTTP = socket.name == "http" || socket.name != "line" && socket.address.port == httpAddress?.port
             switch (isLine, isHTTP) {
             case (true, _) where line == nil:
-                try PortSockets.compare(socket, Settings.listen, listen, isSet: settings.isSet(Settings.listen))
+                try PortSockets.compare(socket, Settings.listen, listen, isSet: isListenSet)
                 line = socket
             case (false, true) where http == nil:
-                try PortSockets.compare(socket, Settings.http, httpAddress, isSet: settings.isSet(Settings.http))
+                try PortSockets.compare(socket, Settings.http, httpAddress, isSet: isHTTPSet)
                 http = socket
             case (false, false):
                 throw InvalidSetting(
@@ -116,7 +117,7 @@ struct PortSockets {
 
     private static func compare(
         _ socket: InheritedSocket,
-        _ setting: some SettingDefinition,
+        _ setting: SettingDefinition,
         _ address: ListenAddress?,
         isSet: Bool
     ) throws(InvalidSetting) {

@@ -16,7 +16,7 @@ package struct PortUnavailable: Error, CustomStringConvertible {
     /// - Parameters:
     ///   - error: NIO's.
     ///   - setting: the setting of the address.
-    package init(_ error: any Error, address: ListenAddress, setting: some SettingDefinition) {
+    package init(_ error: any Error, address: ListenAddress, setting: SettingDefinition) {
         description = """
             \(setting.name)=\(address) cannot be opened: \(PortUnavailable.reason(error, port: address.port)); or choose another \
             address (--\(setting.name), \(setting.environmentVariable))

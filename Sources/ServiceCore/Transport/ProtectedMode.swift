@@ -32,7 +32,7 @@ struct ProtectedMode: Sendable {
 
     /// - Parameter hasTLS: whether the port to check has TLS.
     init(_ configuration: ServerConfiguration, hasTLS: Bool) {
-        self.init(hasTLS: hasTLS, networkIsTrusted: configuration.networkIsTrusted)
+        self.init(hasTLS: hasTLS, networkIsTrusted: configuration.settings.access.trustedNetwork)
     }
 
     /// - Parameters:
@@ -41,7 +41,7 @@ struct ProtectedMode: Sendable {
     /// - Throws: `Refused`, or when the host's name cannot be resolved.
     func check(
         _ address: ListenAddress,
-        setting: some SettingDefinition = Settings.listen,
+        setting: SettingDefinition = Settings.listen,
         requiresAuthentication: Bool
     ) throws {
         guard !networkIsTrusted, !(hasTLS && requiresAuthentication) else { return }

@@ -38,7 +38,7 @@ struct DescriptionTests {
         let dependencies = HTTPServerDependencies(
             service,
             configuration: try #require(configuration.http),
-            webhookEndpoints: try WebhookEndpoints(configuration.webhooks),
+            webhookEndpoints: try WebhookEndpoints(configuration.settings),
             logger: logger
         )
         return try dependencies.router().routes

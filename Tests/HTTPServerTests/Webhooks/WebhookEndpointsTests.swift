@@ -14,7 +14,7 @@ import X509
 @Suite("Webhook endpoints")
 struct WebhookEndpointsTests {
     private func endpoints(_ flags: [String: String]) throws -> WebhookEndpoints {
-        try WebhookEndpoints(try ServerConfiguration(SettingsReader(flags: flags, environment: [:])).webhooks)
+        try WebhookEndpoints(try ServerConfiguration(SettingsReader(flags: flags, environment: [:])).settings)
     }
 
     private func write(_ bytes: [UInt8], to directory: TemporaryDirectory, as name: String) throws -> String {

@@ -36,7 +36,7 @@ struct DashboardFigures: Sendable {
     init(_ dependencies: HTTPServerDependencies) {
         service = dependencies.service
         let (engine, sessions) = (dependencies.engine, dependencies.pageSessions)
-        let timeout = dependencies.configuration.requestTimeout
+        let timeout = dependencies.configuration.settings.requestTimeout
         self.engine = engine
         words = service.engine.words
         self.sessions = sessions

@@ -9,22 +9,21 @@ struct AppStoreEndpoint: WebhookEndpoint {
 
     let verifier: AppStoreVerifier
 
-    init?(_ configuration: WebhookConfiguration) throws(SettingFile.Unusable) {
-        guard let app = configuration.appStore else { return nil }
-        let bytes = try SettingFile.bytes(app.rootCertificate, setting: Settings.appStoreRootCertificate)
+    init?(_ settings: SettingValues<Settings>) throws(SettingFile.Unusable) {
+        let webhooks = settings.webhooks
+        guard let bundleID = webhooks.appStoreBundleID, let file = webhooks.appStoreRootCertificate else { return nil }
+        let bytes = try file.bytes()
         let root: PinnedRoot
         do {
             root = try PinnedRoot(file: bytes)
         } catch {
-            throw SettingFile.Unusable(
-                description: "\(app.rootCertificate) cannot be appstore-root-certificate: \(error)"
-            )
+            throw file.unusable(because: "\(error)")
         }
         verifier = AppStoreVerifier(
             app: AppStoreVerifier.App(
-                bundleID: app.bundleID,
-                appleID: app.appleID,
-                environments: configuration.acceptedEnvironments
+                bundleID: bundleID,
+                appleID: webhooks.appStoreAppleID.map { Int64($0) },
+                environments: webhooks.acceptedEnvironments
             ),
             root: root
         )

@@ -11,26 +11,21 @@ struct RevenueCatEndpoint: WebhookEndpoint {
 
     let verifier: RevenueCatVerifier
     let environments: AcceptedEnvironments
-    /// Of users' names; nil where users are UUIDs only.
+    /// The namespace of users' names; nil where users are UUIDs only.
     let namespace: UserNamespace?
 
-    init?(_ configuration: WebhookConfiguration) throws(SettingFile.Unusable) {
-        let authorizations = try SettingFile.texts(
-            configuration.revenueCatAuthorizations,
-            setting: Settings.revenueCatAuthorizationFile
-        )
-        let secrets = try SettingFile.texts(
-            configuration.revenueCatSigningSecrets,
-            setting: Settings.revenueCatSigningSecretFile
-        )
+    init?(_ settings: SettingValues<Settings>) throws(SettingFile.Unusable) {
+        let webhooks = settings.webhooks
+        let authorizations = try webhooks.revenueCatAuthorizations.texts()
+        let secrets = try webhooks.revenueCatSigningSecrets.texts()
         guard !authorizations.isEmpty || !secrets.isEmpty else { return nil }
         verifier = RevenueCatVerifier(
             authorizations: authorizations,
             signingSecrets: secrets,
-            windowSeconds: configuration.revenueCatWindowSeconds
+            windowSeconds: webhooks.revenueCatWindowSeconds
         )
-        environments = configuration.acceptedEnvironments
-        namespace = configuration.userNamespace
+        environments = webhooks.acceptedEnvironments
+        namespace = settings.counting.userNamespace
     }
 
     func checkHead(_ headers: HTTPFields) throws(BillingError) {

@@ -12,17 +12,17 @@ struct StripeEndpoint: WebhookEndpoint {
     let signature: StripeVerifier
     let refundRevokes: Bool
     let environments: AcceptedEnvironments
-    /// Of users' names; nil where users are UUIDs only.
+    /// The namespace of users' names; nil where users are UUIDs only.
     let namespace: UserNamespace?
 
-    init?(_ configuration: WebhookConfiguration) throws(SettingFile.Unusable) {
-        let stripe = configuration.stripe
-        let secrets = try SettingFile.texts(stripe.signingSecrets, setting: Settings.stripeSigningSecretFile)
+    init?(_ settings: SettingValues<Settings>) throws(SettingFile.Unusable) {
+        let webhooks = settings.webhooks
+        let secrets = try webhooks.stripeSigningSecrets.texts()
         guard !secrets.isEmpty else { return nil }
-        signature = StripeVerifier(secrets: secrets, windowSeconds: stripe.windowSeconds)
-        refundRevokes = stripe.refundRevokes
-        environments = configuration.acceptedEnvironments
-        namespace = configuration.userNamespace
+        signature = StripeVerifier(secrets: secrets, windowSeconds: webhooks.stripeWindowSeconds)
+        refundRevokes = webhooks.stripeRefundRevokes
+        environments = webhooks.acceptedEnvironments
+        namespace = settings.counting.userNamespace
     }
 
     func checkHead(_ headers: HTTPFields) throws(BillingError) {

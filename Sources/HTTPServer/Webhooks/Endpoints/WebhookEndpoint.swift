@@ -15,7 +15,7 @@ protocol WebhookEndpoint: Sendable {
     ///
     /// - Returns: nil if the store has no settings.
     /// - Throws: if a file cannot be used.
-    init?(_ configuration: WebhookConfiguration) throws(SettingFile.Unusable)
+    init?(_ settings: SettingValues<Settings>) throws(SettingFile.Unusable)
 
     /// Rejects a request that cannot be the store's, whatever its body. Called before the body is read.
     ///
