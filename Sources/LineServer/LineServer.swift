@@ -113,7 +113,7 @@ package final class LineServer: LinePort, CustomStringConvertible {
         // Reports may take longer than the drain time. A quarter of it is left for their error replies.
         engine.reports.drain(by: .now + drainTimeout * 3 / 4)
         for group in groups { await group.drain() }
-        // Logged once no more requests are accepted; operators and tests rely on it.
+        // This is logged once no more requests are accepted; operators and tests rely on it.
         logger.notice("draining", metadata: ["connections": "\(connectionCounter.snapshot.current)"])
         await connectionCounter.waitUntilEmpty(timeout: drainTimeout)
         let left = connectionCounter.snapshot.current

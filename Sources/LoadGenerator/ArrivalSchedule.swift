@@ -8,7 +8,7 @@ public enum Arrivals: String, Sendable, CaseIterable {
     case even
 }
 
-/// When requests are due, independent of the answers to earlier ones. In nanoseconds of the clock of `start`.
+/// When requests are due, independent of the answers to earlier ones, in nanoseconds of the clock of `start`.
 struct ArrivalSchedule {
     /// When the next request is due.
     private(set) var due: UInt64

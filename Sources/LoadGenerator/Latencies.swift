@@ -2,7 +2,7 @@ import Histogram
 
 /// A histogram of durations in nanoseconds, exact to three digits or half a microsecond.
 struct Latencies: Sendable {
-    /// Longer durations count as this long, and in `clamped`.
+    /// The longest duration. Longer ones count as this long, and in `clamped`.
     static let maximum: UInt64 = 60_000_000_000
 
     private var histogram = Histogram<UInt64>(

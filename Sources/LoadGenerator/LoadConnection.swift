@@ -55,7 +55,7 @@ final class LoadConnection: ChannelInboundHandler {
         awaitsFlush = false
         guard let context else { return }
         context.writeAndFlush(wrapOutboundOut(output), promise: nil)
-        // Keeps its memory if the whole of it was written.
+        // The buffer keeps its memory if the whole of it was written.
         output.clear()
     }
 

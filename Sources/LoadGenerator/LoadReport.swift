@@ -25,7 +25,7 @@ public struct LoadReport: Sendable, Encodable {
             case p9999 = "p99_99"
         }
 
-        /// Nil when nothing was recorded.
+        /// The result is nil when nothing was recorded.
         init?(_ latencies: Latencies) {
             guard latencies.count > 0 else { return nil }
             func at(_ percent: Double) -> Double { latencies.percentile(percent).milliseconds }
@@ -71,7 +71,7 @@ public struct LoadReport: Sendable, Encodable {
     public let perSecond: Double
     public let clamped: Int
     public let latency: Nullable<Distribution>
-    /// Only for open loops.
+    /// How late requests were sent; nil for closed loops.
     public let sendLag: Distribution?
     public let series: [SecondLine]
     /// Reasons to doubt the figures; empty when there are none.

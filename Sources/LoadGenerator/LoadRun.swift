@@ -80,7 +80,8 @@ public final class LoadRun: Sendable {
     ) async throws -> [NIOLoopBound<LoadWorker>] {
         var random = SeededRandom(seed: plan.seed)
         let sampler = UserSampler(plan.distribution, users: plan.users, random: &random)
-        // Not from the seed: a repeated run would have the keys of the first one, and count nothing.
+        // The prefix does not come from the seed: a repeated run would have the keys of the first one, and count
+        // nothing.
         let keyPrefix = String(UInt64.random(in: 1 << 60 ... .max), radix: 16)
         var workers: [NIOLoopBound<LoadWorker>] = []
         for (number, loop) in loops.enumerated() {

@@ -46,7 +46,7 @@ final class LoadWorker {
     private var second = Second()
     private var secondNumber = 0
     private var lastReplyAt: UInt64 = 0
-    /// When the measured requests of the current `sendDue` were due. A property, to reuse the memory.
+    /// When the measured requests of the current `sendDue` were due. It is a property to reuse the memory.
     private var dueTimes: [UInt64] = []
     /// The connections on which `sendDue` has prepared requests. A property, to reuse the memory.
     private var connectionsToFlush: [LoadConnection] = []
@@ -208,7 +208,7 @@ final class LoadWorker {
         for _ in 0..<count { connection.prepare(&writer) }
         let now = now
         for _ in 0..<count { connection.noteSent(at: now) }
-        // Before the write: a failing write subtracts the connection's requests in flight.
+        // The requests are counted before the write: a failing write subtracts the connection's requests in flight.
         inFlight += count
         connection.flush()
         if now >= measurementStart { countSent(count) }
@@ -247,7 +247,7 @@ final class LoadWorker {
         for connection in connectionsToFlush { connection.flush() }
         connectionsToFlush.removeAll(keepingCapacity: true)
         if !dueTimes.isEmpty {
-            // Read after the writes, because the time that they take delays the requests too.
+            // The clock is read after the writes, because the time that they take delays the requests too.
             let sent = self.now
             for due in dueTimes { result.sendLag.record(sent - due) }
             result.requests += dueTimes.count
@@ -266,7 +266,7 @@ final class LoadWorker {
         }
     }
 
-    /// After the end of sending: commits what a connection still holds, once its requests are answered.
+    /// Commits, after the end of sending, what a connection still holds, once its requests are answered.
     private func commitReservations(on connection: LoadConnection) {
         guard connection.inFlight == 0, let measurementStart = times?.measurementStart else { return }
         let count = connection.prepareCommits(writer)

@@ -61,7 +61,7 @@ struct ReplyScanner {
             self.description = description
         }
 
-        /// Of an error, such as OVERLOADED where too many connections are open.
+        /// The reply may be an error, such as OVERLOADED where too many connections are open.
         init(withoutRequest reply: Reply) {
             description =
                 if case .error(let word) = reply {

@@ -89,7 +89,7 @@ struct RequestWriter: Sendable {
 
     private mutating func note(_ user: UInt64, _ key: UInt64, in reservations: inout Reservations) {
         if reservations.length == 0 {
-            // Of random length at first, so that the connections do not all reserve, and then all commit.
+            // The first row has a random length, so that the connections do not all reserve, and then all commit.
             reservations.length = reservationsInRow + Int.random(in: 0..<reservationsInRow, using: &random)
         }
         reservations.open.append(.init(user: user, key: key))

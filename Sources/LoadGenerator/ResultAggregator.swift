@@ -47,10 +47,10 @@ struct ResultAggregator {
 
 /// A line of the series.
 public struct SecondLine: Sendable, Equatable, Encodable {
-    /// From 1, after the warm-up.
+    /// The second's number, from 1, after the warm-up.
     public var second: Int
     public var replies: Int
-    /// Null when there were no replies.
+    /// The latency in milliseconds; null when there were no replies.
     public var p50: Nullable<Double>
     public var p99: Nullable<Double>
     public var errors: Int

@@ -58,7 +58,7 @@ struct WorkerResult: Sendable {
     /// How long unanswered requests had waited at the end. Without them a server that stops answering would look fast.
     var waits = Latencies.none
     var warmup = Tally()
-    /// From the first measured request to the last reply, or to the end of sending if that is later.
+    /// The time from the first measured request to the last reply, or to the end of sending if that is later.
     var seconds = 0.0
     var brokenConnections = 0
     var idleConnectionsClosed = 0

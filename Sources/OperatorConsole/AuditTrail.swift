@@ -2,7 +2,7 @@
 public struct AuditTrail: Sendable {
     /// A row of the view audit_trail.
     public struct Event: Sendable, Equatable, Encodable {
-        /// ISO 8601, UTC.
+        /// The instant of the change, as ISO 8601 in UTC.
         public let at: String
         public let what: String
         public let detail: String?
@@ -27,7 +27,7 @@ public struct AuditTrail: Sendable {
         }
     }
 
-    /// The oldest first.
+    /// The events, the oldest first.
     public let events: [Event]
 
     public init(_ events: [Event]) {

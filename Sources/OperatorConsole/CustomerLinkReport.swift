@@ -6,7 +6,7 @@ public struct CustomerLinkReport: Sendable {
     public var isNew: Bool
     /// The number of events of each outcome that the link gave them.
     public var events: [String: Int]
-    /// Nil: the user has no subscription.
+    /// The user's plan; nil if there is no subscription.
     public var plan: String?
     public var state: String?
     public var expires: String?

@@ -19,7 +19,7 @@ public enum FieldValue: Sendable, Equatable, Encodable {
         }
     }
 
-    /// nil: null.
+    /// A text, or null for nil.
     init(_ text: String?) {
         self = text.map { .text($0) } ?? .null
     }

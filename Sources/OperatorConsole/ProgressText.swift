@@ -31,7 +31,7 @@ public struct ProgressText: Sendable {
         return line(done: done, amount + rate, elapsed: elapsed)
     }
 
-    /// Of this run. Nil before it is known, and if less than one is done in a second.
+    /// The rate of this run; nil before it is known, and if less than one is done in a second.
     private func rate(_ done: Int, _ elapsed: Duration) -> Int? {
         let milliseconds = elapsed.components.seconds * 1_000 + elapsed.components.attoseconds / 1_000_000_000_000_000
         guard milliseconds > 0, done > doneBefore else { return nil }
@@ -39,7 +39,7 @@ public struct ProgressText: Sendable {
         return rate > 0 ? rate : nil
     }
 
-    /// Nil before there is a rate to compute it by.
+    /// The time that is left; nil before there is a rate to compute it by.
     private func timeLeft(_ done: Int, of total: Int, _ elapsed: Duration) -> String? {
         let doneNow = done - doneBefore
         guard doneNow > 0, done < total else { return nil }

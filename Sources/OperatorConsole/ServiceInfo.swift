@@ -1,6 +1,6 @@
 /// The answer to `INFO`, decoded.
 public struct ServiceInfo: Sendable, Equatable, Encodable {
-    /// By the names of docs/reference/info.md.
+    /// The values by the names of docs/reference/info.md.
     public let values: [String: FieldValue]
 
     /// Values that are text even if they look like a number.
@@ -32,7 +32,7 @@ public struct ServiceInfo: Sendable, Equatable, Encodable {
         }
     }
 
-    /// 0 for a missing counter: INFO omits counters that are 0.
+    /// A missing counter is 0: INFO omits counters that are 0.
     func count(_ name: String) -> Int {
         if case .integer(let number) = values[name] { number } else { 0 }
     }

@@ -19,10 +19,10 @@ struct TextTable {
         rows.append(cells)
     }
 
-    /// Of the widest line.
+    /// The width of the widest line.
     var width: Int { lines.map(\.count).max() ?? 0 }
 
-    /// Columns two spaces apart, nothing at a line's end.
+    /// The rows, with columns two spaces apart, and nothing at a line's end.
     var lines: [String] {
         let widths = alignments.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in
@@ -87,7 +87,7 @@ func controlsTerminal(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
-/// With a comma between thousands.
+/// The number with a comma between thousands.
 func grouped(_ number: Int) -> String {
     let digits = Array(String(number.magnitude))
     var text = ""

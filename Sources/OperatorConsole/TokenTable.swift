@@ -50,7 +50,7 @@ public struct TokenTable: Sendable {
         }
     }
 
-    /// The newest first.
+    /// The tokens, the newest first.
     public let tokens: [Token]
 
     public init(_ tokens: [Token]) {

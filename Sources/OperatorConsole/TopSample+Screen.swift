@@ -1,6 +1,6 @@
 /// A line on a terminal.
 public struct ScreenLine: Sendable, Equatable {
-    /// Shown by colour. The text must say the same, because not everybody sees colours.
+    /// An emphasis is shown by colour. The text must say the same, because not everybody sees colours.
     public enum Emphasis: Sendable {
         case none, heading, aside, warning, alarm
     }
@@ -44,7 +44,7 @@ extension TopSample {
         }
     }
 
-    /// The same as plain text.
+    /// The screen as plain text.
     public func lines(width: Int, height: Int, problem: String? = nil) -> [String] {
         screen(width: width, height: height, problem: problem).map(\.text)
     }

@@ -57,7 +57,7 @@ public struct HeadroomService: Sendable {
     /// The addresses and commands that `serve` prints once the service is ready.
     public struct Ready: Sendable {
         public var listen: ListenAddress
-        /// nil if HTTP is off.
+        /// The HTTP server's address; nil if HTTP is off.
         public var http: ListenAddress?
         public var speaksTLS: Bool
         /// A command that opens the database, without a password.
@@ -155,8 +155,8 @@ public struct HeadroomService: Sendable {
             manager?.ready()
         }
         var services = databaseServices(dependencies, privateServer: privateServer)
-        // Stops after the line protocol, so that /readyz reports the drain meanwhile, and before the engine, which it
-        // uses.
+        // HTTP stops after the line protocol, so that /readyz reports the drain meanwhile, and before the engine, which
+        // it uses.
         if let httpServer {
             services.append(try httpServer(dependencies) { httpOpened.yield($0) })
         } else {
@@ -168,7 +168,7 @@ public struct HeadroomService: Sendable {
         try await run(services, until: terminationSignals, dependencies.draining)
     }
 
-    /// Those that stop after the ports.
+    /// The services that stop after the ports.
     private func databaseServices(_ dependencies: ServiceDependencies, privateServer: PrivateServer?) -> [any Service] {
         let housekeeper = Housekeeper(
             database: dependencies.database,
@@ -178,13 +178,13 @@ public struct HeadroomService: Sendable {
         let activity = ActivityRecorder(database: dependencies.database, logger: logger) {
             dependencies.engine.activity
         }
-        // Stops after all that makes spans.
+        // The exporter stops after all that makes spans.
         var services: [any Service] = tracing.map { [$0.exporter] } ?? []
         services += [
             HousekeeperService(housekeeper: housekeeper, activity: activity),
             MonitorService(monitor: dependencies.monitor, servers: dependencies.serverWatch),
         ]
-        // Stops after the engine, and records its last messages.
+        // The notifier stops after the engine, and records its last messages.
         if let notifier { services.append(notifier(dependencies)) }
         services.append(EngineService(engine: dependencies.engine))
         guard let privateServer else { return services }

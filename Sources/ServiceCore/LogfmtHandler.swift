@@ -36,8 +36,8 @@ public struct LogfmtHandler: LogHandler {
         write(line + "\n")
     }
 
-    /// Unchanged if that is safe; otherwise in double quotes, with all characters escaped that could end the line,
-    /// begin a terminal sequence or look like another field.
+    /// The text is unchanged if that is safe; otherwise it is in double quotes, with all characters escaped that could
+    /// end the line, begin a terminal sequence or look like another field.
     static func quoted(_ text: String) -> String {
         let isPlain =
             !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C && $0 != 0x3D }

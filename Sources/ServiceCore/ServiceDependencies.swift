@@ -16,11 +16,11 @@ package struct ServiceDependencies: Sendable {
     package let access: AccessControl
     package let connectionCounter: ConnectionCounter
     package let metrics: ServiceMetrics
-    /// nil: no notifications are sent.
+    /// The counters of notifications; nil if none are sent.
     package let notificationMetrics: NotificationMetrics?
-    /// nil: in plain text.
+    /// The certificates of the ports; nil if they speak plain text.
     package let tls: TLSContexts?
-    /// nil: nothing is traced.
+    /// What makes and sends spans; nil if nothing is traced.
     package let tracing: ServiceTracing?
     package let draining = DrainingFlag()
     package let watchedEventLoops = WatchedEventLoops()
@@ -68,7 +68,8 @@ package struct ServiceDependencies: Sendable {
     package var info: ServerInfo { ServerInfo(self) }
 }
 
-/// Set when shutdown begins, before any request is refused: load balancers see it at `/readyz` and stop sending.
+/// A flag that is set when shutdown begins, before any request is refused: load balancers see it at `/readyz` and stop
+/// sending.
 package final class DrainingFlag: Sendable {
     private let flag = Atomic(false)
     private let end = Mutex<ContinuousClock.Instant?>(nil)

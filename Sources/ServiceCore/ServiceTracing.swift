@@ -4,7 +4,7 @@ import Tracing
 /// What records and exports traces.
 package struct ServiceTracing: Sendable {
     package let tracer: any Tracer
-    /// Of HTTP requests whose caller traces nothing.
+    /// The share of the HTTP requests that are traced although their caller traces nothing.
     package let sampledPercent: Int
     /// A request that takes at least this long is recorded; nil: none is.
     package let slowTime: Duration?

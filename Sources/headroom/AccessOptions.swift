@@ -54,7 +54,8 @@ struct AccessOptions: ParsableArguments {
         )
     }
 
-    /// From a file or the environment, never from a flag: every user of the machine can read command lines.
+    /// The token comes from a file or the environment, never from a flag: every user of the machine can read command
+    /// lines.
     private func token() throws -> ClientToken? {
         if let tokenFile {
             guard let text = try? String(contentsOf: URL(filePath: tokenFile), encoding: .utf8) else {

@@ -72,7 +72,7 @@ struct AskCommand: AsyncParsableCommand {
             }
             return line
         }
-        // Before the connection is opened, which the service closes if the first request takes long to type.
+        // The first request is read before the connection is opened, which the service closes if typing takes long.
         guard var request = try next() else {
             throw CommandFailure.invalidArguments("there is no request: headroom ask 'PING'").exitCodeAfterPrinting()
         }

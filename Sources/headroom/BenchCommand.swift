@@ -87,7 +87,7 @@ struct BenchTerminal {
         guard !isQuiet else { return }
         switch progress {
         case .connected: line(progress.description)
-        // In place on a terminal, a line each in a file.
+        // A terminal shows each second in the place of the last one, a file has a line for each.
         case .second: LogfmtHandler.standardError(isTerminal ? "\r\u{1B}[K\(progress)" : "\(progress)\n")
         }
     }

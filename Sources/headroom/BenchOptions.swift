@@ -34,7 +34,7 @@ struct BenchOptions: ParsableArguments {
     @Flag(help: "One JSON object on standard output instead of a table.") var json = false
     @Flag(help: "Print only problems on standard error.") var quiet = false
 
-    /// Drawn once, although the plan is made twice: in `validate` and in `run`.
+    /// The seed is drawn once, although the plan is made twice: in `validate` and in `run`.
     private static let randomSeed = UInt64.random(in: 0...999_999_999)
 
     func plan() throws -> LoadPlan {

@@ -115,7 +115,7 @@ struct ImportCommand: AsyncParsableCommand {
             .exitCodeAfterPrinting()
     }
 
-    /// Without its folders, which say something about this machine.
+    /// The file's name without its folders, which say something about this machine.
     private static func nameInAuditLog(_ path: String) -> String {
         String((path.split(separator: "/").last ?? "file").prefix(200))
     }

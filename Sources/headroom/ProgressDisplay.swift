@@ -14,7 +14,7 @@ import Darwin
 /// a line every ten seconds. All commands whose work may take longer use it.
 struct ProgressDisplay {
     private let total: Int?
-    /// Known with the first call of `show`.
+    /// The text is known with the first call of `show`.
     private var text: ProgressText?
     private let isTerminal = isatty(STDERR_FILENO) == 1 && Terminal.movesCursor
     private let begun = ContinuousClock.now
@@ -37,7 +37,7 @@ struct ProgressDisplay {
         show(done) { $0.line(done: done, detail(), elapsed: $1) }
     }
 
-    /// As the other one, with the numbers and the rate.
+    /// Shows the progress as the other method does, with the numbers and the rate.
     ///
     /// - Parameter units: of what the work consists of, such as `rows`.
     mutating func show(_ done: Int, of units: String) {
@@ -51,7 +51,7 @@ struct ProgressDisplay {
         guard now >= nextLine else { return }
         nextLine = now + ProgressDisplay.pause(isTerminal: isTerminal)
         let line = LogfmtHandler.escaped(line(text, now - begun))
-        // To the beginning of the line, which is then erased up to its end.
+        // The cursor goes to the beginning of the line, which is then erased up to its end.
         LogfmtHandler.standardError(isTerminal ? "\r\u{1B}[K\(line)" : line + "\n")
         hasLine = isTerminal
     }
@@ -69,7 +69,7 @@ struct ProgressDisplay {
 /// `end`.
 final class SteppedProgress: Sendable {
     private struct Step {
-        /// From 1.
+        /// The step's number, from 1.
         var number: Int
         var name: String
         var begun: ContinuousClock.Instant

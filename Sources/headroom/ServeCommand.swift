@@ -89,7 +89,7 @@ struct ServeCommand: AsyncParsableCommand {
 }
 
 extension ListenAddress {
-    /// For a browser on this machine.
+    /// The dashboard's address for a browser on this machine.
     fileprivate func dashboard(overTLS: Bool) -> String {
         "\(overTLS ? "https" : "http")://\(onThisMachine)/dashboard"
     }
@@ -128,8 +128,8 @@ enum ProcessSetup {
         let settings = getenv(name).map { String(cString: $0) } ?? ""
         guard !settings.contains("registers=") else { return }
         setenv(name, settings.isEmpty ? "registers=none" : settings + ",registers=none", 1)
-        // By its own path: as /proc/self/exe, it would be "exe" in ps and killall. On macOS it does
-        // not exist, and crash reports stay full.
+        // The program is executed by its own path: as /proc/self/exe, it would be "exe" in ps and killall. On macOS
+        // that file does not exist, and crash reports stay full.
         guard let path = realpath("/proc/self/exe", nil) else { return }
         defer { free(path) }
         execv(path, CommandLine.unsafeArgv)

@@ -116,7 +116,7 @@ struct CommandFailure {
         }
     }
 
-    /// For an error that is already printed: its status, and what the text does not say.
+    /// The failure for an error that is already printed: its status, and what the text does not say.
     init(afterPrinting reply: LineClient.ErrorReply) {
         self.init(reply, from: "the service")
         if status == CommandFailure.usageStatus { status = 1 }
@@ -161,7 +161,7 @@ struct UserArgument: ExpressibleByArgument {
         text = argument
     }
 
-    /// Blocks.
+    /// The user's id, for a name by the namespace that the database has. This blocks.
     func id(in database: DatabaseTopology) throws(PostgresError) -> UserID {
         if let id = UserID(text) { return id }
         return try UserNamespace.user(named: text, database: database)

@@ -23,7 +23,7 @@ enum Terminal {
         movesCursor && getenv("NO_COLOR").map { $0.pointee == 0 } ?? true
     }
 
-    /// nil if standard output is not a terminal.
+    /// The terminal's size; nil if standard output is not a terminal.
     static var size: (width: Int, height: Int)? {
         var size = winsize()
         guard isatty(STDOUT_FILENO) == 1 else { return nil }
@@ -41,7 +41,7 @@ final class TerminalScreen: @unchecked Sendable {
     private let before: termios?
     private let showsColours = Terminal.showsColours
 
-    /// nil if standard output is not a terminal, or one that cannot move its cursor.
+    /// Opens the screen. The result is nil if standard output is not a terminal, or one that cannot move its cursor.
     static func open() -> TerminalScreen? {
         guard isatty(STDOUT_FILENO) == 1, Terminal.movesCursor else { return nil }
         return TerminalScreen()

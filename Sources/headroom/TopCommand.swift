@@ -32,7 +32,7 @@ struct TopCommand: AsyncParsableCommand {
             }
             return
         }
-        // Fails at once if the service cannot be reached.
+        // The command fails at once if the service cannot be reached.
         try await options.withClient { client in _ = try await watch.sample(client, awaitingUsers: false) }
         let screen = options.json ? nil : TerminalScreen.open()
         defer { screen?.close() }
@@ -76,7 +76,7 @@ struct TopCommand: AsyncParsableCommand {
                 } else if options.json {
                     try show(sample)
                 } else {
-                    // Repeated, for readers of the end of a long file.
+                    // The header is repeated, for readers of the end of a long file.
                     if lines % 20 == 0 { try StandardOutput.print(TopSample.lineHeader) }
                     lines += 1
                     try StandardOutput.print(sample.line(at: TopCommand.time))

@@ -6,7 +6,7 @@ struct ClientDescription {
     var name = ""
     private var libraryName = ""
     private var libraryVersion = ""
-    /// Those of the peer and of this end, once the connection is open.
+    /// The addresses of the peer and of this end, once the connection is open.
     var addresses: (peer: SocketAddress?, own: SocketAddress?) = (nil, nil)
 
     /// - Parameters:

@@ -83,7 +83,7 @@ final class ConnectionGroup: @unchecked Sendable {
         for connection in mailbox.connections.all { connection.apply(policy) }
     }
 
-    /// From any thread.
+    /// Drains all connections. It may be called from any thread.
     func drain() async {
         await withCheckedContinuation { continuation in
             eventLoop.execute {
@@ -94,8 +94,8 @@ final class ConnectionGroup: @unchecked Sendable {
         }
     }
 
-    /// Drops outcomes from now on: those of connections that were closed with requests in flight. From any thread,
-    /// before the event loop ends.
+    /// Drops outcomes from now on: those of connections that were closed with requests in flight. It is called
+    /// before the event loop ends, and may be called from any thread.
     func close() {
         mailbox.close()
     }

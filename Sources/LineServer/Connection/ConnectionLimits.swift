@@ -25,7 +25,7 @@ struct ConnectionLimits: Sendable {
     var lingerTimeout: TimeAmount = .milliseconds(250)
     /// How long it stays open at most, where the peer continues to send.
     var lingerMaximum: TimeAmount = .seconds(8)
-    /// The same for a refused connection, which can only have sent bytes before it read the refusal.
+    /// How long a refused connection stays open at most, which can only have sent bytes before it read the refusal.
     var refusalLingerMaximum: TimeAmount = .seconds(1)
     /// A peer that sends more than this after the last reply is disconnected. It is more than both kernels can buffer,
     /// which the peer may have sent before it read the reply.

@@ -6,7 +6,7 @@ import ServiceCore
 ///
 /// @unchecked Sendable: only `deliveries`, which has its own lock, is used outside the event loop.
 final class ConnectionMailbox: Mailbox, @unchecked Sendable {
-    /// One queue for both, so that a message about a user never overtakes the reply to the subscription.
+    /// Both have one queue, so that a message about a user never overtakes the reply to the subscription.
     private enum Delivery {
         case completions([Completion])
         case publications([Publication])
@@ -25,8 +25,8 @@ final class ConnectionMailbox: Mailbox, @unchecked Sendable {
         index = engine.register(self)
     }
 
-    /// Drops outcomes from now on: those of connections that were closed with requests in flight. From any thread,
-    /// before the event loop ends.
+    /// Drops outcomes from now on: those of connections that were closed with requests in flight. It is called
+    /// before the event loop ends, and may be called from any thread.
     func close() {
         deliveries.close()
     }

@@ -32,7 +32,7 @@ struct ConnectionStateMachine {
         indirect case change(Subscriptions.Change)
         /// The engine executes the request.
         case waiting(FallbackReply)
-        /// As `waiting`; the answer has the sentences that the request wants.
+        /// The slot is as `waiting`; the answer has the sentences that the request wants.
         indirect case waitingWithSentences(FallbackReply, SentenceOptions)
         /// The engine subscribes to these users.
         indirect case subscribing([UsageChannel])
@@ -53,7 +53,7 @@ struct ConnectionStateMachine {
     private var output = ByteBuffer()
     private var subscriptions: Subscriptions
     private var drainReason = ReplyError.draining
-    /// That of the peer's token; nil before it authenticates.
+    /// The identity of the peer's token; nil before it authenticates.
     private(set) var identity: Identity?
     private let connectionID: Int
     private var client = ClientDescription()
@@ -105,11 +105,11 @@ struct ConnectionStateMachine {
         case replied
     }
 
-    /// With so much output no more requests are accepted. Limits the memory and the event loop's time of requests with
-    /// long replies, such as HELP.
+    /// With so much output no more requests are accepted. This limits the memory and the event loop's time of requests
+    /// with long replies, such as HELP.
     private static let outputBytesMaximum = 32_768
 
-    /// For `CLIENT INFO`: the addresses of the peer and of this end.
+    /// Notes the addresses of the peer and of this end, which `CLIENT INFO` shows.
     mutating func opened(peer: SocketAddress?, own: SocketAddress?) {
         client.addresses = (peer, own)
     }
@@ -338,7 +338,7 @@ struct ConnectionStateMachine {
 
     /// Encodes the replies at the front of the queue.
     private mutating func encodeReady(_ newBuffer: () -> ByteBuffer) {
-        // Checked in place: removing the slot first would retain each waiting request.
+        // The slot is checked in place: removing it first would retain each waiting request.
         while slots.first?.isWaiting == false, let slot = slots.popFirst() {
             firstSlot += 1
             if output.readableBytes == 0 { output = newBuffer() }
@@ -403,7 +403,7 @@ struct ConnectionStateMachine {
         return output
     }
 
-    /// False as soon as the peer's token has ended, before the connection closes.
+    /// Whether messages may be sent: no more as soon as the peer's token has ended, before the connection closes.
     private var mayReceiveMessages: Bool {
         state == .open || state == .draining && drainReason == .draining
     }

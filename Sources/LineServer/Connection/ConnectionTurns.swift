@@ -14,8 +14,8 @@ final class ConnectionTurns: @unchecked Sendable {
         self.eventLoop = eventLoop
     }
 
-    /// Decoding so many requests takes some milliseconds. A count, because a clock also runs while another process has
-    /// the processor.
+    /// Decoding so many requests takes some milliseconds. It is a count, because a clock also runs while another process
+    /// has the processor.
     private static let requestsPerIteration = 1_024
 
     /// Whether so many requests were decoded in this iteration of the event loop that the rest must wait for turns.
@@ -29,7 +29,7 @@ final class ConnectionTurns: @unchecked Sendable {
 
     /// How long connections take turns before the event loop reads from sockets again.
     private static let turnsTime = TimeAmount.milliseconds(2)
-    /// Not zero: a task without delay would run before the event loop reads from sockets.
+    /// The pause is not zero: a task without delay would run before the event loop reads from sockets.
     private static let turnsPause = TimeAmount.microseconds(200)
 
     func wait(_ connection: LineConnectionHandler, hadTurn: Bool) {

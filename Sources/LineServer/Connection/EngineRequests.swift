@@ -12,7 +12,7 @@ final class EngineRequests: @unchecked Sendable {
     private let engine: BatchingEngine
     private let mailbox: ConnectionMailbox
     private var staged: [[Request]]
-    /// Read once for all requests that are staged together, so that those of one user go to one lane.
+    /// The routes are read once for all requests that are staged together, so that those of one user go to one lane.
     private var routesReader: LaneRoutesReader
     private var submissionIsScheduled = false
     private var stageDeadline: Deadline?
@@ -63,7 +63,8 @@ final class EngineRequests: @unchecked Sendable {
         stageDeadline = nil
         for lane in staged.indices where !staged[lane].isEmpty {
             let refusal = engine.enqueue(staged[lane], lane: lane)
-            // Before the refusals are delivered, because their connections may stage more requests then.
+            // The stage is emptied before the refusals are delivered, because their connections may stage more requests
+            // then.
             staged[lane].removeAll(keepingCapacity: true)
             guard let (refused, error) = refusal else { continue }
             mailbox.deliverOnLoop(refused.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(error)) })
@@ -77,7 +78,7 @@ final class EngineRequests: @unchecked Sendable {
             deadline: .now + engine.configuration.reportTimeout
         )
         guard let refusal = engine.reports.enqueue(request) else { return }
-        // Queued, because the connection is decoding requests now.
+        // The outcome is queued, because the connection is decoding requests now.
         mailbox.deliver([Completion(returnAddress: request.returnAddress, outcome: .failure(refusal))])
     }
 

@@ -22,7 +22,7 @@ final class EventLoopQueue<Element: Sendable>: Sendable {
         }
     }
 
-    /// On the event loop.
+    /// Removes all elements. It is called on the event loop.
     func removeAll() -> [Element] {
         state.withLock {
             let elements = $0.elements

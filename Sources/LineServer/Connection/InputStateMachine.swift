@@ -6,7 +6,8 @@ import ServiceCore
 /// Reading pauses while requests cannot be decoded, so that a connection's memory is bounded whatever its peer sends.
 struct InputStateMachine {
     private enum State {
-        /// Not admitted yet, or refused: received bytes are dropped. Can transition to: decoding, discarding.
+        /// The connection is not admitted yet, or refused: received bytes are dropped. Can transition to: decoding,
+        /// discarding.
         case notAdmitted
         /// Received bytes are decoded at once. A read that was requested while they could not be is pending.
         /// Can transition to: waitingForTurn, discarding.
@@ -58,7 +59,7 @@ struct InputStateMachine {
     enum ReceivedAction: Equatable {
         /// Append the bytes to those that are not decoded yet, and decode.
         case decode
-        /// Only append them.
+        /// Append the bytes, and do not decode.
         case keep
         case drop
         /// The peer continues to send after the last reply: close the connection.

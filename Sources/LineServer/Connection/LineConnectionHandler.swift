@@ -108,7 +108,7 @@ final class LineConnectionHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Most often a reset by the peer.
+        // The error is most often a reset by the peer.
         group.logger.debug("connection failed", metadata: ["error": "\(error)"])
         context.close(promise: nil)
     }
@@ -250,7 +250,8 @@ final class LineConnectionHandler: ChannelDuplexHandler {
     func apply(_ policy: AccessPolicy) {
         guard let context else { return }
         if let identity = machine.identity {
-            // Also when only the token's scopes have changed: a connection keeps the permissions that it began with.
+            // The connection ends also when only the token's scopes have changed: it keeps the permissions that it
+            // began with.
             if policy.identity(ofToken: identity.tokenID) != identity { drain(because: .tokenEnded) }
         } else if policy.isRequired, machine.isSubscribed {
             // It cannot authenticate while it is subscribed.
@@ -325,7 +326,7 @@ final class LineConnectionHandler: ChannelDuplexHandler {
         group.turns.wait(self, hadTurn: hadTurn)
     }
 
-    /// So few that a thousand connections can have their turns in some milliseconds.
+    /// The number is so small that a thousand connections can have their turns in some milliseconds.
     private static let requestsPerTurn = 16
 
     func takeTurn() {

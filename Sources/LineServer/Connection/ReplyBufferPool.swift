@@ -7,12 +7,12 @@ struct ReplyBufferPool {
 
     /// A larger buffer is not kept: few replies need it.
     private static let bufferBytesMaximum = 16_384
-    /// As many connections can be answered at once without an allocation.
+    /// The number of connections that can be answered at once without an allocation.
     private static let sparesMaximum = 64
 
     mutating func take() -> ByteBuffer {
         guard var buffer = spares.popLast() else { return allocator.buffer(capacity: 1_024) }
-        // Allocates where the socket has not written all of it yet.
+        // This allocates where the socket has not written all of it yet.
         buffer.clear()
         return buffer
     }

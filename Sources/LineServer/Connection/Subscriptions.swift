@@ -16,11 +16,11 @@ struct Subscriptions {
     enum Change {
         case subscribed([UsageChannel])
         case refused(ReplyError)
-        /// Nil: from all channels.
+        /// The peer unsubscribes from these channels; nil: from all.
         case unsubscribed([UsageChannel]?)
         /// The reply, but on a RESP2 connection that has subscriptions at that time.
         case ping(EchoedBytes?, Reply)
-        /// Another version of RESP, from its reply on.
+        /// The version of RESP changes, from the reply on.
         case hello(version: Int, Reply)
     }
 

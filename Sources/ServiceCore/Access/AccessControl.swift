@@ -34,7 +34,7 @@ package final class AccessControl: TokenObserver, Sendable {
     private let accepted = Atomic<UInt64>(0)
     private let failed = Atomic<UInt64>(0)
 
-    /// Until the tokens are read, `auto` requires one.
+    /// `auto` requires a token until the tokens are read.
     init(_ setting: Authentication, connectionsPerTokenMaximum: Int, logger: Logger) {
         self.setting = setting
         self.connectionsPerTokenMaximum = connectionsPerTokenMaximum
@@ -135,7 +135,8 @@ package final class AccessControl: TokenObserver, Sendable {
                 hasReadTokens: state.isLoaded
             )
             state.policy = policy
-            // Under the lock, so that observers get policies in order; they only hop to their event loop.
+            // Observers are called under the lock, so that they get policies in order; they only hop to their event
+            // loop.
             for observer in state.observers { observer(policy) }
         }
     }
@@ -192,7 +193,7 @@ package final class AccessControl: TokenObserver, Sendable {
         case .success(let found):
             accepted.wrappingAdd(1, ordering: .relaxed)
             state.withLock { _ = $0.used.insert(found.tokenID) }
-        // Not counted as a failed attempt: the token may be valid.
+        // This does not count as a failed attempt: the token may be valid.
         case .failure(.tokensUnread): break
         case .failure:
             failed.wrappingAdd(1, ordering: .relaxed)

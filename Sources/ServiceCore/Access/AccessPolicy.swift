@@ -2,7 +2,7 @@ import LineProtocol
 
 /// When a token is required.
 public enum Authentication: String, Sendable, CaseIterable {
-    /// Once a token was ever created. Revoking the last one does not open the service again.
+    /// A token is required once one was ever created. Revoking the last one does not open the service again.
     case auto
     case required
     case off

@@ -11,7 +11,7 @@ package struct Identity: Sendable, Equatable {
 }
 
 extension ReplyError {
-    /// The same whatever was wrong, so that a guess learns nothing, not even the names of tokens.
+    /// The error is the same whatever was wrong, so that a guess learns nothing, not even the names of tokens.
     static let wrongToken = ReplyError(
         code: .noAuth,
         text: "this is not a live token; headroom token list shows names and states, AUTH takes [name] and token"

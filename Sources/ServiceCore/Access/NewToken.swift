@@ -6,7 +6,7 @@ public struct NewToken: Sendable {
     public static let prefix = "headroom_"
     private static let randomBytes = 32
 
-    /// Shown once. Never logged.
+    /// The token is shown once and never logged.
     public let text: String
     /// SHA-256; the only part that is stored.
     public let digest: [UInt8]

@@ -7,7 +7,7 @@ final class TokenConnectionCounter: Sendable {
         var connections: Int
     }
 
-    /// By the token's id.
+    /// The connections of each token, by its id.
     private let entries = Mutex<[Int64: Entry]>([:])
 
     /// - Returns: false if the token has `maximum` connections already.

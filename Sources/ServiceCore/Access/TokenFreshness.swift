@@ -3,7 +3,8 @@ import Postgres
 /// How old the tokens in memory are. They are read every two seconds; a later revocation has no effect before the next
 /// read.
 struct TokenFreshness: Sendable {
-    /// From this age on it is a problem. Longer than a connect and a statement that both take their full timeout.
+    /// The age from which on it is a problem. It is longer than a connect and a statement that both take their full
+    /// timeout.
     static let limit = Duration.seconds(10)
 
     private let since: ContinuousClock.Instant

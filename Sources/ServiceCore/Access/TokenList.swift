@@ -11,7 +11,7 @@ import LineProtocol
 struct TokenList: Sendable {
     private var digests: ContiguousArray<SIMD4<UInt64>> = []
     private var tokens: ContiguousArray<(identity: Identity, expiresAt: ContinuousClock.Instant?)> = []
-    /// By the token's id: thousands of connections look up theirs whenever one token changes.
+    /// The identities by the token's id: thousands of connections look up theirs whenever one token changes.
     private var identities: [Int64: Identity] = [:]
 
     init() {}

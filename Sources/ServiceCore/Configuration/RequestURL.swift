@@ -2,13 +2,13 @@
 enum RequestURL {
     static let bytesMaximum = 1_024
 
-    /// Over https, or over http to this machine. Other machines cannot read what is sent.
+    /// Whether requests go over https, or over http to this machine: other machines cannot read what is sent.
     static func isLocalOrSecure(_ text: String) -> Bool {
         let local = /http:\/\/(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:|\/|\?|$)/
         return isValid(text) && (text.hasPrefix("https:") || text.prefixMatch(of: local) != nil)
     }
 
-    /// Over https or http.
+    /// Whether the text is such an address, over https or http.
     static func isValid(_ text: String) -> Bool {
         let host = /https?:\/\/([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])/
         // A port, a path and a query, or nothing.

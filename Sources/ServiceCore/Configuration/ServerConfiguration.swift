@@ -17,7 +17,7 @@ package struct ServerConfiguration: Sendable {
     package let listen: ListenAddress
     /// How the port of `listen` is opened.
     package let linePort: ListeningPort
-    /// nil: off.
+    /// The HTTP server; nil if it is off.
     package var http: HTTPConfiguration?
     package private(set) var connectionsMaximum: Int
 

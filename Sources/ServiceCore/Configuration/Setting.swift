@@ -43,7 +43,7 @@ extension Setting {
         }
     }
 
-    /// Not set: nil.
+    /// The value is nil where nothing is set.
     convenience init<Wrapped>(_ name: String, _ form: SettingForm<Wrapped>, meaning: () -> String)
     where Value == Wrapped? {
         self.init(SettingDefinition(name, form.range, isSecret: Wrapped.self == Secret.self, meaning())) { text, _ in
@@ -59,7 +59,7 @@ extension Setting<SettingFile?> {
 }
 
 extension Setting<Secrets> {
-    /// Separated by commas; not set: none. The setting `name-file` names a file with more of them.
+    /// Secrets, separated by commas; none where nothing is set. The setting `name-file` names a file with more of them.
     ///
     /// - Parameter noun: what they are, in the meaning of that setting.
     convenience init(_ name: String, file noun: String, meaning: () -> String) {
@@ -76,7 +76,7 @@ extension Setting<Secrets> {
 /// A setting, whatever the type of its value.
 package protocol SettingDeclaration: Sendable {
     associatedtype Value: Sendable
-    /// One; for secrets a second, of the file with more of them.
+    /// The setting's own; for secrets a second one, of the file with more of them.
     var definitions: [SettingDefinition] { get }
     func value(in reader: SettingsReader) throws(InvalidSetting) -> Value
 }
@@ -85,7 +85,7 @@ package protocol SettingDeclaration: Sendable {
 package struct SettingDefinition: Sendable {
     /// `some-name`: the flag is `--some-name`.
     package let name: String
-    /// As text; nil where there is none.
+    /// The default as text; nil where there is none.
     package let defaultText: String?
     /// The allowed values: words, or a range with its unit.
     package let range: String
@@ -113,7 +113,7 @@ public struct InvalidSetting: Error, CustomStringConvertible {
         description = text
     }
 
-    /// Does not repeat the value: it may hold a password in the wrong place.
+    /// The text does not repeat the value, which may hold a password in the wrong place.
     init(_ setting: SettingDefinition) {
         description = "\(setting.name) (\(setting.environmentVariable)) must be \(setting.range)"
     }

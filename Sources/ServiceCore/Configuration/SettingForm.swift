@@ -5,7 +5,7 @@ import Usage
 struct SettingForm<Value: Sendable>: Sendable {
     /// The allowed values, in the words of `--help` and of errors.
     let range: String
-    /// nil: the text is not allowed.
+    /// The value of a text; nil if the text is not allowed.
     let value: @Sendable (String) -> Value?
 
     static func words(_ words: [(String, Value)]) -> Self {

@@ -13,7 +13,7 @@ package struct Settings: Sendable {
     package static let listen = table.connections.listen.definition
     package static let http = table.http.address.definition
     fileprivate static let groups = Mirror(reflecting: table).children.compactMap { $0.value as? any SettingGroup }
-    /// In the order of `--help` and of docs/reference/settings.md.
+    /// All definitions, in the order of `--help` and of docs/reference/settings.md.
     package static let all = groups.flatMap(\.definitions)
 
     package static func all<Group: SettingGroup>(in _: Group.Type) -> [SettingDefinition] {

@@ -22,7 +22,7 @@ package final class ConnectionCounter: Sendable {
 
     package enum Admission {
         case admitted
-        /// Counted as refused, as `tooManyFromNetwork` is.
+        /// The connection is counted as refused, as `tooManyFromNetwork` is.
         case tooMany
         case tooManyFromNetwork
     }

@@ -6,7 +6,7 @@ package enum PeerNetwork: Hashable, Sendable {
     case version4(UInt32)
     case version6(UInt64)
 
-    /// Nil for a Unix socket.
+    /// The result is nil for a Unix socket.
     package init?(_ address: SocketAddress) {
         switch address {
         case .v4(let address):

@@ -2,10 +2,10 @@
 /// sixteenth of its values wide. The same division as HdrHistogram's, with its arithmetic reduced to a count of leading
 /// zeros and a shift, because it is computed for every answer.
 package enum LatencyBuckets {
-    /// Sixteen for each doubling.
+    /// Each doubling has sixteen buckets.
     private static var subdivisionBits: Int { 4 }
 
-    /// For every UInt32, which is over an hour.
+    /// The number of buckets for every UInt32, which is over an hour.
     package static var count: Int { index(of: .max) + 1 }
 
     @inline(__always)

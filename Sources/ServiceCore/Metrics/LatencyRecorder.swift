@@ -18,11 +18,11 @@ package final class LatencyRecorder: Sendable {
 
     private let counts = CounterCells(count: LatencyBuckets.count)
     private let sum = CounterCells(count: 1)
-    /// A ring. Longer than the window, so that no reader uses the copy that is being overwritten.
+    /// A ring that is longer than the window, so that no reader uses the copy that is being overwritten.
     private let secondStarts = (0..<8).map { _ in SecondStart() }
     private let newestSecond = Atomic<UInt64>(0)
 
-    /// Before recording, once for all answers that are sent together.
+    /// Is called before recording, once for all answers that are sent together.
     ///
     /// - Parameter second: of a clock that all event loops share; never 0.
     package func begin(second: UInt64) {
@@ -38,7 +38,7 @@ package final class LatencyRecorder: Sendable {
         counts.increment(LatencyBuckets.index(of: microseconds))
     }
 
-    /// After recording, once for all answers that are sent together.
+    /// Is called after recording, once for all answers that are sent together.
     ///
     /// - Parameter microseconds: the sum of what was recorded.
     package func addToTotal(microseconds: UInt64) {

@@ -11,7 +11,7 @@ package final class LoopMetrics: Sendable {
     }
 
     let verbs = CounterCells(count: Verb.allCases.count)
-    /// For each status, one for each tier.
+    /// Each status has a counter for each tier.
     let answers = CounterCells(count: Status.allCases.count << tierBits)
     /// Answers with `shadow`.
     let shadows = CounterCells(count: 1)
@@ -37,7 +37,7 @@ package final class LoopMetrics: Sendable {
         }
     }
 
-    /// Rare; a call keeps it out of the code of every answer.
+    /// Such answers are rare; a call keeps this out of the code of every answer.
     @inline(never)
     private func countShadow() {
         shadows.increment(0)
@@ -47,7 +47,7 @@ package final class LoopMetrics: Sendable {
         if let ordinal = ReplyError.Code.allCases.firstIndex(of: code) { errors.increment(ordinal) }
     }
 
-    /// Enough for all tiers. A literal, because `allCases` makes an array each time.
+    /// The bits are enough for all tiers. It is a literal, because `allCases` makes an array each time.
     private static var tierBits: Int { 2 }
 
     @inline(__always)

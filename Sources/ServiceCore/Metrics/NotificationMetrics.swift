@@ -30,7 +30,7 @@ package final class NotificationMetrics: Sendable {
         heldUp.store(isHeldUp, ordering: .relaxed)
     }
 
-    /// Nil while it cannot be read.
+    /// The pending notifications; nil while they cannot be read.
     package var backlog: NotificationOutbox.Backlog? {
         lastBacklog.withLock { $0 }
     }

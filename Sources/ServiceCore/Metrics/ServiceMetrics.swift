@@ -6,7 +6,7 @@ import Usage
 /// The counters of the service since its start: those of the event loops, added up when they are read.
 package struct ServiceMetrics: Sendable {
     package let loops: [LoopMetrics]
-    /// Of the HTTP port, whose requests are answered on several threads.
+    /// The counters of the HTTP port, whose requests are answered on several threads.
     package let http = SharedMetrics()
 
     init(eventLoops: Int) {
@@ -26,7 +26,7 @@ package struct ServiceMetrics: Sendable {
         package var latencies: [UInt64]
         /// The sum of these latencies, in microseconds.
         var latencySum: UInt64
-        /// The same of the last seconds (`LatencyRecorder.windowSeconds`).
+        /// The answers of the last seconds (`LatencyRecorder.windowSeconds`), by latency.
         package var recentLatencies: [UInt64]
 
         package func requests(_ verb: Verb) -> UInt64 { verbs[verb.ordinal] }

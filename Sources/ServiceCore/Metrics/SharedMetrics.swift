@@ -11,7 +11,7 @@ package final class SharedMetrics: Sendable {
     /// Counts a command and its answer. Errors are counted by `count(_:)`.
     package func count(_ command: Command, _ outcome: Outcome, submittedAt: NIODeadline) {
         lock.withLock { _ in
-            // Under the lock: the recorder's seconds must not go back.
+            // The time is read under the lock: the recorder's seconds must not go back.
             let now = NIODeadline.now()
             let microseconds = LoopMetrics.microseconds(now) &- LoopMetrics.microseconds(submittedAt)
             metrics.count(DecodedRequest.command(command))

@@ -5,7 +5,7 @@ package final class SpanMetrics: Sendable {
     package enum Outcome: String, CaseIterable, Sendable {
         /// The collector has accepted it.
         case exported
-        /// Too many were waiting.
+        /// Too many spans were waiting.
         case dropped
         /// The collector has refused it, or could not be reached for too long.
         case failed

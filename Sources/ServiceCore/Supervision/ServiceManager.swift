@@ -37,7 +37,7 @@ public struct ServiceManager: Sendable {
 
     func alive() { send("WATCHDOG=1") }
 
-    /// Before `ready`, which ends the reloading.
+    /// Reports that a reload has begun; `ready` ends it.
     func reloading() {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

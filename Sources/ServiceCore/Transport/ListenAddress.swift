@@ -1,7 +1,7 @@
 /// Where a port is opened: `host:port`, or `[::1]:port`.
 public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     public var host: String
-    /// 0 picks a free one.
+    /// The port; 0 picks a free one.
     public var port: Int
 
     public init(host: String, port: Int) {

@@ -49,13 +49,13 @@ package struct ListeningPort: Sendable {
 /// A port that is open.
 package struct OpenPort: Sendable {
     package let channel: any Channel
-    /// With the port that the kernel chose where the setting is 0.
+    /// The address, with the port that the kernel chose where the setting is 0.
     package let address: ListenAddress
     let isInherited: Bool
 
     /// The time to accept the connections that wait. It takes a millisecond, unless descriptors are short.
     private static let acceptTimeout = TimeAmount.milliseconds(250)
-    /// Not zero: a task without delay would run before the event loop accepts connections.
+    /// The pause is not zero: a task without delay would run before the event loop accepts connections.
     private static let acceptPause = TimeAmount.microseconds(200)
 
     /// Accepts the connections that wait, then closes the port: the kernel resets those that wait in a socket that is
@@ -82,11 +82,12 @@ package struct OpenPort: Sendable {
         #if os(Linux)
         guard let options = channel as? any SocketOptionProvider else { return 0 }
         var count: UInt32 = 0
-        // Complete when it returns. The field has this meaning for a listening socket (tcp_get_info in the kernel).
+        // The future is complete when it returns. The field has this meaning for a listening socket (tcp_get_info in
+        // the kernel).
         options.getTCPInfo().assumeIsolated().whenSuccess { count = $0.tcpi_unacked }
         return count
         #else
-        // Not known: the port closes at once, and connections that wait are reset.
+        // The number is not known: the port closes at once, and connections that wait are reset.
         return 0
         #endif
     }

@@ -21,9 +21,9 @@ struct TLSFiles: Sendable, Equatable {
 
     /// The contents of the files, ready for use.
     struct Loaded {
-        /// For the line protocol.
+        /// The context of the line protocol.
         var context: NIOSSLContext
-        /// For HTTP: requires no certificate of clients, and offers HTTP/2 (ALPN, RFC 7301).
+        /// The context of HTTP, which requires no certificate of clients, and offers HTTP/2 (ALPN, RFC 7301).
         var httpContext: NIOSSLContext
         var subject: String
         var expires: Instant
@@ -81,6 +81,6 @@ struct TLSFiles: Sendable, Equatable {
         certificate.subjectName.first { $0.type == .commonName }?.value ?? certificate.subjectName.first?.value ?? ""
     }
 
-    /// This machine's clock. Used for certificates only, because peers also check them by their machines' clocks.
+    /// This machine's clock. It is used for certificates only, because peers also check them by their machines' clocks.
     static var machineTime: Instant { Instant(secondsSince1970: Int64(time(nil))) }
 }
