@@ -14,8 +14,8 @@ final class ConnectionTurns: @unchecked Sendable {
         self.eventLoop = eventLoop
     }
 
-    /// Decoding so many requests takes some milliseconds. It is a count, because a clock also runs while another process
-    /// has the processor.
+    /// Decoding so many requests takes some milliseconds. It is a count, because a clock also runs while another
+    /// process has the processor.
     private static let requestsPerIteration = 1_024
 
     /// Whether so many requests were decoded in this iteration of the event loop that the rest must wait for turns.
