@@ -37,7 +37,7 @@ final class Admission: Sendable {
         if let error { throw error }
     }
 
-    /// For work that belongs to an admitted request: it is admitted regardless of the limit and of a shutdown.
+    /// Admits work that belongs to an admitted request, regardless of the limit and of a shutdown.
     func enterNested() {
         state.withLock { $0.underWay += 1 }
     }

@@ -43,14 +43,14 @@ extension HeadroomClient {
         /// The time for which a shutdown waits for accepted requests (0 s to 1 h).
         public var shutdownTimeout: Duration = .seconds(10)
 
-        /// In plain text.
+        /// Makes a configuration for connections in plain text.
         public init(endpoints: [Endpoint], credentials: Credentials? = nil) {
             self.endpoints = endpoints
             self.credentials = credentials
         }
 
         #if TLS
-        /// With TLS; nil is plain text.
+        /// Makes a configuration for connections with TLS; nil is plain text.
         public init(endpoints: [Endpoint], tls: TLS?, credentials: Credentials? = nil) {
             self.init(endpoints: endpoints, credentials: credentials)
             self.tls = tls
@@ -95,7 +95,7 @@ extension HeadroomClient {
 }
 
 extension HeadroomClient.Configuration {
-    /// With the endpoints in the order in which this client prefers them.
+    /// The configuration with the endpoints in the order in which this client prefers them.
     var ordered: Self {
         var configuration = self
         if spread { configuration.endpoints.shuffle() }

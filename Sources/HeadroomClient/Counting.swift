@@ -105,7 +105,7 @@ extension HeadroomClient {
         try await status(.usage(user: user, period: nil), .reading, deadline: deadline)
     }
 
-    /// Where the user stood at the end of a period of the past.
+    /// Returns the user's usage at the end of a past period.
     ///
     /// - Throws: `notFound` for a period without usage.
     public func usage(
@@ -190,7 +190,7 @@ extension HeadroomClient {
 }
 
 extension HeadroomError {
-    /// Of a request with this key, if it has one.
+    /// Returns the error for an unexpected reply to a request, which may have a key.
     static func unexpected(_ reply: ReceivedReply, to key: MessageKey?) -> HeadroomError {
         var error = unexpected(reply)
         error.key = key

@@ -36,7 +36,7 @@ extension InvalidMessageKey: LocalizedError {
 }
 
 extension Instant {
-    /// To the microsecond. A date beyond what `Instant` can hold becomes the nearest that it can; the service refuses a
+    /// Keeps microseconds. A date beyond what `Instant` can hold becomes the nearest that it can; the service refuses a
     /// year that is not 2000 to 9999.
     public init(_ date: Date) {
         let microseconds = (date.timeIntervalSince1970 * 1_000_000).rounded()

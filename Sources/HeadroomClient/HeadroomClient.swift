@@ -16,13 +16,13 @@ public final class HeadroomClient: Sendable {
     let admission: Admission
     let keys: MessageKeys
     let requester: Requester
-    /// For requests that take long: on the main connection, all later replies would wait for theirs.
+    /// It sends the requests that take long: on the main connection, all later replies would wait for theirs.
     let reportRequester: Requester
     let changesHubs: ChangesHubs
     let sentences: SentenceOptions
-    /// Of the sentences in answers; nil is the service's setting.
+    /// The language of the sentences in answers; nil is the service's setting.
     public var language: LanguageTag? { sentences.language }
-    /// In which the sentences in answers say dates; nil is the plan's, and UTC for a plan without one.
+    /// The time zone of the dates in sentences; nil is the plan's, and UTC for a plan without one.
     public var timeZone: CivilTimeZone? { sentences.timeZone }
 
     /// - Parameters:
@@ -117,7 +117,7 @@ extension HeadroomClient {
         try await requester.perform(command.answered(with: sentences), repeatability, key: key, deadline: deadline)
     }
 
-    /// For requests that scan a whole table.
+    /// Performs a request that scans a whole table.
     func performReport(_ command: Command, deadline: Duration) async throws(HeadroomError) -> ReceivedReply {
         try await reportRequester.perform(command, .reading, deadline: deadline, attemptTimeout: deadline)
     }

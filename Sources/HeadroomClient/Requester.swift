@@ -65,7 +65,7 @@ final class Requester: Sendable {
         case .connection(let connection):
             let deadline = retrying.attemptDeadline(now: .now())
             let exchange = await connection.exchange(command, id: id, deadline: deadline)
-            // Before the retry, which needs a connection with the current token.
+            // This comes before the retry, which needs a connection with the current token.
             if exchange.isNotAuthenticated, configuration.credentials != nil { connection.retire() }
             return exchange
         case .unreachable(let cause): return .unreachable(cause: cause)

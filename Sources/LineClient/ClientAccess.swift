@@ -2,11 +2,11 @@ import TransportSecurity
 
 /// How a client connects to a service: with TLS or in plain text, with or without a token.
 public struct ClientAccess: Sendable {
-    /// Nil: plain text.
+    /// How the service is verified, and with which certificate this client shows itself; nil means plain text.
     public var tls: ClientTLS?
     public var token: ClientToken?
 
-    /// In plain text, without a token.
+    /// Access in plain text, without a token.
     public static let open = ClientAccess()
 
     public init(tls: ClientTLS? = nil, token: ClientToken? = nil) {
@@ -17,7 +17,7 @@ public struct ClientAccess: Sendable {
 
 /// A token of this client. Printing or dumping it does not show the secret.
 public struct ClientToken: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Only to be sent.
+    /// The secret, which is only sent, and never shown.
     public let secret: String
 
     /// The text is empty, too long for the first request, or not one word of printable ASCII.

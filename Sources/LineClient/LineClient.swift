@@ -39,7 +39,7 @@ public struct LineClient: Sendable {
 
     /// A reply as it was sent, without line ends.
     public struct Reply: Sendable, Equatable {
-        /// Of a list, its elements; else one line.
+        /// The elements of a list, or one line.
         public var lines: [String]
         public var isList: Bool
 

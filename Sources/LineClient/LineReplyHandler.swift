@@ -12,7 +12,7 @@ final class LineReplyHandler: ChannelInboundHandler {
     /// An error that the service sent without a request, before it closes the connection: too many are open, or it
     /// drains. The first request may follow it or cross it.
     private var refusal: LineClient.ErrorReply?
-    /// Set once the connection has failed: no more replies will come.
+    /// Why the connection has failed, after which no more replies come.
     private var failure: (any Error)?
 
     func expect(_ promise: EventLoopPromise<LineClient.Reply>) {

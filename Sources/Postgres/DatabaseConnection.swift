@@ -36,7 +36,7 @@ public final class DatabaseConnection {
     /// The server process of this session; 0 before it is connected.
     private var processID: Int32 = 0
     private let silence: DatabaseSilence?
-    /// Since when the current statement is waited for; nil before.
+    /// The instant since which the current statement is waited for; nil before.
     private var waitsSince: ContinuousClock.Instant?
     private var hasDoubted = false
     /// The names of the statements that `query(_:_:as:deadline:)` has prepared in this session.

@@ -14,7 +14,7 @@ struct CommandRoute: Sendable {
     let verb: Verb
     /// Those of the verb's syntax that the body has.
     private let arguments: [SyntaxArgument]
-    /// Nil: the verb takes none.
+    /// The argument for the key; nil if the verb takes none.
     private let key: SyntaxArgument?
 
     /// - Parameter verb: its first argument is the user.

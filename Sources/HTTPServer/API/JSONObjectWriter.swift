@@ -14,7 +14,7 @@ struct JSONObjectWriter {
         buffer.writeStaticString("{")
     }
 
-    /// Nil is left out.
+    /// Writes a member; nil is left out.
     mutating func put(_ name: StaticString, _ flag: Bool?) {
         guard let flag else { return }
         putMember(name.utf8)

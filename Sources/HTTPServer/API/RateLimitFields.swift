@@ -30,7 +30,7 @@ struct RateLimitFields {
         let name = "\"\(snapshot.plan.name)\""
         let end = snapshot.resetsShown ?? (snapshot.plan.isTrial ? snapshot.expiresAt : nil)
         let seconds = end.map { ";w=\(max(0, $0.secondsRoundedUp(since: snapshot.startedAt)))" } ?? ""
-        // Nil for a trial, which does not reset, and after the end of access.
+        // It is nil for a trial, which does not reset, and after the end of access.
         let reset = RateLimitFields.reset(snapshot.availableAgainAt, snapshot)
         return ("\(name);q=\(quota)\(seconds)", "\(name);r=\(remaining)\(reset)")
     }

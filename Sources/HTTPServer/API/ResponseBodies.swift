@@ -16,7 +16,7 @@ extension Answer {
         return object.finish()
     }
 
-    /// Nil for an answer that is about no message, such as that to a release.
+    /// Whether the message is allowed; nil for an answer that is about no message, such as that to a release.
     fileprivate var isAllowed: Bool? {
         switch status {
         case .allowed, .held: true

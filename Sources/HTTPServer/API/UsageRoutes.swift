@@ -88,7 +88,7 @@ struct UsageRoutes: RouteProvider {
 }
 
 extension Problem {
-    /// For an outcome of an unexpected kind.
+    /// Makes the error for an outcome of an unexpected kind.
     fileprivate init(_ outcome: Outcome) {
         if case .failure(let error) = outcome { self.init(error) } else { self.init(EngineError.unexpectedOutcome) }
     }

@@ -17,7 +17,7 @@ final class ConnectionLimitHandler: ChannelDuplexHandler {
     private(set) var isInputStopped = false
     private var isReadingStopped = false
     private var timeouts: RequestTimeoutStateMachine
-    /// Nil before the connection is registered and after it is released.
+    /// The connection's id with the limiter; nil before it is registered and after it is released.
     private var id: Int?
     private var network: PeerNetwork?
     /// The ids of the streams that have a task. If there are any, the connection's own id is one of them.
@@ -140,7 +140,7 @@ final class ConnectionLimitHandler: ChannelDuplexHandler {
         timeouts.headReceived()
     }
 
-    /// Called once for each stream whose head was received.
+    /// It is called once for each stream whose head was received.
     func streamEnded() {
         guard let context else { return }
         timeouts.streamEnded(at: context.eventLoop.now)
@@ -195,8 +195,8 @@ final class ConnectionLimitHandler: ChannelDuplexHandler {
         (isInputStopped, isReadingStopped) = (true, true)
     }
 
-    /// As `stopInput()`, for a connection that is closed at once: it reads on, and passes nothing on. The system resets
-    /// a connection that is closed before all its bytes are read, and the peer may lose the answer then.
+    /// Reads on and passes nothing on, which suits a connection that is closed at once better than `stopInput()`. The
+    /// system resets a connection that is closed before all its bytes are read, and the peer may lose the answer then.
     func dropInput() {
         isInputStopped = true
     }
@@ -206,7 +206,7 @@ final class ConnectionLimitHandler: ChannelDuplexHandler {
         context?.close(promise: nil)
     }
 
-    /// For shutdown: an open request is answered first.
+    /// Ends the connection for the shutdown. An open request is answered first.
     func quiesce() {
         guard let context else { return }
         if hasTask || timeouts.isMultiplexed {

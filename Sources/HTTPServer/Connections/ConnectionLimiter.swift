@@ -66,7 +66,7 @@ final class ConnectionLimiter: @unchecked Sendable {
     /// Whether there is no connection.
     var isEmpty: Bool { handlers.isEmpty }
 
-    /// For shutdown: closes idle connections now and the others after their response.
+    /// Closes idle connections now and the others after their response, for the shutdown.
     func quiesce() {
         for handler in Array(handlers.values) { handler.quiesce() }
     }

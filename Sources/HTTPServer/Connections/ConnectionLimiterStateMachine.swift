@@ -23,16 +23,16 @@ struct ConnectionLimiterStateMachine {
 
     struct Admission: Equatable {
         var id: Int
-        /// To be closed.
+        /// The connections to close.
         var evictions: [Eviction]
     }
 
     private enum State {
         /// Can transition to: healthCheck, busy.
         case idle
-        /// Is answering a health check. Can transition to: idle, busy.
+        /// The connection is answering a health check. Can transition to: idle, busy.
         case healthCheck
-        /// Is answering another request. Can transition to: idle.
+        /// The connection is answering another request. Can transition to: idle.
         case busy
     }
 
@@ -80,7 +80,7 @@ struct ConnectionLimiterStateMachine {
     }
 
     var idleCount: Int { all.idle.count }
-    /// With those that are answering a health check.
+    /// The connections that are answering a request, or a health check.
     var busyCount: Int { connections.count - idleCount }
 
     /// A connection was accepted.

@@ -14,7 +14,7 @@ final class RequestAdmissionHandler: ChannelDuplexHandler {
     struct HummingbirdConnection {
         /// - Returns: false if Hummingbird accepts no more connections.
         var start: () -> Bool
-        /// Called when the connection has ended, started or not.
+        /// It is called when the connection has ended, started or not.
         var finish: () -> Void
     }
 

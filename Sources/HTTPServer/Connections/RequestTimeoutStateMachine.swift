@@ -3,13 +3,13 @@ import NIOCore
 /// The deadlines of one connection of the HTTP port. Takes events with their times, returns the next deadline; no I/O.
 struct RequestTimeoutStateMachine {
     struct Limits: Equatable, Sendable {
-        /// From connecting to a complete head, including the TLS handshake.
+        /// The most time from connecting to a complete head, including the TLS handshake.
         var firstHead: TimeAmount
-        /// From a request's first byte to its complete head.
+        /// The most time from a request's first byte to its complete head.
         var head: TimeAmount
-        /// For a peer to read its responses.
+        /// The most time that a peer takes to read its responses.
         var output: TimeAmount
-        /// Without a byte while no response is due.
+        /// The most time without a byte while no response is due.
         var idle: TimeAmount
     }
 

@@ -4,9 +4,9 @@ import NIOHTTP2
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP2
 
-/// Does for a stream of HTTP/2 what `RequestAdmissionHandler` does for the requests of an HTTP/1.1 connection: reports
-/// it to the connection's limits, answers health checks, and refuses requests over the limit. Also closes a stream
-/// whose peer does not read its response.
+/// It does for a stream of HTTP/2 what `RequestAdmissionHandler` does for the requests of an HTTP/1.1 connection: it
+/// reports the stream to the connection's limits, answers health checks, and refuses requests over the limit. It also
+/// closes a stream whose peer does not read its response.
 final class StreamAdmissionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -28,7 +28,7 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
     /// The stream has ended before its request.
     struct Incomplete: Error {}
 
-    /// As for HTTP/1.1 (`HTTPTransport`).
+    /// The most header fields, as for HTTP/1.1 (`HTTPTransport`).
     static let headerFieldsMaximum = 100
     private let connection: ConnectionLimitHandler
     private let health: HealthResponder
@@ -87,7 +87,7 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
         context.fireErrorCaught(error)
     }
 
-    /// Does nothing unless a head is held.
+    /// Admits the request whose head is held, if one is.
     private func admit(_ context: ChannelHandlerContext, hasBody: Bool) {
         guard case .held(var head) = state else { return }
         if head.headerFields.count > StreamAdmissionHandler.headerFieldsMaximum {
@@ -132,7 +132,7 @@ final class StreamAdmissionHandler: ChannelDuplexHandler {
         } else {
             if !isComplete {
                 connection.requestEnded()
-                // Else the body would seem to end here, and half a request would be executed.
+                // Without an error the body would seem to end here, and half a request would be executed.
                 context.fireErrorCaught(Incomplete())
             }
             connection.streamEnded()

@@ -1,7 +1,7 @@
 import Hummingbird
 
-/// For the health checks that `RequestAdmissionHandler` does not answer itself: those that follow an unanswered request
-/// on the same connection, and those with a body.
+/// Answers the health checks that `RequestAdmissionHandler` does not answer itself: those that follow an unanswered
+/// request on the same connection, and those with a body.
 struct HealthRoutes: RouteProvider {
     let health: HealthResponder
 

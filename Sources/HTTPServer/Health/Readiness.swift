@@ -21,12 +21,12 @@ struct Readiness: Encodable, Equatable {
         var databaseAnswers: Bool
         /// Why it does not, if that is known.
         var databaseProblem: String?
-        /// Nil before the first probe.
+        /// What a failover would lose; nil before the first probe.
         var replication: DatabaseMonitor.Replication?
         var supersededPrimaries = 0
-        /// Nil before the first probe. The service has checked the schema at its start, so nil counts as new enough.
+        /// It is nil before the first probe, and then counts as new enough: the service has checked it at its start.
         var schemaVersion: Int?
-        /// Nil if there is none.
+        /// Why the tokens cannot be read; nil if they can.
         var tokensProblem: String?
         var isDraining: Bool
     }

@@ -18,7 +18,7 @@ final class HTTPMetrics: Sendable {
 
     struct Snapshot {
         var requests: [Kind: UInt64] = [:]
-        /// By route.
+        /// The durations of requests, by route.
         var durations: [String: DoublingHistogram] = [:]
     }
 
@@ -75,6 +75,6 @@ extension Request {
         .get, .head, .post, .put, .delete, .patch, .options, .trace,
     ]
 
-    /// Nil for another method, because a peer can send any text as one.
+    /// The method's name. It is nil for an unknown method, because a peer can send any text as one.
     var knownMethod: String? { Request.methods.contains(method) ? method.rawValue : nil }
 }

@@ -14,7 +14,7 @@ struct Metric: Sendable {
     let labels: [String]
     /// The text after HELP.
     let meaning: String
-    /// Without samples, the family is left out.
+    /// Reads the samples. A family without samples is left out.
     let samples: @Sendable (MetricsSnapshot) -> [Sample]
 
     /// A family with one sample per combination of label values.

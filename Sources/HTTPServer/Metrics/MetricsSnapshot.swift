@@ -13,9 +13,9 @@ struct MetricsSnapshot {
     let http: HTTPMetrics.Snapshot
     let httpConnections: ConnectionMetrics.Snapshot
     let webhooks: [(key: WebhookCounters.Key, requests: Int)]
-    /// Nil where no notifications are sent, and while it cannot be read.
+    /// The notifications that wait. It is nil where none are sent, and while it cannot be read.
     let backlog: NotificationOutbox.Backlog?
-    /// Nil on systems without /proc.
+    /// The figures of this process; nil on systems without /proc.
     let process: ProcessMetrics?
 
     init(_ dependencies: HTTPServerDependencies) {

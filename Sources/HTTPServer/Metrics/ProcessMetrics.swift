@@ -7,7 +7,7 @@ struct ProcessMetrics {
     var residentBytes: UInt64
     var virtualBytes: UInt64
     var openDescriptors: Int
-    /// Nil if unlimited.
+    /// The most file descriptors; nil means no limit.
     var descriptorsMaximum: UInt64?
     var threads: UInt64
     var startedAtSeconds: UInt64
@@ -36,7 +36,7 @@ struct ProcessMetrics {
         startedAtSeconds = bootedAt + field(22) / ticksPerSecond
         virtualBytes = field(23)
         residentBytes = field(24) * UInt64(max(1, sysconf(Int32(_SC_PAGESIZE))))
-        // Without the descriptor of the listing itself.
+        // The descriptor of the listing itself is not counted.
         openDescriptors = max(0, descriptors - 1)
         var limit = rlimit()
         let isLimited = getrlimit(LimitedResource.descriptors, &limit) == 0 && limit.rlim_cur != .max

@@ -30,7 +30,7 @@ struct CrossOriginMiddleware: RouterMiddleware {
         } else {
             response = try await next(request, context)
         }
-        // For caches: the response to another origin, or to none, is another one.
+        // Caches need it: the response to another origin, or to none, is another one.
         response.headers[.vary] = [response.headers[.vary], "Origin"].compactMap(\.self).joined(separator: ", ")
         if let origin {
             response.headers[.accessControlAllowOrigin] = origin

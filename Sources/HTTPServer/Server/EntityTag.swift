@@ -3,7 +3,7 @@ import Foundation
 
 /// Identifies a body by its content (RFC 9110, 8.8.3).
 struct EntityTag: Equatable {
-    /// With quotes.
+    /// The tag with its quotes.
     let text: String
 
     init(of body: Data) {

@@ -8,9 +8,9 @@ struct HTTPContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     /// The request's connection; nil in tests.
     let channel: (any Channel)?
-    /// Of the request's bearer token; nil without one.
+    /// Who the request's bearer token belongs to; nil without a token.
     var identity: Identity?
-    /// Set by `AuthenticationMiddleware`; nothing is permitted before.
+    /// `AuthenticationMiddleware` sets them; nothing is permitted before.
     var permissions: Permissions = .anonymous
 
     init(source: ApplicationRequestContextSource) {

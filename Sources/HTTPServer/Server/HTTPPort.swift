@@ -78,7 +78,7 @@ struct HTTPPort: Service {
     ) {
         eventLoop.scheduleTask(in: pause) {
             guard iterations == 0 else {
-                // Not at once, which would be in the same iteration.
+                // The next step comes later, because at once would be in the same iteration.
                 return quiesce(eventLoop, in: .milliseconds(1), after: iterations - 1, accepted)
             }
             accepted.finish()

@@ -13,9 +13,9 @@ struct HTTPServerDependencies: Sendable {
     let service: ServiceDependencies
     let configuration: HTTPConfiguration
     let engine: EngineClient
-    /// For store events, which change rows.
+    /// These sessions apply store events, which change rows.
     let webhookSessions: SessionPool
-    /// For queries of pages, read-only.
+    /// These sessions are read-only. They run the queries of pages.
     let pageSessions: SessionPool
     let webhookEndpoints: WebhookEndpoints
     let webhookCounters = WebhookCounters()

@@ -8,7 +8,7 @@ import ServiceLifecycle
 
 /// The HTTP port: webhooks, metrics, health, the API and the dashboard.
 ///
-/// Has its own event loop, a thread for the API and its own database sessions, so that it takes no thread and no
+/// It has its own event loop, a thread for the API and its own database sessions, so that it takes no thread and no
 /// connection from the line protocol. Requests about one user go through the lanes like those of the line protocol.
 package struct HTTPServerService: Service, CustomStringConvertible {
     package let description = "HTTP server"
@@ -23,7 +23,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
     private let whenOpen: @Sendable (ListenAddress?) -> Void
     private let logger: Logger
 
-    /// For `HeadroomService`, which does not depend on this module.
+    /// Makes the server for `HeadroomService`, which does not depend on this module.
     package static func maker(webhookEndpoints: WebhookEndpoints) -> HeadroomService.HTTPServerMaker {
         { service, whenOpen in
             guard let configuration = service.configuration.http else {
@@ -74,7 +74,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
             logger: logger
         )
         let port = try port(dependencies, on: group)
-        // Not awaited: a session that waits for a hanging database must not delay the service's end.
+        // The pools are not awaited: a session that waits for a hanging database must not delay the service's end.
         for pool in dependencies.pools { Task { await pool.run() } }
         defer { for pool in dependencies.pools { pool.close() } }
         do {

@@ -19,7 +19,7 @@ struct HTTPTransport: Sendable {
     /// A connection of HTTP/1.1 whose first request for Hummingbird has arrived, or such a stream of HTTP/2.
     struct Accepted: Sendable {
         let channel: HTTP1Channel.Value
-        /// Called on the event loop when Hummingbird's task has ended.
+        /// It is called on the event loop when Hummingbird's task has ended.
         let ended: NIOLoopBound<() -> Void>
     }
 

@@ -8,7 +8,7 @@ import NIOCore
 /// addresses, which are not resolved by DNS, and names without a dot, as in container networks, which do not exist on
 /// the internet.
 struct HostCheck: Sendable {
-    /// From the setting `http`.
+    /// The host of the setting `http`.
     let configuredHost: String
 
     func isLocal(_ authority: String?) -> Bool {
@@ -29,7 +29,7 @@ struct HostCheck: Sendable {
         }
     }
 
-    /// Without the port and the brackets of an IPv6 address.
+    /// Returns the host without the port and the brackets of an IPv6 address.
     private static func host(of authority: String) -> String? {
         if authority.hasPrefix("[") {
             guard let end = authority.firstIndex(of: "]") else { return nil }

@@ -16,7 +16,7 @@ struct ProblemMiddleware: RouterMiddleware {
         var response: Response
         do {
             response = try await next(request, context)
-            // Only routes for GET read none. An unread one that arrives slowly would occupy the connection for ever.
+            // Only routes for GET read no body. An unread one that arrives slowly would occupy the connection for ever.
             if request.method == .get || request.method == .head { closeIfRequestHasBody(request, context, &response) }
         } catch {
             response = problem(error, request, context).response(from: request, context: context)
@@ -24,7 +24,7 @@ struct ProblemMiddleware: RouterMiddleware {
         }
         // Browsers must not guess a body's type.
         response.headers[.xContentTypeOptions] = "nosniff"
-        // For errors too: a client would take the body for the next response.
+        // This applies to errors too: a client would take the body for the next response.
         return request.method == .head ? response.createHeadResponse() : response
     }
 

@@ -10,7 +10,7 @@ package final class WebhookCounters: Sendable {
         package var source: String
         /// The store's name for it without subtype or reason: `RENEWAL`, `DID_RENEW`; `none` if it was not decoded.
         package var type: String
-        /// Of stored events: `applied`, `duplicate`, `ignored`, `waiting`, `outdated`, `failed`. Of others:
+        /// Stored events have `applied`, `duplicate`, `ignored`, `waiting`, `outdated` or `failed`. Others have
         /// `malformed`, `too_large`, `unverified`, `elsewhere`, `unavailable`, `gone` if the peer closed the connection
         /// before the response, and `error` for an internal error.
         package var outcome: String

@@ -27,7 +27,7 @@ struct WebhookRoutes: RouteProvider {
         sessions = dependencies.webhookSessions
         bodies = BodyDecoder(dependencies.configuration)
         requestTimeout = dependencies.configuration.settings.requestTimeout
-        // With the service's own logger, which has the configured level.
+        // It is the service's own logger, which has the configured level.
         recorder = WebhookRecorder(counters: dependencies.webhookCounters, logger: dependencies.service.logger)
     }
 
@@ -105,7 +105,7 @@ struct WebhookRoutes: RouteProvider {
             let type = event.typeClass
             switch error {
             case .cancelled: throw CancellationError()
-            // Of the event's own text: an effect that the database refuses is stored as failed.
+            // The event's own text is refused here: an effect that the database refuses is stored as failed.
             case .database(let error) where error.sqlState?.isClass("22") == true:
                 // The database's message names a field but does not repeat its value.
                 recorder.rejected(event.source, type: type, outcome: "malformed", error.message)

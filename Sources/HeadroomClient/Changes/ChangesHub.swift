@@ -157,7 +157,7 @@ extension ChangesHub {
         }
     }
 
-    /// After this the hub checks again whether a user is still followed.
+    /// The time after which the hub checks again whether a user is still followed.
     private static let connectTimeout: Duration = .seconds(5)
 
     private func log(_ error: HeadroomError) {

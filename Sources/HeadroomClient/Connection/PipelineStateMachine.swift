@@ -16,7 +16,7 @@ struct PipelineStateMachine<Waiter> {
 
     private struct Slot {
         let id: UInt64
-        /// Nil after a cancellation or a timeout.
+        /// Who awaits the reply; nil after a cancellation or a timeout.
         var waiter: Waiter?
         let sentAt: NIODeadline
         let deadline: NIODeadline
@@ -95,7 +95,7 @@ struct PipelineStateMachine<Waiter> {
             let deadline = slots[index].deadline
             if deadline <= now {
                 if let waiter = take(index) { expired.waiters.append(waiter) }
-                // Also for cancelled requests: short timeouts of callers must not hide an unreachable service.
+                // This includes cancelled requests: short timeouts of callers must not hide an unreachable service.
                 if lastReplyAt <= slots[index].sentAt { expired.isSilent = true }
             } else {
                 earliestDeadline = min(earliestDeadline ?? deadline, deadline)

@@ -30,7 +30,7 @@ final class PipelinedConnection: Sendable {
 
     private let channel: any Channel
     private let state: Mutex<State>
-    /// Called on any thread; with `closed` on the event loop.
+    /// It is called on any thread; with `closed`, on the event loop.
     private let notify: @Sendable (Event) -> Void
     private let deadlineTimer: NIOLoopBound<DeadlineTimer>
 
@@ -112,7 +112,7 @@ final class PipelinedConnection: Sendable {
     }
 }
 
-/// Called by the channel's handler on the event loop.
+/// The channel's handler calls these functions on the event loop.
 extension PipelinedConnection {
     /// - Parameter replies: in the order of arrival; emptied.
     func received(_ replies: inout [ReceivedReply]) {

@@ -9,7 +9,7 @@ final class PipelinedConnectionHandler: ChannelInboundHandler {
     private var buffer = ByteBuffer()
     private var replies: [ReceivedReply] = []
     private let notify: @Sendable (PipelinedConnection.Event) -> Void
-    /// Nil before the handler is in a pipeline.
+    /// The connection; nil before the handler is in a pipeline.
     private(set) var connection: PipelinedConnection?
 
     init(notify: @escaping @Sendable (PipelinedConnection.Event) -> Void) {

@@ -203,7 +203,7 @@ final class ConnectionPool: Sendable {
         proceed()
     }
 
-    /// Not a failure of the endpoint.
+    /// Notes that the attempt was given up, which is no failure of the endpoint.
     private func released(_ attempt: Endpoints.Attempt) {
         state.withLock { $0.endpoints.released(attempt) }
         logger.debug("connection closed", metadata: ["endpoint": "\(configuration.endpoints[attempt.endpoint])"])

@@ -11,7 +11,7 @@ public struct Migrator: Sendable {
     public let lockTimeout: Duration
     /// How long one file may take.
     public let statementTimeout: Duration
-    /// Called when a file begins to be applied.
+    /// It is called when a file begins to be applied.
     public var whenBegun: @Sendable (_ file: String) -> Void = { _ in }
 
     public init(

@@ -30,7 +30,7 @@ struct StripeEndpoint: WebhookEndpoint {
     }
 
     func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent {
-        // Before the body is parsed.
+        // The signature is verified before the body is parsed.
         try signature.verify(request.headers.value(StripeVerifier.header), body: request.body, now: request.now)
         let payload = try StripeEvent.sanitized(body: request.body, refundRevokes: refundRevokes, in: namespace)
         let event = try StripeEvent.translate(payload: payload)

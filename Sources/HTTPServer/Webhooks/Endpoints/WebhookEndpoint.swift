@@ -30,7 +30,7 @@ protocol WebhookEndpoint: Sendable {
 }
 
 extension WebhookEndpoint {
-    /// For a store whose requests cannot be verified by their head.
+    /// Checks nothing, as for each store whose requests cannot be verified by their head.
     func checkHead(_ headers: HTTPFields) throws(BillingError) {}
 }
 
