@@ -1,8 +1,6 @@
 import TestSupport
 import Usage
 
-let oneDay: Int64 = 86_400
-
 extension Instant {
     /// The last instant before this one.
     var justBefore: Instant { Instant(microsecondsSince1970: microsecondsSince1970 - 1) }

@@ -102,12 +102,12 @@ struct WaitTests {
     @Test(
         "is said in its two largest units, rounded up to the minute",
         arguments: [
-            (0, "1 minute"), (1, "1 minute"), (60, "1 minute"), (61, "2 minutes"), (3_540, "59 minutes"),
-            (3_541, "1 hour"),
-            (3_600, "1 hour"), (3_601, "1 hour 1 minute"), (7_741, "2 hours 10 minutes"),
-            (86_340, "23 hours 59 minutes"),
-            (86_341, "1 day"), (86_400, "1 day"), (86_460, "1 day"), (98_400, "1 day 3 hours"), (172_800, "2 days"),
-            (-5, "1 minute"),
+            (-5, "1 minute"), (0, "1 minute"), (1, "1 minute"), (60, "1 minute"), (61, "2 minutes"),
+            (3_540, "59 minutes"), (3_541, "1 hour"), (3_600, "1 hour"), (3_601, "1 hour 1 minute"),
+            (3_660, "1 hour 1 minute"), (7_741, "2 hours 10 minutes"), (7_800, "2 hours 10 minutes"),
+            (86_340, "23 hours 59 minutes"), (86_341, "1 day"), (86_400, "1 day"), (86_460, "1 day"),
+            (90_000, "1 day 1 hour"), (98_400, "1 day 3 hours"), (172_800, "2 days"), (200_000, "2 days 7 hours"),
+            (2_678_400, "31 days"),
         ] as [(Int64, String)]
     )
     func text(seconds: Int64, text: String) {

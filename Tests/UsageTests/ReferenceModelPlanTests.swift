@@ -3,19 +3,9 @@ import Testing
 import Usage
 
 private let now = at("2026-11-10T12:00:00Z")
-private let sixteenDaysLater = at("2026-11-26T12:00:00Z")
 
 @Suite("Reference model: changes of plans")
 struct ReferenceModelPlanTests {
-    @Test("rejects an unknown plan and changes nothing")
-    func unknownPlan() throws {
-        var model = try ReferenceModel.subscribed(to: "paid", at: now)
-        #expect(throws: ReferenceModel.Failure.unknownPlan) {
-            _ = try model.setPlan(PlanChange(user: ada, plan: "gold"), at: now)
-        }
-        #expect(model.usage(ada, at: now).snapshot.plan == .paid)
-    }
-
     @Test("accepts only states that the plan can have", arguments: SubscriptionState.allCases)
     func states(state: SubscriptionState) throws {
         let admitted: [String: [SubscriptionState]] = [
@@ -37,20 +27,6 @@ struct ReferenceModelPlanTests {
                 #expect(model.usage(ada, at: now) == ReferenceModel().usage(ada, at: now))
             }
         }
-    }
-
-    @Test(
-        "starts each plan in its initial state",
-        arguments: [
-            ("trial", .trial), ("free", .free), ("paid", .active), ("pro", .active),
-        ] as [(String, SubscriptionState)]
-    )
-    func defaultState(plan: String, state: SubscriptionState) throws {
-        var model = ReferenceModel()
-        let answer = try model.setPlan(PlanChange(user: ada, plan: plan), at: now)
-        #expect(answer.status == .ok)
-        #expect(answer.snapshot.state == state)
-        #expect(answer.snapshot.denialReason == nil)
     }
 
     @Test(
@@ -117,30 +93,6 @@ struct ReferenceModelPlanTests {
         }
     }
 
-    @Test(
-        "ends a cancellation, a billing issue and a revocation with a renewal",
-        arguments: [
-            SubscriptionState.cancelled, .gracePeriod, .billingRetry, .expired, .revoked,
-        ]
-    )
-    func renewal(state: SubscriptionState) throws {
-        var model = ReferenceModel()
-        _ = try model.setPlan(PlanChange(user: ada, plan: "paid", state: state), at: now)
-        let renewed = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: now)
-        #expect(renewed.snapshot.state == .active)
-        #expect(renewed.snapshot.expiresAt == nil)
-        #expect(model.check(ada, messages: 1, at: at("2030-01-01")).status == .allowed)
-    }
-
-    @Test("ends a cancelled subscription with the cycle of the anchor day")
-    func cancelledEndsWithCycle() throws {
-        var model = try ReferenceModel.subscribed(to: "paid", anchorDay: 20, at: now)
-        let answer = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .cancelled), at: now)
-        #expect(answer.snapshot.expiresAt == at("2026-11-20"))
-        #expect(model.consume(ada, messages: 1, at: at("2026-11-20").justBefore).status == .allowed)
-        #expect(model.consume(ada, messages: 1, at: at("2026-11-20")).status == .blocked(.expired))
-    }
-
     @Test("keeps the date of a past expiry, and replaces a future one with now")
     func expiredAt() throws {
         var model = ReferenceModel()
@@ -154,20 +106,6 @@ struct ReferenceModelPlanTests {
 
     private func expiry(of change: PlanChange, in model: inout ReferenceModel) throws -> Instant? {
         try model.setPlan(change, at: now).snapshot.expiresAt
-    }
-
-    @Test("keeps the period and numbers of a user whose access has ended")
-    func lapsedStanding() throws {
-        var model = try ReferenceModel.subscribed(to: "paid", at: now)
-        _ = model.consume(ada, messages: 5, at: now)
-        let snapshot = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .revoked), at: now).snapshot
-        #expect(snapshot.period == billingPeriod("2026-11"))
-        #expect(snapshot.used == 5)
-        #expect(snapshot.limit == 800)
-        #expect(snapshot.remaining == 0)
-        #expect(snapshot.startedAt == at("2026-11-01"))
-        #expect(snapshot.resetsAt == at("2026-12-01"))
-        #expect(model.consume(ada, messages: 1, at: now).retryAfterSeconds == nil)
     }
 
     @Test("keeps the last monthly plan as the previous plan")

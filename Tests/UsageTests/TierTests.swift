@@ -18,57 +18,6 @@ struct TierTests {
         #expect(Tier(used: used, limit: limit, plan: .paid) == tier)
     }
 
-    @Test(
-        "begins at the plan's own percentages",
-        arguments: [
-            (49, .silent), (50, .gentle), (89, .gentle), (90, .prominent), (199, .prominent), (200, .blocked),
-        ] as [(Int, Tier)]
-    )
-    func customPercentages(used: Int, tier: Tier) {
-        let plan = Plan(
-            name: "early",
-            label: "Early",
-            cycle: .monthly,
-            allowance: 200,
-            gentlePercent: 25,
-            prominentPercent: 45
-        )
-        #expect(Tier(used: used, limit: 200, plan: plan) == tier)
-    }
-
-    @Test("is blocked with a limit of 0")
-    func limitZero() {
-        #expect(Tier(used: 0, limit: 0, plan: .paid) == .blocked)
-        #expect(Tier(used: 0, limit: 0, plan: .free) == .blocked)
-    }
-
-    @Test("is always silent without a limit")
-    func unlimited() {
-        #expect(Tier(used: 0, limit: nil, plan: .pro) == .silent)
-        #expect(Tier(used: UsageSnapshot.countMaximum, limit: nil, plan: .pro) == .silent)
-    }
-
-    @Test("is blocked after a downgrade below the count")
-    func downgrade() {
-        let snapshot = UsageSnapshot.monthly(used: 500, limit: 300)
-        #expect(snapshot.tier == .blocked)
-        #expect(snapshot.remaining == 0)
-        #expect(snapshot.used == 500)
-        #expect(UsageSnapshot.monthly(used: 500, limit: 800).remaining == 300)
-    }
-
-    @Test("includes held messages, and is blocked without access")
-    func heldAndLapsed() {
-        var snapshot = UsageSnapshot.monthly(used: 600)
-        #expect(snapshot.tier == .silent)
-        snapshot.held = 40
-        #expect(snapshot.tier == .gentle)
-        #expect(snapshot.remaining == 160)
-        snapshot.denialReason = .revoked
-        #expect(snapshot.tier == .blocked)
-        #expect(snapshot.remaining == 0)
-    }
-
     @Test("is ordered from silent to blocked")
     func order() {
         #expect(Array(Tier.allCases.reversed()).sorted() == [.silent, .gentle, .prominent, .blocked])

@@ -27,12 +27,4 @@ struct UnenforcedPlanTests {
         #expect(snapshot.tier == .prominent && snapshot.display == .compact && snapshot.banner == nil)
         #expect(snapshot.consume(100, of: user(1)).crossed == nil && snapshot.tier == .prominent)
     }
-
-    @Test("keeps every other reason")
-    func otherReasons() {
-        var snapshot = snapshot(used: 20)
-        snapshot.denialReason = .expired
-        #expect(snapshot.check(1, of: user(1)).status == .blocked(.expired))
-        #expect(snapshot.tier == .blocked && snapshot.banner != nil)
-    }
 }

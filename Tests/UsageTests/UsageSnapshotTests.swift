@@ -21,33 +21,6 @@ struct StandingTests {
         #expect(snapshot.used == 800)
     }
 
-    @Test(
-        "reports only the last tier that a request crosses",
-        arguments: [
-            (0, 639, nil), (0, 640, .gentle), (639, 1, .gentle), (640, 119, nil), (600, 160, .prominent),
-            (0, 800, .blocked), (700, 100, .blocked), (799, 1, .blocked),
-        ] as [(Int, Int, Tier?)]
-    )
-    func jump(used: Int, messages: Int, crossed: Tier?) {
-        var snapshot = UsageSnapshot.monthly(used: used)
-        let answer = snapshot.consume(messages, of: ada)
-        #expect(answer.status == .allowed)
-        #expect(answer.crossed == crossed)
-        #expect(answer.snapshot.used == used + messages)
-    }
-
-    @Test("counts all messages of a request or none")
-    func allOrNothing() {
-        var snapshot = UsageSnapshot.monthly(used: 795)
-        let refused = snapshot.consume(6, of: ada)
-        #expect(refused.status == .blocked(.exceedsRemaining))
-        #expect(refused.snapshot.tier == .prominent && refused.snapshot.remaining == 5)
-        #expect(refused.requested == 6)
-        #expect(snapshot.used == 795)
-        #expect(snapshot.consume(5, of: ada).status == .allowed)
-        #expect(snapshot.used == 800)
-    }
-
     @Test("stops an unlimited count at PostgreSQL's largest integer")
     func countMaximum() {
         var snapshot = UsageSnapshot.monthly(used: UsageSnapshot.countMaximum - 1, limit: nil, plan: .pro)

@@ -87,20 +87,6 @@ struct WindowTests {
         #expect(wait(ending, 1) == nil && ending.banner?.sentence == .blockedUndated)
     }
 
-    @Test(
-        "ends in the two largest units, rounded up to the minute",
-        arguments: [
-            (1, "1 minute"), (60, "1 minute"), (61, "2 minutes"), (3_540, "59 minutes"), (3_541, "1 hour"),
-            (3_660, "1 hour 1 minute"), (7_800, "2 hours 10 minutes"), (86_399, "1 day"), (86_401, "1 day"),
-            (90_000, "1 day 1 hour"), (200_000, "2 days 7 hours"), (2_678_400, "31 days"),
-        ] as [(Int64, String)]
-    )
-    func waits(seconds: Int64, text: String) {
-        var phrase = Phrase(.blockedWindow)
-        phrase.values.waitSeconds = seconds
-        #expect(phrase.text == "Let's take a short break. I'm here for you again in \(text).")
-    }
-
     @Test("of an unenforced plan blocks nobody")
     func unenforced() {
         let plan = Plan(
