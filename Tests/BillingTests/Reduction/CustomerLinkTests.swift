@@ -35,53 +35,11 @@ struct CustomerLinkTests {
         return try #require(CustomerLink(source: "appstore", payload: .object(["link": .object(members)])))
     }
 
-    // MARK: Reduction
-
-    @Test("gives the user a transaction that names nobody, with all its events")
-    func transaction() {
-        let cancelled = event("2026-04-01", by: [], effect(.cancelled, until: "2026-12-01"))
-        #expect(ReducedCustomer(purchase(), cancelled).result("2026-02-01")?.problem == .unknownUser)
-        let customer = ReducedCustomer(purchase(), cancelled, linked())
-        #expect(customer.subscription()?.plan == "paid")
-        #expect(customer.subscription()?.unsubscribedAt == day("2026-04-01"))
-        for date in ["2026-02-01", "2026-03-01", "2026-04-01"] {
-            #expect(customer.result(date) == EventResult(outcome: .applied, user: ada))
-        }
-        #expect(customer.state.transfers.isEmpty)
-    }
-
-    @Test("gives the user a customer of the store, before and after it")
-    func customer() {
-        let renewed = event(
-            "2026-04-01",
-            by: [otherId, anonymousId],
-            effect(.renewed, "U", plan: "pro", until: "2026-12-01")
-        )
-        let customer = ReducedCustomer(
-            purchase(by: [anonymousId]),
-            linked("2026-03-01", nil, by: ["\(ada)", anonymousId]),
-            renewed
-        )
-        #expect(customer.state.subscriptions[ada]?.map(\.transaction) == ["T", "U"])
-        #expect(customer.outcome("2026-03-01") == .applied)
-    }
-
     @Test("gives the user a purchase of messages")
     func messages() {
         let pack = event("2026-02-01", by: [], effect(.granted, "G", messages: 50))
         #expect(ReducedCustomer(pack, linked("2026-03-01", "G")).state.purchases.map(\.user) == [ada])
     }
-
-    @Test("ends where the store names another user, and is corrected by a later link")
-    func later() {
-        let claimed = event("2026-04-01", by: ["\(ben)"], effect(.renewed, until: "2026-12-01"))
-        let customer = ReducedCustomer(purchase(), linked(), claimed)
-        #expect(customer.subscription(of: ada) == nil && customer.subscription(of: ben) != nil)
-        let corrected = ReducedCustomer(purchase(), linked(), linked("2026-03-02", by: ["\(ben)"]))
-        #expect(corrected.subscription(of: ada) == nil && corrected.subscription(of: ben) != nil)
-    }
-
-    // MARK: What the store says
 
     @Test("connects what the store's events name beside the transaction, but for the names of users")
     func digests() throws {
@@ -120,8 +78,6 @@ struct CustomerLinkTests {
         other.key.source = "revenuecat"
         #expect(link.finding(in: [other]).owner == .nobody, "another source")
     }
-
-    // MARK: Events
 
     @Test("is stored in its event's payload")
     func payload() throws {

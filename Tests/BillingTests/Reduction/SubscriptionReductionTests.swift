@@ -25,32 +25,6 @@ struct SubscriptionReductionTests {
         #expect(customer.outcome("2026-01-31") == .applied)
     }
 
-    @Test("A purchase of a plan that is not monthly gives no anchor day")
-    func lifetime() {
-        let customer = ReducedCustomer(event("2026-01-31", effect(.purchased, plan: "free")))
-        #expect(customer.subscription()?.anchorDay == nil)
-        #expect(customer.state.users[ada]?.anchorDay == 1)
-    }
-
-    @Test("A renewal keeps start and anchor day, and ends grace, cancellation and refund")
-    func renewed() {
-        let customer = ReducedCustomer(
-            purchase,
-            event("2026-02-10", effect(.cancelled)),
-            event("2026-02-11", effect(.revoked)),
-            event("2026-02-12", effect(.gracePeriod, graceUntil: "2026-03-10")),
-            event("2026-02-28", effect(.renewed, until: "2026-03-31"))
-        )
-        let subscription = customer.subscription()
-        #expect(subscription?.startedAt == day("2026-01-31"))
-        #expect(subscription?.anchorDay == 31)
-        #expect(subscription?.expiresAt == day("2026-03-31"))
-        #expect(subscription?.unsubscribedAt == nil)
-        #expect(subscription?.revokedAt == nil)
-        #expect(subscription?.graceUntil == nil)
-        #expect(subscription?.billingIssueAt == nil)
-    }
-
     @Test("A renewal whose purchase is missing gives an anchor day only with the start")
     func renewalAlone() {
         let renewal = event("2026-02-15", effect(.renewed, plan: "paid", until: "2026-03-15"))
@@ -71,48 +45,12 @@ struct SubscriptionReductionTests {
         #expect(customer.subscription()?.startedAt == nil)
     }
 
-    @Test("A cancellation never shortens a subscription, and can be reversed")
-    func cancelled() {
-        let cancelled = event("2026-02-03", effect(.cancelled, until: "2026-02-10"))
-        let customer = ReducedCustomer(purchase, cancelled)
-        #expect(customer.subscription()?.unsubscribedAt == day("2026-02-03"))
-        #expect(customer.subscription()?.expiresAt == day("2026-02-28"))
-        let resumed = ReducedCustomer(
-            purchase,
-            cancelled,
-            event("2026-02-04", effect(.uncancelled, until: "2026-03-01"))
-        )
-        #expect(resumed.subscription()?.unsubscribedAt == nil)
-        #expect(resumed.subscription()?.expiresAt == day("2026-03-01"))
-    }
-
     @Test("A grace period ends at the given date, also after a second event without a date")
     func grace() {
         let customer = ReducedCustomer(
             purchase,
             event("2026-02-28", effect(.gracePeriod, graceUntil: "2026-03-06")),
             event("2026-03-01", effect(.gracePeriod))
-        )
-        #expect(customer.subscription()?.graceUntil == day("2026-03-06"))
-        #expect(customer.subscription()?.billingIssueAt == day("2026-02-28"))
-    }
-
-    @Test("A grace period without a date is open if the end is known, else 16 days long")
-    func graceWithoutDate() {
-        let known = ReducedCustomer(purchase, event("2026-02-27", effect(.gracePeriod)))
-        #expect(known.subscription()?.graceUntil == nil)
-        #expect(known.subscription()?.billingIssueAt == day("2026-02-27"))
-        let unknown = ReducedCustomer(event("2026-02-27", effect(.gracePeriod, plan: "paid")))
-        #expect(unknown.subscription()?.graceUntil == day("2026-03-15"))
-    }
-
-    @Test("A billing retry ends the grace period, also for later events of the same issue")
-    func retry() {
-        let customer = ReducedCustomer(
-            purchase,
-            event("2026-02-28", effect(.gracePeriod, graceUntil: "2026-03-16")),
-            event("2026-03-06", effect(.billingRetry)),
-            event("2026-03-07", effect(.gracePeriod))
         )
         #expect(customer.subscription()?.graceUntil == day("2026-03-06"))
         #expect(customer.subscription()?.billingIssueAt == day("2026-02-28"))
@@ -245,15 +183,6 @@ struct SubscriptionReductionTests {
         #expect(period?.start == day("2026-03-01") && period?.end == day("2026-03-15"))
     }
 
-    @Test("A refund counts from its first event until it is reversed")
-    func refunded() {
-        let refunds = (event("2026-02-03", effect(.revoked)), event("2026-02-04", effect(.revoked)))
-        #expect(ReducedCustomer(purchase, refunds.0, refunds.1).subscription()?.revokedAt == day("2026-02-03"))
-        let reversed = ReducedCustomer(purchase, refunds.0, refunds.1, event("2026-02-05", effect(.reinstated)))
-        #expect(reversed.subscription()?.revokedAt == nil)
-        #expect(reversed.subscription()?.expiresAt == day("2026-02-28"))
-    }
-
     @Test(
         "An extension raises the end, but gives none to what never ends",
         arguments: [
@@ -270,19 +199,6 @@ struct SubscriptionReductionTests {
             event("2026-02-03", effect(kind, until: "2026-03-05"))
         )
         #expect(endless.subscription()?.expiresAt == nil)
-    }
-
-    @Test("An upgrade counts at once")
-    func upgrade() {
-        let customer = ReducedCustomer(
-            purchase,
-            event("2026-02-10", effect(.productChanged, plan: "pro", product: "large", until: "2026-03-10"))
-        )
-        #expect(customer.subscription()?.plan == "pro")
-        #expect(customer.subscription()?.product == "large")
-        #expect(customer.subscription()?.expiresAt == day("2026-03-10"))
-        #expect(customer.subscription()?.anchorDay == 31)
-        #expect(customer.state.users[ada]?.previousPlan == "paid")
     }
 
     @Test("A downgrade takes effect with the renewal, unless it is reversed before")
@@ -302,31 +218,6 @@ struct SubscriptionReductionTests {
         let stored = ReducedCustomer(bought, change, event("2026-02-11", effect(.productChanged)), renewal)
         #expect(stored.subscription()?.plan == "pro")
         #expect(stored.subscription()?.product == "large")
-    }
-
-    @Test("The price is that of the newest payment, whatever the order of arrival")
-    func price() {
-        func sold(
-            _ date: String,
-            _ kind: BillingEffect.Kind,
-            _ price: String?,
-            product: String = "monthly"
-        ) -> RecordedEvent {
-            var payment = effect(kind, plan: "paid", product: product, until: "2026-12-31")
-            payment.sale = price.map { BillingEffect.Sale(store: "app_store", price: $0, currency: "USD") }
-            return event(date, payment)
-        }
-        let bought = sold("2026-01-31", .purchased, "0.99")
-        let renewed = sold("2026-02-28", .renewed, "9.99")
-        let cancelled = event("2026-03-01", effect(.cancelled))
-        for customer in [ReducedCustomer(bought, renewed, cancelled), ReducedCustomer(cancelled, renewed, bought)] {
-            let subscription = customer.subscription()
-            #expect(subscription?.price == "9.99" && subscription?.currency == "USD")
-            #expect(subscription?.store == "app_store" && subscription?.renews == nil)
-        }
-        #expect(ReducedCustomer(renewed, sold("2026-03-31", .renewed, nil)).subscription()?.price == "9.99")
-        let other = ReducedCustomer(renewed, sold("2026-03-31", .renewed, nil, product: "large")).subscription()
-        #expect(other?.price == nil && other?.currency == nil && other?.store == "app_store")
     }
 
     @Test("A promotion is not renewed, until it is bought")
@@ -358,39 +249,6 @@ struct SubscriptionReductionTests {
         #expect(ReducedCustomer(purchase, end).subscription()?.expiresAt == instant)
     }
 
-    @Test("A trial that becomes paid starts again on that day")
-    func conversion() {
-        let customer = ReducedCustomer(
-            event("2026-03-01", trial(until: "2026-03-08")),
-            event("2026-03-08", effect(.renewed, plan: "paid", until: "2026-04-08"))
-        )
-        #expect(customer.subscription()?.plan == "paid")
-        #expect(customer.subscription()?.startedAt == day("2026-03-08"))
-        #expect(customer.subscription()?.anchorDay == 8)
-        #expect(customer.state.users[ada]?.anchorDay == 8)
-        #expect(customer.state.users[ada]?.trialStartedAt == day("2026-03-01"))
-    }
-
-    @Test("An anchor day in an event applies to the subscription and the user")
-    func anchorDay() {
-        let customer = ReducedCustomer(purchase, event("2026-02-02", effect(.uncancelled, anchorDay: 17)))
-        #expect(customer.subscription()?.anchorDay == 17)
-        #expect(customer.state.users[ada]?.anchorDay == 17)
-    }
-
-    @Test("A user can have several subscriptions; the newest one's anchor day counts")
-    func several() {
-        let customer = ReducedCustomer(
-            event("2026-02-05", effect(.purchased, "T2", plan: "pro", until: "2026-03-05")),
-            purchase,
-            event("2026-02-07", effect(.revoked, "T"))
-        )
-        #expect(customer.state.subscriptions[ada]?.map(\.transaction) == ["T", "T2"])
-        #expect(customer.subscription(of: ada, "T2")?.revokedAt == nil)
-        #expect(customer.subscription(of: ada, "T")?.revokedAt == day("2026-02-07"))
-        #expect(customer.state.users[ada] == UserState(anchorDay: 5, previousPlan: "paid", trialStartedAt: nil))
-    }
-
     @Test("Two sources that report one transaction report one subscription")
     func twoSources() {
         let customer = ReducedCustomer(
@@ -400,14 +258,5 @@ struct SubscriptionReductionTests {
         #expect(customer.state.subscriptions[ada]?.count == 1)
         #expect(customer.subscription()?.plan == "paid")
         #expect(customer.subscription()?.expiresAt == day("2026-03-31"))
-    }
-
-    @Test("A subscription without a plan waits for an event that names it")
-    func waiting() {
-        let change = event("2026-02-10", effect(.cancelled, until: "2026-02-28"))
-        let alone = ReducedCustomer(change)
-        #expect(alone.outcome("2026-02-10") == .waiting)
-        #expect(alone.subscription() == nil)
-        #expect(ReducedCustomer(change, purchase).outcome("2026-02-10") == .applied)
     }
 }

@@ -9,15 +9,6 @@ struct TrialReductionTests {
     private let spent = UserRecord.Trial(startedAt: day("2026-01-01"), endsAt: day("2026-01-04"))
     private let toBen = event("2026-03-05", by: [], .transferred(from: ["\(ada)"], to: ["\(ben)"]))
 
-    @Test("A first trial has the dates of the store")
-    func first() {
-        let customer = ReducedCustomer(event("2026-03-01", trial(until: "2026-03-08")))
-        #expect(customer.subscription()?.plan == "trial")
-        #expect(customer.subscription()?.startedAt == day("2026-03-01"))
-        #expect(customer.subscription()?.expiresAt == day("2026-03-08"))
-        #expect(customer.state.users[ada]?.trialStartedAt == day("2026-03-01"))
-    }
-
     @Test("A trial bought after a trial by messages has the product's regular plan")
     func afterMessages() {
         let customer = ReducedCustomer(
