@@ -62,6 +62,12 @@ struct IngestionTests {
             try await database.psql.rows("select action, reason, event_id from audit_trail where user_id = '\(ada)'")
                 == ["store_event|INITIAL_PURCHASE reported by revenuecat|e"]
         )
+        try await database.psql.ingest(Event("c", "2026-11-06", by: [ada], ["kind": "cancelled", "transaction": "T"]))
+        let late = try await database.psql.ingest(event)
+        #expect(late["outcome"] == "duplicate" && late["state"] == "cancelled", "with the present state")
+        var elsewhere = event
+        elsewhere.source = "appstore"
+        #expect(try await database.psql.ingest(elsewhere)["outcome"] == "applied", "another event")
     }
 
     @Test("without effects is stored, and appears among its user's events")

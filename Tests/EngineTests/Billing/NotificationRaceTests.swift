@@ -19,28 +19,6 @@ struct NotificationRaceTests {
         return database
     }
 
-    @Test("the same event has one effect, and all other deliveries are duplicates")
-    func sameNotification() async throws {
-        let database = try await fresh()
-        let sessions = try await sessions(4, database)
-        for number in 0..<15 {
-            let event = Event(
-                "e\(number)",
-                "2026-11-05",
-                by: ["\(user(UInt64(number / 3)))"],
-                Event.purchased("T\(number)")
-            )
-            let outcomes = try await withThrowingTaskGroup(of: String?.self) { group in
-                for session in sessions { group.addTask { try await session.ingest(event)["outcome"] } }
-                return try await group.reduce(into: [String?]()) { $0.append($1) }
-            }
-            #expect(outcomes.count { $0 == "applied" } == 1)
-            #expect(outcomes.count { $0 == "duplicate" } == 3)
-        }
-        #expect(try await database.psql.number("select count(*) from headroom.billing_events") == 15)
-        #expect(try await database.psql.number("select count(*) from headroom.subscriptions") == 15)
-    }
-
     @Test("of one customer wait for the one before, and see its effect")
     func waiting() async throws {
         let database = try await fresh()

@@ -8,7 +8,6 @@ import Usage
 struct StoreTrialTests {
     private let ada = "\(user(1))"
     private let bob = "\(user(2))"
-    private let cleo = "\(user(3))"
 
     private func fresh(_ instant: String) async throws -> TestDatabase {
         let database = try await TestDatabase.fresh()
@@ -19,32 +18,6 @@ struct StoreTrialTests {
 
     private func trial(_ id: String, of user: String, _ start: String, until end: String) -> Event {
         Event(id, start, by: [user], Event.purchased(id, expires: end, period: "trial"))
-    }
-
-    @Test("runs to its own end if an earlier trial has not ended before it begins")
-    func besideAnother() async throws {
-        let database = try await fresh("2026-11-10T00:00:00Z")
-        _ = try await database.consume(user(1), 40)
-        try await database.moveClock(to: at("2026-11-11T00:00:00Z"))
-        let answer = try await database.psql.ingest(trial("T", of: ada, "2026-11-11", until: "2026-11-18"))
-        #expect(answer["state"] == "trial" && answer["expires"] == "2026-11-18T00:00:00Z")
-        try await database.moveClock(to: at("2026-11-17T00:00:00Z"))
-        #expect(try await database.consume(user(1))["used"] == "41")
-    }
-
-    @Test("bought after an ended trial has the product's regular plan", arguments: [true, false])
-    func afterAnother(isOfStore: Bool) async throws {
-        let database = try await fresh("2026-11-10T00:00:00Z")
-        if isOfStore {
-            try await database.psql.ingest(trial("T1", of: ada, "2026-11-10", until: "2026-11-13"))
-        } else {
-            _ = try await database.consume(user(1), 100)
-        }
-        try await database.moveClock(to: at("2026-11-14T00:00:00Z"))
-        let answer = try await database.psql.ingest(trial("T2", of: ada, "2026-11-14", until: "2026-11-21"))
-        #expect(answer["plan"] == "paid" && answer["state"] == "active")
-        #expect(answer["expires"] == "2026-11-21T00:00:00Z")
-        #expect(try await database.consume(user(1))["limit"] == "800")
     }
 
     @Test("beside an unenforced trial lasts, whatever was sent in that one")
@@ -112,18 +85,6 @@ struct StoreTrialTests {
         #expect(try await database.consume(user(1))["plan"] == "paid")
     }
 
-    @Test("transferred to a user whose own trial has ended has ended too")
-    func transferred() async throws {
-        let database = try await fresh("2026-11-10T00:00:00Z")
-        _ = try await database.consume(user(2), 100)
-        try await database.moveClock(to: at("2026-11-14T00:00:00Z"))
-        try await database.psql.ingest(trial("T", of: ada, "2026-11-14", until: "2026-11-21"))
-        let transfer = Event("t", "2026-11-14T00:00:00Z", Event.transferred(from: [ada], to: [bob]))
-        let answer = try await database.psql.ingest(transfer)
-        #expect(answer["user"] == bob && answer["plan"] == "trial" && answer["reason"] == "trial_ended")
-        #expect(try await database.consume(user(2))["reason"] == "trial_ended")
-    }
-
     @Test("gives access if all earlier subscriptions have ended, and none beside a refund of a running one")
     func afterSubscription() async throws {
         let database = try await fresh("2026-11-14T00:00:00Z")
@@ -137,30 +98,6 @@ struct StoreTrialTests {
         try await database.moveClock(to: at("2026-11-15T00:00:00Z"))
         let after = try await database.psql.ingest(Event("refund", "2026-11-15", revoked))
         #expect(after["plan"] == "paid" && after["reason"] == "revoked")
-    }
-
-    /// The transfer gives Bob the trial, unless another user owned it by then.
-    @Test("does not count for a user that never owned it, whichever event arrives last", arguments: 0..<4)
-    func neverOwned(last: Int) async throws {
-        let database = try await fresh("2026-11-20T00:00:00Z")
-        func about(_ id: String, _ at: String, by person: String, _ kind: String) -> Event {
-            let effect = ["kind": kind, "transaction": "T", "product": "monthly", "expires": "2026-11-19"]
-            return Event(id, at, by: [person], effect)
-        }
-        var order = [
-            trial("T", of: ada, "2026-11-02", until: "2026-11-05"),
-            about("somebody's", "2026-11-09", by: digest(1), "reinstated"),
-            Event("to bob", "2026-11-10", Event.transferred(from: [ada], to: [bob])),
-            about("cleo's", "2026-11-15", by: cleo, "extended"),
-        ]
-        order.append(order.remove(at: last))
-        for event in order { try await database.psql.ingest(event) }
-        let started = "headroom.instant_text(store_trial_started_at)"
-        #expect(
-            try await database.psql.rows("select user_id, \(started) from headroom.subscribers order by user_id")
-                == ["\(ada)|2026-11-02T00:00:00Z", "\(bob)", "\(cleo)|2026-11-02T00:00:00Z"]
-        )
-        #expect(try await database.consume(user(2))["status"] == "ALLOWED", "Bob's own trial begins")
     }
 
     @Test("counts for its earlier owner also after the new owner was forgotten", arguments: [false, true])

@@ -136,21 +136,6 @@ struct TransferTests: TransferSuite {
         #expect(try await database.psql.ingest(renewed)["user"] == bob, "without a user it belongs to the owner")
     }
 
-    @Test("bought anonymously belongs to its receiver, in either order")
-    func anonymous() async throws {
-        for isTransferFirst in [true, false] {
-            let database = try await fresh()
-            let bought = Event("bought", "2026-11-05", by: [digest(1)], Event.purchased("T"))
-            let transfer = transfer("t", "2026-11-06", from: [digest(1)], to: [bob])
-            let outcomes = try await [isTransferFirst ? transfer : bought, isTransferFirst ? bought : transfer]
-                .asyncMap { try await database.psql.ingest($0)["outcome"] }
-            #expect(outcomes == (isTransferFirst ? ["waiting", "applied"] : ["failed", "applied"]))
-            #expect(try await snapshot(user(2), database) == "fine|paid|0|800")
-            let left = try await database.psql.rows("select id, outcome from headroom.billing_events order by id")
-            #expect(left == ["bought|applied", "t|applied"])
-        }
-    }
-
     @Test("leaves the trial spent for all its owners, and moves its usage to the next")
     func trials() async throws {
         for isLate in [false, true] {
@@ -219,13 +204,5 @@ struct TransferTests: TransferSuite {
             "select event_id, giver, receiver, headroom.instant_text(made_at) from headroom.usage_transfers"
         )
         #expect(transfers == ["t|\(ada)|\(bob)|2026-11-20T12:00:00Z"])
-    }
-}
-
-extension Array {
-    fileprivate func asyncMap<Value>(_ transform: (Element) async throws -> Value) async rethrows -> [Value] {
-        var values: [Value] = []
-        for element in self { values.append(try await transform(element)) }
-        return values
     }
 }

@@ -192,21 +192,6 @@ struct TransferredUsageTests: TransferSuite {
         #expect(try await snapshot(user(2), database) == "fine|trial|10|100", "as before the gift")
     }
 
-    @Test("moves back without what the receiver bought", arguments: [false, true])
-    func wayBack(isAnonymous: Bool) async throws {
-        let database = try await fresh()
-        try await database.psql.ingest(bought("T1", by: ada))
-        try await database.psql.ingest(bought("T2", by: bob))
-        let names = isAnonymous ? [ada, digest(1), bob, digest(2), ada] : [ada, bob, ada]
-        for (index, (from, to)) in zip(names, names.dropFirst()).enumerated() {
-            try await database.psql.ingest(transfer("t\(index)", "2026-11-20T1\(index):00:00Z", from: [from], to: [to]))
-        }
-        let owners = try await database.psql.rows(
-            "select user_id, original_transaction_id from headroom.subscriptions order by original_transaction_id"
-        )
-        #expect(owners == ["\(ada)|T1", "\(bob)|T2"])
-    }
-
     @Test("of an alias raises nothing for a user who has access")
     func alias() async throws {
         let database = try await fresh()

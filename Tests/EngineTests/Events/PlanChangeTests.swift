@@ -73,18 +73,6 @@ struct StorePlanChangeTests {
         }
     }
 
-    @Test("to a smaller plan has no effect if it is reversed")
-    func downgradeTakenBack() async throws {
-        let database = try await database("2026-11-01")
-        try await database.report(
-            StoreEvent("purchased", "2026-11-01", ["plan": "pro", "expires": "2026-11-20"]),
-            StoreEvent("product_changed", "2026-11-10", ["next_plan": "paid"]),
-            StoreEvent("product_changed", "2026-11-11"),
-            StoreEvent("renewed", "2026-11-20", ["expires": "2026-12-20"])
-        )
-        expect(try await database.usage(ada), ["plan": "pro", "state": "active", "previous_plan": nil])
-    }
-
     @Test(
         "from a trial to a subscription starts a fresh month at 0, and the trial's row stays",
         arguments: [true, false]
@@ -163,24 +151,6 @@ struct StorePlanChangeTests {
         try await database.moveClock(to: at("2026-11-07"))
         for event in isInOrder ? events : events.reversed() { try await database.psql.apply(event) }
         expect(try await database.usage(ada), ["plan": "paid", "state": "active", "previous_plan": "team"])
-    }
-
-    @Test("to a custom plan follows its percentages, and an edit of them, with the next message")
-    func customPercentages() async throws {
-        let database = try await database("2026-11-05")
-        try await database.psql.execute(
-            """
-            insert into headroom.plans (plan, label, cycle, allowance, gentle_percent, prominent_percent)
-            values ('team', 'Team', 'monthly', 10, 50, 90)
-            """
-        )
-        try await database.report(StoreEvent("purchased", "2026-11-05", ["plan": "team"]))
-        expect(try await database.consume(ada, 4), ["tier": "silent", "crossed": nil])
-        expect(try await database.consume(ada), ["tier": "gentle", "crossed": "gentle", "display": "compact"])
-        expect(try await database.consume(ada, 4), ["tier": "prominent", "crossed": "prominent"])
-        try await database.psql.execute("update headroom.plans set prominent_percent = 95 where plan = 'team'")
-        expect(try await database.usage(ada), ["tier": "gentle"])
-        expect(try await database.consume(ada), ["tier": "blocked", "crossed": "blocked", "remaining": "0"])
     }
 
     @Test("has no effect if it happened before an operator set a plan")

@@ -7,15 +7,11 @@ import Usage
 
 @Suite("A grant, in SQL")
 struct GrantTests {
-
-    private func fresh(unknownUsersPolicy: String = "trial") async throws -> Session {
+    private func fresh() async throws -> Session {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
         try await database.psql.execute(
-            """
-            set headroom.unknown_users = '\(unknownUsersPolicy)';
-            insert into headroom.plans (plan, label, cycle, allowance) values ('team', 'Team', 'monthly', 5000);
-            """
+            "insert into headroom.plans (plan, label, cycle, allowance) values ('team', 'Team', 'monthly', 5000)"
         )
         return database.psql
     }
@@ -25,7 +21,7 @@ struct GrantTests {
         try await psql.text(
             """
             select snapshot.used || ' of ' || coalesce(snapshot."limit"::text, 'unlimited')
-            from headroom.read_usage_snapshot('\(ada)', headroom.unknown_users_policy()) as snapshot
+            from headroom.read_usage_snapshot('\(ada)', 'trial') as snapshot
             """
         )
     }
@@ -94,15 +90,6 @@ struct GrantTests {
         )
     }
 
-    @Test("adds to a limit that an operator wrote into the row")
-    func afterAnUpdate() async throws {
-        let psql = try await fresh()
-        try await psql.execute("select set_plan('\(ada)', 'paid'); select increment_and_check_usage('\(ada)')")
-        try await psql.execute("update message_usage set \"limit\" = 1000 where user_id = '\(ada)'")
-        try await psql.execute("select grant_messages('\(ada)', 50)")
-        #expect(try await numbers(psql) == "1 of 1050")
-    }
-
     @Test("waits for an unknown user, and starts no trial")
     func unknownUser() async throws {
         let psql = try await fresh()
@@ -119,19 +106,6 @@ struct GrantTests {
         )
         try await psql.execute("update headroom.test_clock set at = '2026-11-23T12:00:00Z'")
         #expect(try await psql.text("select reason from increment_and_check_usage('\(ada)')") == "trial_ended")
-    }
-
-    @Test("gives a free user messages, and a denied one none until there is a plan")
-    func withoutSubscription() async throws {
-        let free = try await fresh(unknownUsersPolicy: "free")
-        try await free.execute("select grant_messages('\(ada)', 2)")
-        #expect(try await free.text("select status from increment_and_check_usage('\(ada)', 2)") == "ALLOWED")
-        #expect(try await free.text("select status from increment_and_check_usage('\(ada)')") == "BLOCKED")
-        let denied = try await fresh(unknownUsersPolicy: "deny")
-        try await denied.execute("select grant_messages('\(ada)', 2)")
-        #expect(try await denied.text("select reason from increment_and_check_usage('\(ada)')") == "no_subscription")
-        try await denied.execute("select set_plan('\(ada)', 'free')")
-        #expect(try await denied.text("select status from increment_and_check_usage('\(ada)', 2)") == "ALLOWED")
     }
 
     @Test("changes nothing if it is invalid")
