@@ -29,8 +29,7 @@ struct ActivityTests {
 
     @Test("adds the counts of several instances to the UTC day of the database's clock")
     func days() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-30T23:59:59Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-30T23:59:59Z"))
         try await database.psql.execute("set timezone = 'Pacific/Auckland'")
         let counted = [Counts(), Counts()]
         let recorders = counted.map { recorder(database.conninfo, $0) }
@@ -74,8 +73,7 @@ struct ActivityTests {
 
     @Test("is read with a row for each day, also days without messages")
     func reading() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-03-01T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-03-01T12:00:00Z"))
         let counted = Counts()
         counted.add(5, 1)
         try await recorder(database.conninfo, counted).record()

@@ -38,8 +38,7 @@ struct LostReplyTests {
 
     /// Runs with Ada on the paid plan and cached, so that the fast path counts her messages.
     private func running(_ body: @Sendable (Scene) async throws -> Void) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: noon)
+        let database = try await TestDatabase.fresh(at: noon)
         let proxy = try await database.proxy()
         proxy.refusesConnectionsAfterCut = true
         defer { proxy.close() }

@@ -8,10 +8,8 @@ import Usage
 @Suite("Users that are not cached")
 struct UncachedUserTests {
     private func fresh() async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
         // The 9th in Niue, the 11th in Kiritimati.
-        try await database.stopClock(at: at("2026-11-10T10:30:00Z"))
-        return database
+        try await .fresh(at: at("2026-11-10T10:30:00Z"))
     }
 
     @Test("are counted on the fast path, whatever the period of their usable row, also after a lost reply")

@@ -9,15 +9,9 @@ import Usage
 
 @Suite("A transaction or a customer that is linked with a user")
 struct CustomerLinkingTests {
-    private let ada = user(1)
     private let bob = user(2)
 
-    private func fresh() async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
-        try await database.psql.mapProducts()
-        return database
-    }
+    private func fresh() async throws -> TestDatabase { try await .withProducts(at: at("2026-11-20T12:00:00Z")) }
 
     /// Of the App Store: a family member's has no token.
     private func bought(by identities: [String] = []) -> Event {

@@ -10,14 +10,9 @@ import Usage
 struct DetailsTests {
     private static let appStore = "https://apps.apple.com/account/subscriptions"
     private static let own = "https://example.org/account?a=%20"
-    private let ada = user(1)
     private let bob = user(2)
 
-    private func fresh() async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
-        return database
-    }
+    private func fresh() async throws -> TestDatabase { try await .fresh(at: at("2026-11-10T12:00:00Z")) }
 
     private func report(
         _ database: TestDatabase,

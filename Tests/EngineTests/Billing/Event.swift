@@ -75,6 +75,15 @@ extension Event {
     }
 }
 
+extension TestDatabase {
+    /// With the products of `mapProducts`.
+    static func withProducts(at instant: Instant) async throws -> TestDatabase {
+        let database = try await fresh(at: instant)
+        try await database.psql.mapProducts()
+        return database
+    }
+}
+
 extension Session {
     /// Applies an event. Returns the fields of the answer, each as text.
     @discardableResult

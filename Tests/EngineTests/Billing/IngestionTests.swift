@@ -5,17 +5,7 @@ import Usage
 @testable import Engine
 
 @Suite("An ingested billing event")
-struct IngestionTests {
-    private let ada = "\(user(1))"
-    private let bob = "\(user(2))"
-
-    private func fresh() async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
-        try await database.psql.mapProducts()
-        return database
-    }
-
+struct IngestionTests: BillingSuite {
     private func facts(_ database: TestDatabase) async throws -> String? {
         try await database.psql.text(
             """

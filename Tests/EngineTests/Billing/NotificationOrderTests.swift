@@ -202,8 +202,7 @@ struct NotificationOrderTests {
     func orders(seed: UInt64) async throws {
         print("histories of billing events with seed \(seed)")
         var random = SeededGenerator(seed: seed)
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-20T12:00:00Z"))
         try await database.psql.mapProducts()
         var number = 0
         for turn in 0..<8 {

@@ -5,18 +5,11 @@ import Usage
 @testable import Engine
 
 @Suite("Concurrent billing events")
-struct NotificationRaceTests {
+struct NotificationRaceTests: BillingSuite {
     private func sessions(_ count: Int, _ database: TestDatabase) async throws -> [Session] {
         var sessions: [Session] = []
         for _ in 0..<count { sessions.append(try await Session.open(database.conninfo)) }
         return sessions
-    }
-
-    private func fresh() async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
-        try await database.psql.mapProducts()
-        return database
     }
 
     @Test("of one customer wait for the one before, and see its effect")
@@ -85,8 +78,7 @@ struct NotificationRaceTests {
             }
         }
         #expect(isAllowed)
-        let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()"
-        #expect(try await database.psql.number(deadlocks) == 0)
+        #expect(try await database.deadlocks == 0)
         #expect(engine.log.events.allSatisfy { $0.level < .error })
     }
 

@@ -7,17 +7,7 @@ import Usage
 @testable import Engine
 
 @Suite("Stored billing events")
-struct NotificationStorageTests {
-    private let ada = "\(user(1))"
-    private let bob = "\(user(2))"
-
-    private func fresh() async throws -> Session {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
-        try await database.psql.mapProducts()
-        return database.psql
-    }
-
+struct NotificationStorageTests: BillingSuite {
     /// The tables and columns that contain a text.
     private func columns(of text: String, _ psql: Session) async throws -> [String] {
         let rows = try await psql.rows(
@@ -50,8 +40,7 @@ struct NotificationStorageTests {
 
     @Test("forgetting the former owner of a subscription leaves it with its present owner")
     func forgottenBetweenOthers() async throws {
-        let psql = try await fresh()
-        let cleo = "\(user(3))"
+        let psql = try await fresh().psql
         try await psql.ingest(Event("b", "2026-11-05", by: [ada], Event.purchased("T")))
         try await psql.ingest(Event("t1", "2026-11-06", Event.transferred(from: [ada], to: [bob])))
         try await psql.ingest(Event("t2", "2026-11-07", Event.transferred(from: [bob], to: [cleo])))
@@ -65,7 +54,7 @@ struct NotificationStorageTests {
 
     @Test("an event of a forgotten user is not applied, also not by a running replay")
     func forgottenWhileReplayed() async throws {
-        let psql = try await fresh()
+        let psql = try await fresh().psql
         let bought = Event("b", "2026-11-05", by: [ada], Event.purchased("T"))
         try await psql.ingest(bought)
         try await psql.execute("select forget_user('\(ada)')")
@@ -76,7 +65,7 @@ struct NotificationStorageTests {
 
     @Test("whose ids and transactions differ by Unicode normalization only are two, as in the database")
     func exactIds() async throws {
-        let psql = try await fresh()
+        let psql = try await fresh().psql
         let (composed, decomposed) = ("\u{E9}", "e\u{301}")
         for (name, person) in [(composed, ada), (decomposed, bob)] {
             let answer = try await psql.ingest(Event(name, "2026-11-05", by: [person], Event.purchased(name)))
@@ -98,7 +87,7 @@ struct NotificationStorageTests {
 
     @Test("have a plan's new name after it was renamed")
     func renamedPlan() async throws {
-        let psql = try await fresh()
+        let psql = try await fresh().psql
         try await psql.ingest(Event("b", "2026-11-05", by: [ada], Event.purchased("T")))
         try await psql.execute("update headroom.plans set plan = 'premium' where plan = 'paid'")
         let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T"]
@@ -108,7 +97,7 @@ struct NotificationStorageTests {
 
     @Test("of a forgotten user have no identities")
     func forgotten() async throws {
-        let psql = try await fresh()
+        let psql = try await fresh().psql
         for (number, person) in [(1, ada), (2, bob)] {
             try await psql.ingest(
                 Event("b\(number)", "2026-11-05", by: [digest(number), person], Event.purchased("T\(number)"))
@@ -157,7 +146,7 @@ struct NotificationStorageTests {
 
     @Test("a replay keeps the owner of a subscription that a forgotten user transferred")
     func forgottenGiver() async throws {
-        let psql = try await fresh()
+        let psql = try await fresh().psql
         try await psql.ingest(Event("b", "2026-11-05", by: [ada, digest(1)], Event.purchased("T")))
         try await psql.ingest(Event("t", "2026-11-06", Event.transferred(from: [ada, digest(1)], to: [bob])))
         try await psql.execute("select forget_user('\(ada)')")
@@ -170,7 +159,7 @@ struct NotificationStorageTests {
 
     @Test("of other users are kept without the identities of a forgotten user, and can still be applied")
     func forgottenBesideOthers() async throws {
-        let psql = try await fresh()
+        let psql = try await fresh().psql
         try await psql.ingest(Event("b", "2026-11-05", by: [ada, digest(1)], Event.purchased("T")))
         try await psql.ingest(Event("t", "2026-11-06", Event.transferred(from: [ada, digest(1)], to: [bob])))
         let lacking = Event.purchased("F", "not mapped yet")
@@ -197,7 +186,7 @@ struct NotificationStorageTests {
 
     @Test("lose their payload after 400 days, and keep their effects")
     func pruned() async throws {
-        let psql = try await fresh()
+        let psql = try await fresh().psql
         try await psql.ingest(Event("old", "2026-11-05", by: [ada], Event.purchased("T")))
         try await psql.ingest(Event("failed", "2026-11-05", by: [ada], Event.purchased("T2", "no such product")))
         try await psql.execute("update headroom.test_clock set at = '2027-12-20'")

@@ -5,22 +5,16 @@ import Usage
 @testable import Engine
 
 @Suite("A one-time purchase of messages")
-struct OneTimePurchaseTests {
-    private let ada = "\(user(1))"
-
-    private func fresh() async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
-        try await database.psql.mapProducts()
+struct OneTimePurchaseTests: BillingSuite {
+    private func subscribed() async throws -> TestDatabase {
+        let database = try await fresh()
         try await database.psql.execute("select set_plan('\(ada)', 'paid')")
         return database
     }
 
     /// Without a subscription. The plan paid has the given cycle.
     private func unsubscribed(_ cycle: String = "monthly") async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
-        try await database.psql.mapProducts()
+        let database = try await fresh()
         try await database.psql.execute("update headroom.plans set cycle = '\(cycle)' where plan = 'paid'")
         return database
     }
@@ -44,7 +38,7 @@ struct OneTimePurchaseTests {
 
     @Test("raises the limit of the period once, also if it is repeated or reported by two sources")
     func once() async throws {
-        let database = try await fresh()
+        let database = try await subscribed()
         #expect(try await database.psql.ingest(granted("g", quantity: 3))["outcome"] == "applied")
         #expect(try await limit(database) == "950")
         try await database.psql.ingest(granted("g", quantity: 3))
@@ -60,7 +54,7 @@ struct OneTimePurchaseTests {
 
     @Test("is reversed by a refund during the period, and restored by a reversal of the refund")
     func refund() async throws {
-        let database = try await fresh()
+        let database = try await subscribed()
         _ = try await database.consume(user(1), 820 - 20)
         try await database.psql.ingest(granted("g"))
         _ = try await database.consume(user(1), 20)
@@ -75,7 +69,7 @@ struct OneTimePurchaseTests {
 
     @Test("leaves an unlimited user unlimited, also after a refund")
     func refundWithoutLimit() async throws {
-        let database = try await fresh()
+        let database = try await subscribed()
         try await database.psql.execute("select set_plan('\(ada)', 'pro')")
         try await database.psql.ingest(granted("g"))
         try await database.psql.ingest(about("revoked", "2026-11-20T11:00:00Z"))
@@ -88,7 +82,7 @@ struct OneTimePurchaseTests {
 
     @Test("is not granted if the refund arrived first")
     func refundFirst() async throws {
-        let database = try await fresh()
+        let database = try await subscribed()
         #expect(try await database.psql.ingest(about("revoked", "2026-11-20T11:00:00Z"))["outcome"] == "failed")
         try await database.psql.ingest(granted("g"))
         #expect(try await limit(database) == "800")
@@ -158,7 +152,7 @@ struct OneTimePurchaseTests {
 
     @Test("does not change in a past period")
     func nextPeriod() async throws {
-        let database = try await fresh()
+        let database = try await subscribed()
         try await database.psql.ingest(granted("g"))
         _ = try await database.consume(user(1))
         try await database.moveClock(to: at("2026-12-02T00:00:00Z"))
@@ -176,7 +170,7 @@ struct OneTimePurchaseTests {
 
     @Test("is ignored if its product grants none, and fails if it is not mapped")
     func products() async throws {
-        let database = try await fresh()
+        let database = try await subscribed()
         try await database.psql.execute("select headroom.map_product('revenuecat', 'pack', null, p_messages => 0)")
         #expect(try await database.psql.ingest(granted("g"))["outcome"] == "ignored")
         try await database.psql.execute("select headroom.unmap_product('revenuecat', 'pack')")

@@ -5,17 +5,7 @@ import Usage
 @testable import Engine
 
 @Suite("An event whose effect the database refuses")
-struct RefusedEventTests {
-    private let ada = "\(user(1))"
-    private let bob = "\(user(2))"
-
-    private func fresh() async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
-        try await database.psql.mapProducts()
-        return database
-    }
-
+struct RefusedEventTests: BillingSuite {
     private func pack(_ id: String, by person: String) -> Event {
         Event(id, "2026-11-20", by: [person], ["kind": "granted", "transaction": "G \(id)", "product": "pack"])
     }
@@ -157,8 +147,7 @@ struct ReadEventTests {
 
     @Test("are those with effects, and of those that only name the customer the newest of each kind")
     func withoutEffects() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-20T12:00:00Z"))
         try await database.psql.mapProducts()
         try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
         for number in 1...3 {

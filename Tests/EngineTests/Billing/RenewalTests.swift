@@ -6,17 +6,11 @@ import Usage
 
 @Suite("The renewal of a store's subscription")
 struct RenewalTests {
-    private let ada = user(1)
     private let bob = user(2)
     private let first = "2026-12-05T12:00:00Z"
     private let second = "2027-01-05T12:00:00Z"
 
-    private func fresh() async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
-        try await database.psql.mapProducts()
-        return database
-    }
+    private func fresh() async throws -> TestDatabase { try await .withProducts(at: at("2026-11-10T12:00:00Z")) }
 
     private func report(
         _ database: TestDatabase,

@@ -5,17 +5,7 @@ import Usage
 @testable import Engine
 
 @Suite("A store trial")
-struct StoreTrialTests {
-    private let ada = "\(user(1))"
-    private let bob = "\(user(2))"
-
-    private func fresh(_ instant: String) async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at(instant))
-        try await database.psql.mapProducts()
-        return database
-    }
-
+struct StoreTrialTests: BillingSuite {
     private func trial(_ id: String, of user: String, _ start: String, until end: String) -> Event {
         Event(id, start, by: [user], Event.purchased(id, expires: end, period: "trial"))
     }

@@ -5,7 +5,7 @@ import Usage
 @testable import Engine
 
 @Suite("A transferred subscription")
-struct TransferTests: TransferSuite {
+struct TransferTests: BillingSuite {
     @Test("keeps the usage of the period, and gives no free period, also after several transfers")
     func usageGoesAlong() async throws {
         let database = try await fresh()

@@ -5,7 +5,7 @@ import Usage
 @testable import Engine
 
 @Suite("The usage of a transferred subscription")
-struct TransferredUsageTests: TransferSuite {
+struct TransferredUsageTests: BillingSuite {
     private func bought(_ transaction: String, by user: String, _ at: String = "2026-11-05") -> Event {
         Event("bought \(transaction)", at, by: [user], Event.purchased(transaction))
     }

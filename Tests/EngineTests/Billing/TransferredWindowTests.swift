@@ -5,7 +5,7 @@ import Usage
 @testable import Engine
 
 @Suite("The window of a transferred subscription")
-struct TransferredWindowTests: TransferSuite {
+struct TransferredWindowTests: BillingSuite {
     /// Ten messages in three hours under the plans of buyers and of newcomers.
     private func withWindows() async throws -> TestDatabase {
         let database = try await fresh("2026-11-20T12:00:00Z")

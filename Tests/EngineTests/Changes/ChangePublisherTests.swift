@@ -30,8 +30,7 @@ struct ChangePublisherTests {
 
     @Test("publishes changes by another instance, by functions, and by a plain UPDATE and DELETE")
     func changes() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-15T09:30:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-15T09:30:00Z"))
         let (engine, other) = (EngineHarness(database.conninfo), EngineHarness(database.conninfo))
         try await engine.running {
             try await other.running {
@@ -73,8 +72,7 @@ struct ChangePublisherTests {
 
     @Test("publishes changes by time alone: a trial's day and end, a hold's end, a new month")
     func time() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-28T09:30:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-28T09:30:00Z"))
         let engine = EngineHarness(database.conninfo)
         try await engine.running {
             _ = try await engine.execute(user(1), .consume(1))
@@ -96,8 +94,7 @@ struct ChangePublisherTests {
 
     @Test("publishes an edited plan to its subscribers, and nothing when the visible state stays the same")
     func plans() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-15T09:30:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-15T09:30:00Z"))
         let engine = EngineHarness(database.conninfo)
         try await engine.running {
             for (number, plan) in [(UInt64(1), "paid"), (2, "paid"), (3, "pro")] {

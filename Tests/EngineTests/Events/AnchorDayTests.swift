@@ -8,8 +8,7 @@ import Usage
 struct AnchorDayTests {
     @Test("for a year has monthly periods, and ends with the year")
     func annual() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2027-01-31T08:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2027-01-31T08:00:00Z"))
         try await database.report(
             StoreEvent(
                 "purchased",
@@ -39,8 +38,7 @@ struct AnchorDayTests {
 
     @Test("keeps its anchor day when renewed, and changes it when bought again or set by the store")
     func movedAnchor() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-01-31"))
+        let database = try await TestDatabase.fresh(at: at("2026-01-31"))
         let day = "select anchor_day from headroom.subscribers"
         try await database.report(
             StoreEvent("purchased", "2026-01-31", ["plan": "paid", "expires": "2026-02-28"]),
@@ -66,8 +64,7 @@ struct AnchorDayTests {
         arguments: [true, false]
     )
     func anothers(isLast: Bool) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-01-31"))
+        let database = try await TestDatabase.fresh(at: at("2026-01-31"))
         func cancelled(_ at: String, by person: UserID, _ anchor: Int) -> Event {
             Event(at, at, by: ["\(person)"], ["kind": "cancelled", "transaction": "T", "anchor": anchor])
         }

@@ -10,10 +10,7 @@ struct OpenedPeriodTests {
     private let bob = "\(user(2))"
 
     private func fresh(_ instant: String = "2026-11-20T12:00:00Z") async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at(instant))
-        try await database.psql.mapProducts()
-        return database
+        try await .withProducts(at: at(instant))
     }
 
     private func rows(_ database: TestDatabase, of user: UserID = ada) async throws -> [String] {

@@ -9,8 +9,7 @@ import Usage
 struct StorePlanChangeTests {
 
     private func database(_ instant: String) async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at(instant))
+        let database = try await TestDatabase.fresh(at: at(instant))
         return database
     }
 

@@ -71,8 +71,7 @@ private struct Pair: Sendable {
 struct SeveralSubscriptionsTests {
     @Test("the required one counts, whichever was reported first")
     func which() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-05T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-05T12:00:00Z"))
         try await database.psql.execute(
             """
             insert into headroom.plans (plan, label, cycle, allowance, enforced) values
@@ -97,8 +96,7 @@ struct SeveralSubscriptionsTests {
 
     @Test("when one ends, the other counts from that instant on, without an event")
     func succession() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-01"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-01"))
         let engine = EngineHarness(database.conninfo)
         try await engine.running {
             try await database.report(
@@ -121,8 +119,7 @@ struct SeveralSubscriptionsTests {
 
     @Test("each belongs to the user of its newest event, also for a refund without a user")
     func users() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-01"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-01"))
         for number: UInt64 in 1...2 {
             for transaction in ["transaction 1", "own \(number)"] {
                 try await database.report(

@@ -11,8 +11,7 @@ struct StateTableTests {
     private func running(
         _ body: @Sendable (_ database: TestDatabase, _ engine: EngineHarness) async throws -> Void
     ) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-01"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-01"))
         try await database.psql.execute(
             """
             insert into headroom.plans (plan, label, cycle, allowance, gentle_percent, prominent_percent)

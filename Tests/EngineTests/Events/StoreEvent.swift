@@ -100,22 +100,11 @@ extension TestDatabase {
         // Every applied event is audited.
         try await holder.execute("begin; lock table headroom.audit_log in share mode")
         let one = Task { try await sessions[0].apply(first) }
-        try await waitUntilLocked(1)
+        try await waitUntilBlocked(1)
         let two = Task { try await sessions[1].apply(second) }
-        try await waitUntilLocked(2)
+        try await waitUntilBlocked(2)
         try await holder.execute("commit")
         return (try await one.value, try await two.value)
-    }
-
-    private func waitUntilLocked(_ number: Int) async throws {
-        try await waitUntil("\(number) sessions wait for a lock") {
-            try await psql.number(
-                """
-                select count(*) from pg_stat_activity
-                where datname = current_database() and wait_event_type = 'Lock'
-                """
-            ) == number
-        }
     }
 
     /// The fields of SQL's usage function.

@@ -18,8 +18,7 @@ struct ReceiptTests {
     private func withStore(
         _ body: @Sendable (TestDatabase, Proxy, EngineHarness) async throws -> Void
     ) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z"))
         let proxy = try await database.proxy()
         defer { proxy.close() }
         let harness = EngineHarness(database.conninfo(through: proxy), lanes: 1)

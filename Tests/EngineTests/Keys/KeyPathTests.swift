@@ -17,8 +17,7 @@ struct KeyPathTests {
 
     /// Executes a random history on the fast path or, by a release of an unknown key in each batch, on the slow path.
     private func run(seed: UInt64, isSlow: Bool) async throws -> History {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: noon)
+        let database = try await TestDatabase.fresh(at: noon)
         let harness = EngineHarness(database.conninfo, lanes: 1)
         return try await harness.running {
             var generator = SeededGenerator(seed: seed)

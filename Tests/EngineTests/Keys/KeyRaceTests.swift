@@ -11,8 +11,7 @@ struct KeyRaceTests {
     private func running(
         _ body: @Sendable (_ database: TestDatabase, _ engines: [EngineHarness]) async throws -> Void
     ) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: noon)
+        let database = try await TestDatabase.fresh(at: noon)
         let engines = [EngineHarness(database.conninfo, lanes: 1), EngineHarness(database.conninfo, lanes: 1)]
         try await engines[0].running {
             try await engines[1].running {
@@ -108,14 +107,7 @@ struct KeyRaceTests {
                 )
                 let key = messageKey("round \(round)")
                 let slots = engines.map { ($0, $0.submit([(user, .consume(2, key: key))])) }
-                try await waitUntil("both wait for the row") {
-                    try await database.psql.number(
-                        """
-                        select count(*) from pg_stat_activity
-                        where datname = current_database() and wait_event_type = 'Lock'
-                        """
-                    ) == 2
-                }
+                try await database.waitUntilBlocked(2)
                 try await database.psql.execute("commit")
                 var answers: [Answer] = []
                 for (engine, slots) in slots { answers += try await engine.outcomes(of: slots).compactMap(\.answer) }

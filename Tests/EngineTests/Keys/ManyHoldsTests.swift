@@ -46,8 +46,7 @@ struct ManyHoldsTests {
     func addUp() async throws {
         let seed = SeededGenerator.newSeed()
         print("ten thousand holds, seed \(seed)")
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: start)
+        let database = try await TestDatabase.fresh(at: start)
         let harness = EngineHarness(database.conninfo)
         try await harness.running {
             for user in Self.users {

@@ -10,8 +10,7 @@ struct LaneMetricsTests {
 
     @Test("count each message once on every path, and each denied request")
     func activity() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: noon)
+        let database = try await TestDatabase.fresh(at: noon)
         let engine = EngineHarness(database.conninfo)
         try await engine.running {
             for number in 1...3 as ClosedRange<UInt64> {
@@ -42,8 +41,7 @@ struct LaneMetricsTests {
 
     @Test("count a message whose reply was lost")
     func lostReply() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: noon)
+        let database = try await TestDatabase.fresh(at: noon)
         let proxy = try await database.proxy()
         defer { proxy.close() }
         let engine = EngineHarness(database.conninfo(through: proxy), lanes: 1)

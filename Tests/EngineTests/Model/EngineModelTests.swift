@@ -19,8 +19,7 @@ struct EngineModelTests {
         let buckets = seed.isMultiple(of: 2) ? 1 : 8
         print("random history with seed \(seed), \(buckets) buckets")
         let unknownUsersPolicy = UnknownUsersPolicy.allCases[Int(seed % 3)]
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: HistoryGenerator(seed: seed).now)
+        let database = try await TestDatabase.fresh(at: HistoryGenerator(seed: seed).now)
         try await database.psql.execute("set headroom.unknown_users = '\(unknownUsersPolicy.rawValue)'")
         if buckets > 1 {
             try await database.beginDivision(into: buckets)

@@ -8,9 +8,7 @@ import Usage
 @Suite("The outbox of notifications")
 struct NotificationOutboxTests {
     private func fresh() async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
-        return database
+        try await .fresh(at: at("2026-11-10T12:00:00Z"))
     }
 
     private func outbox(_ database: TestDatabase) -> NotificationOutbox {

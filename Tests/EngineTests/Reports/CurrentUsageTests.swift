@@ -250,8 +250,7 @@ struct CurrentUsageTests {
 
     @Test("say what CHECK answers, before the next message", arguments: CurrentUsageCase.all)
     private func agreement(_ change: CurrentUsageCase) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-20T12:00:00Z"))
         let engine = EngineHarness(database.conninfo)
         try await engine.running {
             for step in change.steps {
@@ -269,8 +268,7 @@ struct CurrentUsageTests {
 
     @Test("say what CHECK answers after a purchase in a store, its refund and its return")
     func store() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-20T12:00:00Z"))
         try await database.psql.mapProducts()
         let engine = EngineHarness(database.conninfo)
         @Sendable func event(_ name: String, _ time: String, _ effect: [String: Any & Sendable]) -> Event {

@@ -262,8 +262,7 @@ struct ReportReaderTests {
 
     @Test("active holds count, expired ones do not")
     func holds() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-15T09:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-15T09:00:00Z"))
         let engine = EngineHarness(database.conninfo)
         try await engine.running {
             _ = try await engine.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))

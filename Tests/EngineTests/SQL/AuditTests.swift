@@ -8,9 +8,7 @@ import Usage
 struct AuditTests {
 
     private func fresh() async throws -> Session {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
-        return database.psql
+        try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z")).psql
     }
 
     /// Action, period, before, after and reason of each entry.

@@ -12,8 +12,7 @@ struct ClockJumpTests {
     private static let back = at("2026-11-10T13:00:00Z")
 
     private func withStore(_ body: @Sendable (TestDatabase, EngineHarness) async throws -> Void) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: Self.present)
+        let database = try await TestDatabase.fresh(at: Self.present)
         let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running { try await body(database, harness) }
     }

@@ -11,8 +11,7 @@ struct DistributedQueriesTests {
     private let users = [user(1), user(2), user(3), user(4)]
 
     private func database() async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z"))
         try await database.beginDivision(into: 8)
         try await database.divideUsers(to: BucketMap.movedMaximum)
         try await database.psql.execute(

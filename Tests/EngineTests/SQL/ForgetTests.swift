@@ -10,9 +10,7 @@ struct ForgetTests {
     private let bob = user(2)
 
     private func fresh() async throws -> Session {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
-        return database.psql
+        try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z")).psql
     }
 
     private func moveClock(_ psql: Session, _ instant: String) async throws {

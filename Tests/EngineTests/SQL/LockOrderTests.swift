@@ -61,11 +61,7 @@ struct LockOrderTests {
         let holder = try await Session.open(database.conninfo)
         try await holder.execute("begin; select from message_usage where user_id = '\(user(2))' for update")
         let counted = Task { try await session.execute(counting.call()) }
-        try await waitUntil("the lane waits for the second user") {
-            try await database.psql.number(
-                "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-            ) == 1
-        }
+        try await database.waitUntilBlocked(1)
         let free = try await database.psql.rows(
             """
             select user_id from message_usage where user_id in ('\(user(1))', '\(user(3))') order by user_id
@@ -149,11 +145,7 @@ struct LockOrderTests {
                 """
             )
         }
-        try await waitUntil("the lane waits for the second user") {
-            try await database.psql.number(
-                "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-            ) == 1
-        }
+        try await database.waitUntilBlocked(1)
         for table in ["headroom.subscribers", "message_usage"] {
             let free = try await database.psql.rows(
                 """

@@ -8,9 +8,7 @@ import Usage
 @Suite("A period that a caller of increment_and_check_usage names")
 struct PeriodLabelTests {
     private func fresh(now: String = "2026-11-10T12:00:00Z") async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at(now))
-        return database
+        try await .fresh(at: at(now))
     }
 
     /// The SQLSTATE of a call; nil if the message was counted.

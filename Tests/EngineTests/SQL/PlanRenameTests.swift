@@ -8,8 +8,7 @@ import Usage
 @Suite("A renamed plan")
 struct PlanRenameTests {
     private func fresh() async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z"))
         try await database.psql.execute(
             """
             insert into headroom.plans (plan, label, cycle, allowance, trial_days) values

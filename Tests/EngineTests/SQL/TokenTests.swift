@@ -48,8 +48,7 @@ struct TokenTests {
 
     @Test("expires by the database's clock")
     func expiry() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z"))
         let psql = database.psql
         try await psql.execute("select \(create("short", "a", expires: "'2026-11-10T13:00:00Z'"))")
         let before = ContinuousClock.now
@@ -89,8 +88,7 @@ struct TokenTests {
 
     @Test("is one of at most 1,000 live tokens; revoked and expired ones do not count")
     func limit() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z"))
         let psql = database.psql
         try await psql.execute(
             """
@@ -150,8 +148,7 @@ struct TokenTests {
 
     @Test("is marked as used once a minute, by any number of instances")
     func use() async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
+        let database = try await TestDatabase.fresh(at: at("2026-11-10T12:00:00Z"))
         let psql = database.psql
         try await psql.execute("select \(create("backend", "a")); select \(create("other", "b"))")
         func mark() async throws -> String? {

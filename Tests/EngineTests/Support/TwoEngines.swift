@@ -12,8 +12,7 @@ enum TwoEngines {
     ///
     /// - Parameter lanes: of each engine.
     static func running(at instant: Instant, lanes: Int = 2, _ body: Body) async throws {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: instant)
+        let database = try await TestDatabase.fresh(at: instant)
         let engine = EngineHarness(database.conninfo, lanes: lanes)
         let other = EngineHarness(database.conninfo, lanes: lanes)
         try await engine.running {

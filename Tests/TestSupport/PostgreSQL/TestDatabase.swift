@@ -22,9 +22,12 @@ public struct TestDatabase: Sendable {
         return TestDatabase(conninfo: conninfo, psql: try await Session.open(conninfo), isDistributed: true)
     }
 
-    public static func fresh() async throws -> TestDatabase {
+    /// - Parameter instant: at which its clock is stopped; nil if it goes on.
+    public static func fresh(at instant: Instant? = nil) async throws -> TestDatabase {
         let conninfo = try await TestServer.migratedDatabase()
-        return TestDatabase(conninfo: conninfo, psql: try await Session.open(conninfo))
+        let database = TestDatabase(conninfo: conninfo, psql: try await Session.open(conninfo))
+        if let instant { try await database.stopClock(at: instant) }
+        return database
     }
 
     /// A database that is migrated instead of copied, for tests of migrations.
@@ -76,6 +79,21 @@ public struct TestDatabase: Sendable {
             """
         )
         try await psql.execute("delete from headroom.installed_objects where object = 'function headroom.now()'")
+    }
+
+    /// Waits until so many of its sessions wait for a lock.
+    public func waitUntilBlocked(_ sessions: Int) async throws {
+        let blocked = "from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+        try await waitUntil("\(sessions) sessions wait for a lock") {
+            try await psql.number("select count(*) \(blocked)") == sessions
+        }
+    }
+
+    /// How many deadlocks it has had.
+    public var deadlocks: Int? {
+        get async throws {
+            try await psql.number("select deadlocks from pg_stat_database where datname = current_database()")
+        }
     }
 
     /// `message_count` of a user's row; nil without one.

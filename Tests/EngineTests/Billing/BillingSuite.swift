@@ -3,19 +3,16 @@ import Usage
 
 @testable import Engine
 
-/// What the suites about transfers share: three users, a database with products, and events.
-protocol TransferSuite {}
+/// What the suites about billing events share: three users, a database with products, and events.
+protocol BillingSuite {}
 
-extension TransferSuite {
+extension BillingSuite {
     var ada: String { "\(user(1))" }
     var bob: String { "\(user(2))" }
     var cleo: String { "\(user(3))" }
 
     func fresh(_ instant: String = "2026-11-20T12:00:00Z") async throws -> TestDatabase {
-        let database = try await TestDatabase.fresh()
-        try await database.stopClock(at: at(instant))
-        try await database.psql.mapProducts()
-        return database
+        try await .withProducts(at: at(instant))
     }
 
     /// Denial reason, plan, used and limit for the next message.
